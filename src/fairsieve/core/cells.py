@@ -1,0 +1,190 @@
+"""Labels × groups → cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.errors import InvalidInputError
+
+__all__ = ["Cells"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cell of every sample: its class (row) and its group (column).
+
+    A cell that no sample is in is empty, not an error.
+
+    Parameters
+    ----------
+    codes : integer array of shape (n,)
+        ``class_index * len(groups) + group_index`` of each sample.
+    classes, groups : lists
+        The labels of the rows and the groups of the columns, sorted. Groups made of several
+        crossed columns are tuples.
+
+    Examples
+    --------
+    >>> cells = Cells.of(["no", "yes", "yes"], ["b", "a", "b"])
+    >>> cells.classes, cells.groups, cells.codes.tolist()
+    (['no', 'yes'], ['a', 'b'], [1, 2, 3])
+    >>> cells.counts.tolist()
+    [[0, 1], [1, 1]]
+    """
+
+    codes: NDArray[np.unsignedinteger[Any]]
+    classes: list[Any]
+    groups: list[Any]
+
+    @classmethod
+    def of(
+        cls,
+        labels: ArrayLike,
+        groups: ArrayLike,
+        *,
+        classes: Sequence[Any] | None = None,
+        group_values: Sequence[Any] | None = None,
+    ) -> Cells:
+        """Cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
+
+        ``groups`` may have several columns: they are crossed. ``classes`` and ``group_values``
+        fix the rows and columns, for values that may be absent from the data.
+        """
+        label_codes, class_list = encode("labels", labels, classes)
+        group_codes, group_list = encode("groups", groups, group_values, crossed=True)
+        if len(label_codes) != len(group_codes):
+            raise InvalidInputError(
+                f"labels and groups must have one value per sample; got {len(label_codes)} labels "
+                f"and {len(group_codes)} groups"
+            )
+        size = len(class_list) * len(group_list)
+        codes = label_codes * len(group_list) + group_codes
+        return cls(codes.astype(np.min_scalar_type(max(size - 1, 0))), class_list, group_list)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of classes, number of groups)."""
+        return len(self.classes), len(self.groups)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Samples in each cell, classes × groups."""
+        classes, groups = self.shape
+        return np.bincount(self.codes, minlength=classes * groups).reshape(self.shape)
+
+    @property
+    def label_codes(self) -> NDArray[np.int64]:
+        """Row of each sample."""
+        return self.codes.astype(np.int64) // self.shape[1]
+
+    @property
+    def group_codes(self) -> NDArray[np.int64]:
+        """Column of each sample."""
+        return self.codes.astype(np.int64) % self.shape[1]
+
+    def class_index(self, label: Any | None) -> int:
+        """Row of ``label``; of the last class when None, which two classes call the positive one."""
+        if label is None:
+            if len(self.classes) > 2:
+                raise InvalidInputError(
+                    f"pos_label must be given when there are more than two classes; they are {self.classes}"
+                )
+            return len(self.classes) - 1
+        if label not in self.classes:
+            raise InvalidInputError(f"pos_label must be one of {self.classes}; got {label!r}")
+        return self.classes.index(label)
+
+
+def as_array(name: str, values: Any) -> NDArray[Any]:
+    """A NumPy view of lists, arrays, tensors, Series and DataFrames."""
+    if hasattr(values, "detach"):  # a tensor, maybe on a device
+        values = values.detach().cpu().numpy()
+    elif hasattr(values, "to_numpy"):  # pandas and polars
+        values = values.to_numpy()
+    array = np.asarray(values)
+    if array.ndim == 0:
+        raise InvalidInputError(f"{name} must have one value per sample; got the single value {values!r}")
+    return array
+
+
+def encode(
+    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Codes 0, 1, … of ``values`` and what they stand for, in sorted order."""
+    array = as_array(name, values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and crossed:
+        return encode_crossed(name, array, known)
+    if array.ndim != 1:
+        rule = "one or two dimensions" if crossed else "one dimension"
+        raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
+    refuse_missing(name, array)
+    if known is None and array.dtype == bool:
+        known = [False, True]
+    try:
+        found, codes = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in array})
+        raise InvalidInputError(
+            f"{name} must be of one type so that they can be ordered; got a mixture of "
+            f"{', '.join(kinds)}: convert them, for example with astype(str)"
+        ) from None
+    values_found = found.tolist()
+    if known is None:
+        return codes.reshape(-1).astype(np.int64), values_found
+    return place(name, codes.reshape(-1), values_found, list(known))
+
+
+def encode_crossed(
+    name: str, array: NDArray[Any], known: Sequence[Any] | None
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Cross the columns of ``array`` into one; only the combinations that occur, unless known."""
+    columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
+    sizes = [len(values) for _, values in columns]
+    joint = np.ravel_multi_index([codes for codes, _ in columns], sizes)
+    found, codes = np.unique(joint, return_inverse=True)
+    parts = np.unravel_index(found, sizes)
+    values_found = [
+        tuple(values[part] for (_, values), part in zip(columns, row, strict=True))
+        for row in zip(*parts, strict=True)
+    ]
+    if known is None:
+        return codes.reshape(-1).astype(np.int64), values_found
+    return place(name, codes.reshape(-1), values_found, [tuple(value) for value in known])
+
+
+def place(
+    name: str, codes: NDArray[np.intp], found: list[Any], known: list[Any]
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Re-number codes of the values found to their places among the known ones."""
+    position = {value: index for index, value in enumerate(known)}
+    unknown = [value for value in found if value not in position]
+    if unknown:
+        raise InvalidInputError(f"{name} must be among {known}; got also {unknown}")
+    places = np.array([position[value] for value in found], dtype=np.int64)
+    return places[codes] if len(places) else codes.astype(np.int64), known
+
+
+def refuse_missing(name: str, array: NDArray[Any]) -> None:
+    """Missing values have no cell."""
+    if array.dtype.kind in "fc":
+        missing = np.isnan(array)
+    elif array.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in array], dtype=bool)
+    else:
+        return
+    if missing.any():
+        raise InvalidInputError(
+            f"{name} must not have missing values; got {int(missing.sum())}, the first at "
+            f"{int(missing.argmax())}: drop those samples or give them a value of their own"
+        )

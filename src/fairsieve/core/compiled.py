@@ -1,0 +1,26 @@
+"""The one decorator that compiles a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["compiled"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile ``function`` to machine code on first use, cached on disk where a folder can be written.
+
+    Kernels release the interpreter lock, keep IEEE arithmetic (no fast-math), and so give the
+    same bits on every run.
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        kernel = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable cache folder: compile anew in each process
+        kernel = numba.njit(**options)(function)
+    return kernel  # type: ignore[no-any-return]

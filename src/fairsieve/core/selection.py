@@ -1,0 +1,207 @@
+"""Clean and fair selection: Algorithm 1 in O(n), with no sort."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.core.cells import Cells, as_array
+from fairsieve.core.counting import select_on_cpu
+from fairsieve.core.device import select_on_device
+from fairsieve.errors import InvalidInputError
+
+__all__ = ["Selection", "budget_of", "select", "select_cells"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The samples to train on.
+
+    Attributes
+    ----------
+    indices : integer array or tensor
+        Positions of the selected samples, ascending.
+    counts : integer array or tensor of shape (classes, groups)
+        How many each cell gave.
+    budget : int
+        The most a selection could have held, ⌊clean_ratio · n⌋.
+    """
+
+    indices: Any
+    counts: Any
+    budget: int
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def select(
+    losses: ArrayLike | torch.Tensor,
+    labels: ArrayLike | torch.Tensor,
+    groups: ArrayLike | torch.Tensor,
+    ratios: ArrayLike | torch.Tensor | None,
+    clean_ratio: float,
+    *,
+    classes: Sequence[Any] | None = None,
+    group_values: Sequence[Any] | None = None,
+) -> Selection:
+    """Select the low-loss samples that respect the ratios (Algorithm 1 of the paper).
+
+    Samples are taken from the lowest loss up, ties by index, as long as none of the budgets of
+    Eq. 7 breaks. The cost is linear in the number of samples.
+
+    Parameters
+    ----------
+    losses : array or tensor of shape (n,)
+        One loss per sample. Infinite losses come last; NaN is refused.
+    labels, groups : arrays or tensors of n values
+        Any type. ``groups`` may have several columns, which are crossed.
+    ratios : array of shape (classes, groups), or None
+        The share of each class that each group should have; every row sums to 1. Rows and columns
+        are in sorted order of the labels and the groups. None leaves the fairness out: the
+        ``budget`` lowest losses.
+    clean_ratio : float in (0, 1]
+        Share of the samples believed to carry right labels.
+    classes, group_values : sequences, optional
+        What the rows and columns of ``ratios`` stand for, when some may be absent from the data.
+        Integer labels 0, 1, … that fit the shape of ``ratios`` need none.
+
+    Returns
+    -------
+    Selection
+        NumPy in, NumPy out; tensors in, tensors out, on the device of ``losses``.
+
+    Examples
+    --------
+    >>> chosen = select([0.1, 0.2, 0.9, 0.3], [0, 0, 1, 1], ["a", "b", "a", "b"], [[.5, .5], [.5, .5]], 0.75)
+    >>> chosen.indices.tolist(), chosen.budget
+    ([0, 1], 3)
+    """
+    wanted = None if ratios is None else check_ratios(as_array("ratios", ratios))
+    cells = Cells.of(
+        labels,
+        groups,
+        classes=classes if wanted is None else rows_of("labels", labels, classes, wanted.shape[0]),
+        group_values=group_values
+        if wanted is None
+        else rows_of("groups", groups, group_values, wanted.shape[1]),
+    )
+    if wanted is not None and wanted.shape != cells.shape:
+        raise InvalidInputError(
+            f"ratios must have one row per class and one column per group, {cells.shape} here (classes "
+            f"{cells.classes}, groups {cells.groups}); got the shape {wanted.shape}. Pass classes= and "
+            "group_values= when some are absent from the data"
+        )
+    return select_cells(losses, cells, wanted, clean_ratio)
+
+
+def select_cells(
+    losses: Any, cells: Cells, ratios: NDArray[np.float64] | None, clean_ratio: float
+) -> Selection:
+    """:func:`select` for cells that are known and ratios that are valid."""
+    budget = budget_of(clean_ratio, len(cells))
+    is_tensor = isinstance(losses, torch.Tensor)
+    values = losses.detach() if is_tensor else torch.from_numpy(as_numbers(as_array("losses", losses)))
+    if tuple(values.shape) != (len(cells),):
+        raise InvalidInputError(
+            f"losses must have one value per sample, the shape ({len(cells)},); got {tuple(values.shape)}. "
+            "Use reduction='none' to keep a loss per sample"
+        )
+    refuse_nan(values)
+    if ratios is None:  # one cell of everything has no budget but Σk ≤ T
+        codes, table = np.zeros(len(cells), np.uint8), np.ones((1, 1))
+    else:
+        codes, table = cells.codes, ratios
+    if len(cells) == 0:
+        indices, taken = torch.zeros(0, dtype=torch.int64), np.zeros(table.size, np.int64)
+    elif values.device.type == "cpu":
+        chosen, taken = select_on_cpu(bit_patterns(values).numpy(), codes, table, budget)
+        indices = torch.from_numpy(chosen)
+    else:
+        indices, taken = select_on_device(bit_patterns(values), codes, table, budget)
+    if ratios is None:
+        kept = cells.codes[indices.cpu().numpy()]
+        taken = np.bincount(kept, minlength=cells.counts.size)
+    counts = taken.reshape(cells.shape)
+    if is_tensor:
+        return Selection(indices, torch.from_numpy(counts).to(values.device), budget)
+    return Selection(indices.numpy(), counts, budget)
+
+
+def budget_of(clean_ratio: float, samples: int) -> int:
+    """⌊clean_ratio · n⌋, where rounding does not decide (.29 of 100 is 29).
+
+    >>> budget_of(0.29, 100)
+    29
+    """
+    if not (isinstance(clean_ratio, (int, float, np.floating, np.integer)) and 0 < clean_ratio <= 1):
+        raise InvalidInputError(
+            f"clean_ratio must be a number in (0, 1], the share of right labels; got {clean_ratio!r}"
+        )
+    return min(samples, math.floor(float(clean_ratio) * samples + 1e-9))
+
+
+def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
+    """What ``size`` rows (or columns) stand for: codes 0, 1, … when the data lacks some of them."""
+    if known is not None:
+        return known
+    array = as_array(name, values)
+    if array.ndim == 1 and array.dtype.kind in "iu" and (array.size == 0 or (array.min() >= 0 and array.max() < size)):
+        if len(np.unique(array)) < size:
+            return range(size)
+    return None
+
+
+def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
+    """Ratios as doubles, or a clear error."""
+    if ratios.ndim != 2 or ratios.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"ratios must be a table of numbers, classes × groups; got {ratios.dtype} of shape {ratios.shape}"
+        )
+    table = np.ascontiguousarray(ratios, dtype=np.float64)
+    if not (np.isfinite(table).all() and (table >= -1e-9).all() and (table <= 1 + 1e-9).all()):
+        raise InvalidInputError(f"ratios must lie in [0, 1]; got {table.tolist()}")
+    sums = table.sum(axis=1)
+    if not np.allclose(sums, 1, atol=1e-6):
+        row = int(np.abs(sums - 1).argmax())
+        raise InvalidInputError(
+            f"each row of ratios must sum to 1; row {row} sums to {sums[row]:.9g}: divide it by its sum"
+        )
+    return table
+
+
+def as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Losses in a float format whose bits we can order."""
+    if losses.dtype.kind not in "fiub":
+        raise InvalidInputError(f"losses must be real numbers; got {losses.dtype}")
+    exact = losses.dtype.kind == "f" and losses.dtype.itemsize <= 8
+    dtype = losses.dtype.newbyteorder("=") if exact else np.dtype(np.float64)
+    numbers = np.ascontiguousarray(losses, dtype=dtype)
+    return numbers if numbers.flags.writeable else numbers.copy()
+
+
+def refuse_nan(losses: torch.Tensor) -> None:
+    """NaN has no place in the order."""
+    missing = torch.isnan(losses)
+    if bool(missing.any()):
+        count, first = int(missing.sum()), int(missing.int().argmax())
+        raise InvalidInputError(
+            f"losses must not be NaN; got {count}, the first at {first}. A model that diverges gives NaN: "
+            "lower its learning rate or clip its gradients"
+        )
+
+
+def bit_patterns(losses: torch.Tensor) -> torch.Tensor:
+    """The losses' bits as signed integers of the same width."""
+    integers = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
+    if losses.dtype.is_complex:
+        raise InvalidInputError(f"losses must be real numbers; got {losses.dtype}")
+    if losses.dtype not in integers:
+        losses = losses.double()
+    return losses.contiguous().view(integers.get(losses.dtype, torch.int64))

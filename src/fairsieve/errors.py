@@ -1,0 +1,58 @@
+"""Everything fairsieve raises or warns, in one tree.
+
+::
+
+    FairsieveError
+    ├── InvalidInputError      (also a ValueError)   a value breaks a stated rule
+    ├── NotReadyError          (also a RuntimeError) a call came before what it needs
+    ├── MissingExtraError      (also an ImportError) an optional dependency is not installed
+    └── MissingDataError       (also a FileNotFoundError) a data file is not on this machine
+
+    FairsieveWarning           (a UserWarning)
+
+Messages name the parameter, the rule, the value that broke it, and the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "FairsieveError",
+    "FairsieveWarning",
+    "InvalidInputError",
+    "MissingDataError",
+    "MissingExtraError",
+    "NotReadyError",
+]
+
+
+class FairsieveError(Exception):
+    """Base of every error fairsieve raises on purpose."""
+
+
+class InvalidInputError(FairsieveError, ValueError):
+    """A parameter or an array breaks a rule."""
+
+
+class NotReadyError(FairsieveError, RuntimeError):
+    """Something was asked for before the call that makes it possible."""
+
+
+class MissingExtraError(FairsieveError, ImportError):
+    """An optional dependency is missing.
+
+    >>> raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.MissingExtraError: drawing figures needs matplotlib: pip install 'fairsieve[plot]'
+    """
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'fairsieve[{extra}]'")
+
+
+class MissingDataError(FairsieveError, FileNotFoundError):
+    """A data file is not where it was looked for; the message says how to get it."""
+
+
+class FairsieveWarning(UserWarning):
+    """Base of the warnings fairsieve gives."""

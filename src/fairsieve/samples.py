@@ -1,0 +1,93 @@
+"""What is trained on: features, labels and groups, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.core.cells import Cells, as_array
+from fairsieve.errors import InvalidInputError
+
+__all__ = ["Samples"]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Features, labels and groups of n samples.
+
+    Attributes
+    ----------
+    features : float array of shape (n, d)
+        What a model sees.
+    labels : array of shape (n,)
+        Any type, two or more classes.
+    groups : array of shape (n,) or (n, columns)
+        The sensitive attribute; several columns are crossed.
+    feature_names : tuple of str
+        One per feature; empty when unnamed.
+    classes, group_values : lists, optional
+        All the values labels and groups may take, for data that lacks some.
+
+    Examples
+    --------
+    >>> samples = Samples([[0.0], [1.0]], ["no", "yes"], ["a", "b"])
+    >>> len(samples), samples.cells.shape
+    (2, (2, 2))
+    """
+
+    features: NDArray[Any]
+    labels: NDArray[Any]
+    groups: NDArray[Any]
+    feature_names: tuple[str, ...] = ()
+    classes: list[Any] | None = None
+    group_values: list[Any] | None = None
+    cells: Cells = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        features = as_array("features", self.features)
+        if features.ndim < 2:
+            raise InvalidInputError(
+                f"features must have one row per sample, the shape (n, d); got {features.shape}"
+            )
+        if features.dtype.kind not in "fiub":
+            raise InvalidInputError(
+                f"features must be numbers; got {features.dtype}: encode categories first"
+            )
+        if features.dtype not in (np.float32, np.float64):
+            features = features.astype(np.float32)
+        cells = Cells.of(self.labels, self.groups, classes=self.classes, group_values=self.group_values)
+        if len(cells) != len(features):
+            raise InvalidInputError(
+                f"features and labels must have one row per sample; got {len(features)} rows and "
+                f"{len(cells)} labels"
+            )
+        if not np.isfinite(features).all():
+            rows = (~np.isfinite(features)).reshape(len(features), -1).any(axis=1)
+            raise InvalidInputError(
+                f"features must be finite; row {int(rows.argmax())} is not ({int(rows.sum())} rows in all): "
+                "impute missing values first"
+            )
+        set_field = object.__setattr__
+        set_field(self, "features", features)
+        set_field(self, "labels", as_array("labels", self.labels))
+        set_field(self, "groups", as_array("groups", self.groups))
+        set_field(self, "classes", cells.classes)
+        set_field(self, "group_values", cells.groups)
+        set_field(self, "cells", cells)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def with_labels(self, labels: ArrayLike) -> Samples:
+        """The same samples under other labels."""
+        return replace(self, labels=np.asarray(labels))
+
+    def take(self, indices: ArrayLike) -> Samples:
+        """Some of the samples; classes and groups keep their places."""
+        rows = np.asarray(indices)
+        return replace(
+            self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows]
+        )
