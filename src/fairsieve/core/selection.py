@@ -16,7 +16,7 @@ from fairsieve.core.counting import select_on_cpu
 from fairsieve.core.device import select_on_device
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["Selection", "budget_of", "select", "select_cells"]
+__all__ = ["Selection", "as_losses", "budget_of", "select", "select_cells"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +108,7 @@ def select_cells(
     budget = budget_of(clean_ratio, len(cells))
     is_tensor = isinstance(losses, torch.Tensor)
     values = losses.detach() if is_tensor else torch.from_numpy(as_numbers(as_array("losses", losses)))
-    if tuple(values.shape) != (len(cells),):
-        raise InvalidInputError(
-            f"losses must have one value per sample, the shape ({len(cells)},); got {tuple(values.shape)}. "
-            "Use reduction='none' to keep a loss per sample"
-        )
-    refuse_nan(values)
+    check_losses(values, len(cells))
     if ratios is None:  # one cell of everything has no budget but Σk ≤ T
         codes, table = np.zeros(len(cells), np.uint8), np.ones((1, 1))
     else:
@@ -176,18 +171,34 @@ def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
     return table
 
 
+def as_losses(losses: Any, samples: int) -> NDArray[np.floating[Any]]:
+    """Losses as a checked, contiguous NumPy array of float32 or float64."""
+    if isinstance(losses, torch.Tensor):
+        losses = losses.detach().cpu()
+        losses = losses if losses.dtype in (torch.float32, torch.float64) else losses.float()
+    values = as_numbers(as_array("losses", losses))
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    check_losses(torch.from_numpy(values), samples)
+    return values
+
+
 def as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Losses in a float format whose bits we can order."""
+    """Losses in a float format whose bits we can order, contiguous and writable."""
     if losses.dtype.kind not in "fiub":
         raise InvalidInputError(f"losses must be real numbers; got {losses.dtype}")
     exact = losses.dtype.kind == "f" and losses.dtype.itemsize <= 8
     dtype = losses.dtype.newbyteorder("=") if exact else np.dtype(np.float64)
-    numbers = np.ascontiguousarray(losses, dtype=dtype)
-    return numbers if numbers.flags.writeable else numbers.copy()
+    return np.require(losses, dtype=dtype, requirements=["C", "W"])
 
 
-def refuse_nan(losses: torch.Tensor) -> None:
-    """NaN has no place in the order."""
+def check_losses(losses: torch.Tensor, samples: int) -> None:
+    """One loss per sample, and none of them NaN, which has no place in the order."""
+    if tuple(losses.shape) != (samples,):
+        raise InvalidInputError(
+            f"losses must have one value per sample, the shape ({samples},); got {tuple(losses.shape)}. "
+            "Use reduction='none' to keep a loss per sample"
+        )
     missing = torch.isnan(losses)
     if bool(missing.any()):
         count, first = int(missing.sum()), int(missing.int().argmax())

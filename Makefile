@@ -1,0 +1,39 @@
+# make demo and make test each set up what they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: setup demo test lint format bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,plot,fairlearn]'
+	$(BIN)/fairsieve data fetch compas adult german
+	touch $@
+
+demo: setup
+	$(BIN)/fairsieve demo --out demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/selection.py
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,249 @@
+"""The order of one epoch, and its state.
+
+After the warm-up every epoch goes: losses of all samples → the ratios move, judged over the
+previous selection → a new selection under the new ratios → batches drawn from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.core.batches import batch_count, batch_shares, draw_batches
+from fairsieve.core.cells import Cells
+from fairsieve.core.checks import check_at_least, check_choice, check_share
+from fairsieve.core.compiled import compiled
+from fairsieve.core.counting import select_bits
+from fairsieve.core.fairness import SignalName, comparisons
+from fairsieve.core.ratios import initial_ratios, move_ratios, sum_by_cell
+from fairsieve.core.selection import as_losses, budget_of
+from fairsieve.core.walk import digit_width
+from fairsieve.errors import InvalidInputError, NotReadyError
+
+__all__ = ["Plan", "Rules", "epoch_batches", "renew"]
+
+
+class Rules(NamedTuple):
+    """What does not change from epoch to epoch, in the form compiled code takes."""
+
+    codes: NDArray[Any]  # cell of each sample
+    no_codes: NDArray[Any]  # zeros: one cell of everything, where cells do not matter
+    rows: NDArray[np.int64]  # comparisons, see fairness.py
+    by_group: bool
+    step_size: float
+    budget: int
+    constrained: bool  # the ratios bound the selection (Eq. 2)
+    weighted: bool  # the ratios weigh the training (Eq. 3)
+    width: int
+    batch_size: int
+    seed: int
+    warmup_epochs: int
+
+
+@compiled
+def renew(
+    rules: Rules,
+    bits: NDArray[Any],
+    lowest: Any,
+    signals: NDArray[Any],
+    ratios: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> Any:
+    """Move the ratios in place, judged over the samples chosen before; return the new choice and counts."""
+    if rules.rows.shape[0] > 0:
+        sums = sum_by_cell(signals, rules.codes, chosen, ratios.size)
+        move_ratios(ratios, sums, counts, rules.rows, rules.by_group, rules.step_size)
+    if rules.constrained:
+        return select_bits(bits, lowest, rules.codes, ratios, rules.budget, rules.width)
+    if rules.budget < bits.size:
+        chosen, _ = select_bits(bits, lowest, rules.no_codes, np.ones((1, 1)), rules.budget, rules.width)
+    counts = np.zeros(ratios.size, np.int64)
+    for i in chosen:
+        counts[rules.codes[i]] += 1
+    return chosen, counts
+
+
+@compiled
+def epoch_batches(
+    rules: Rules,
+    epoch: int,
+    ratios: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The batches of an epoch, a function of (seed, epoch), the ratios and the choice."""
+    size = min(rules.batch_size, chosen.size)
+    batches = batch_count(chosen.size, rules.batch_size)
+    if rules.weighted and epoch >= rules.warmup_epochs and chosen.size > 0:
+        shares = batch_shares(ratios, counts, size)
+        return draw_batches(chosen, rules.codes, counts, shares, batches, rules.seed, epoch)
+    everything = np.full(1, chosen.size)
+    shares = np.full(1, size)
+    return draw_batches(chosen, rules.no_codes, everything, shares, batches, rules.seed, epoch)
+
+
+class Plan:
+    """Ratios, selection and batches, epoch by epoch.
+
+    Parameters
+    ----------
+    cells : Cells
+        Class and group of every sample.
+    batch_size : int
+    fairness : str or None
+        ``"equalized_odds"``, ``"demographic_parity"``, ``"equal_opportunity"``; None never moves
+        the ratios.
+    clean_ratio : float in (0, 1]
+    step_size : float in [0, 1]
+    warmup_epochs : int
+        Epochs that train on everything, plainly.
+    constrained, weighted : bool
+        Whether the ratios bound the selection (Eq. 2) and weigh the batches (Eq. 3). Both for the
+        full method; neither is ITLM; weights alone, with a clean ratio of 1, is FairBatch.
+    signal : {"loss", "error"}
+        What the ratios' step compares between groups: cell losses (the paper's) or error rates.
+    pos_label : label, optional
+        The positive class; the last of two when None.
+    seed : int
+
+    Examples
+    --------
+    >>> plan = Plan(Cells.of([0, 0, 1, 1], "abab"), 2, fairness="equalized_odds", clean_ratio=1.0,
+    ...             warmup_epochs=0)
+    >>> plan.update([0.1, 0.2, 0.3, 0.4])
+    >>> plan.batches().shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        batch_size: int,
+        *,
+        fairness: str | None = "equalized_odds",
+        clean_ratio: float = 1.0,
+        step_size: float = 0.0005,
+        warmup_epochs: int = 100,
+        constrained: bool = True,
+        weighted: bool = True,
+        signal: SignalName = "loss",
+        pos_label: Any | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.cells = cells
+        self.signal = check_choice("signal", signal, ("loss", "error"))
+        self.comparisons = comparisons(fairness, cells, pos_label)
+        self.rules = Rules(
+            cells.codes,
+            np.zeros_like(cells.codes),
+            self.comparisons.rows,
+            self.comparisons.by_group,
+            check_share("step_size", step_size),
+            budget_of(clean_ratio, len(cells)),
+            bool(constrained),
+            bool(weighted),
+            digit_width(len(cells), cells.counts.size),
+            check_at_least("batch_size", batch_size, 1),
+            check_at_least("seed", seed, 0),
+            check_at_least("warmup_epochs", warmup_epochs, 0),
+        )
+        self.epoch = 0
+        self.ratios = initial_ratios(cells)
+        self.indices = np.arange(len(cells))
+        self.counts = cells.counts.reshape(-1).copy()
+        self.is_selective = False  # whether a selection has been made yet
+
+    @property
+    def in_warmup(self) -> bool:
+        """Whether the present epoch trains on everything."""
+        return self.epoch < self.rules.warmup_epochs
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return batch_count(len(self.indices), self.rules.batch_size)
+
+    def update(self, losses: ArrayLike, signals: NDArray[Any] | None = None) -> None:
+        """Begin an epoch: move the ratios and select, from the model's present losses.
+
+        Does nothing during the warm-up.
+
+        Parameters
+        ----------
+        losses : array of shape (n,)
+            One loss per sample; the order in which samples are selected.
+        signals : array of shape (targets, n), optional
+            What the groups are compared by: the losses (or 0–1 errors) against each of
+            ``plan.comparisons.targets``. The losses themselves when None.
+        """
+        if self.in_warmup:
+            return
+        values = as_losses(losses, len(self.cells))
+        if signals is None:
+            if self.signal != "loss" or any(target >= 0 for target in self.comparisons.targets):
+                raise InvalidInputError(
+                    "signals must be given when groups are compared by errors or by demographic parity: "
+                    f"one row per target label {self.comparisons.targets}"
+                )
+            signals = values[None]
+        expected = (len(self.comparisons.targets), len(self.cells))
+        if np.shape(signals) != expected:
+            raise InvalidInputError(
+                f"signals must have the shape (targets, samples), {expected}; got {np.shape(signals)}"
+            )
+        bits = values.view(f"i{values.itemsize}")
+        self.indices, self.counts = renew(
+            self.rules,
+            bits,
+            np.int64(np.iinfo(bits.dtype).min),
+            np.ascontiguousarray(signals),
+            self.ratios,
+            self.indices,
+            self.counts,
+        )
+        self.is_selective = True
+
+    def batches(self) -> NDArray[np.int64]:
+        """The present epoch's batches of indices, one a row."""
+        if not self.in_warmup and not self.is_selective:
+            raise NotReadyError(
+                f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
+                "each epoch from the end of the warm-up on"
+            )
+        return epoch_batches(self.rules, self.epoch, self.ratios, self.indices, self.counts)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, in plain types and arrays; enough to resume to the identical next plan."""
+        return {
+            "epoch": self.epoch,
+            "seed": self.rules.seed,
+            "ratios": self.ratios.copy(),
+            "indices": self.indices.copy(),
+            "is_selective": self.is_selective,
+            "samples": len(self.cells),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over a state of a plan over the same samples."""
+        missing = sorted(self.state_dict().keys() - state.keys())
+        if missing:
+            raise InvalidInputError(f"state must be a plan's state_dict(); it lacks {', '.join(missing)}")
+        ratios = np.array(state["ratios"], dtype=np.float64)
+        indices = np.array(state["indices"], dtype=np.int64)
+        if state["samples"] != len(self.cells) or ratios.shape != self.cells.shape:
+            raise InvalidInputError(
+                f"state must be of a plan over the same samples, {len(self.cells)} in {self.cells.shape} cells; "
+                f"got {state['samples']} in {ratios.shape}"
+            )
+        if len(indices) and (indices.min() < 0 or indices.max() >= len(self.cells)):
+            raise InvalidInputError("state must hold indices of the plan's samples; it points outside of them")
+        self.epoch = int(state["epoch"])
+        self.rules = self.rules._replace(seed=int(state["seed"]))
+        self.ratios = ratios
+        self.indices = indices
+        codes = self.cells.codes[indices]
+        self.counts = np.bincount(codes, minlength=self.ratios.size).astype(np.int64)
+        self.is_selective = bool(state["is_selective"])

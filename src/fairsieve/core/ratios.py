@@ -1,0 +1,87 @@
+"""The ratios λ(y, z) and their step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.core.cells import Cells
+from fairsieve.core.compiled import compiled
+
+__all__ = ["initial_ratios", "move_ratios", "sum_by_cell"]
+
+
+def initial_ratios(cells: Cells) -> NDArray[np.float64]:
+    """Each cell's share of its class; equal shares for a class with no samples.
+
+    >>> initial_ratios(Cells.of([0, 0, 0, 1], ["a", "b", "b", "a"])).round(2).tolist()
+    [[0.33, 0.67], [1.0, 0.0]]
+    """
+    counts = cells.counts.astype(np.float64)
+    totals = counts.sum(axis=1, keepdims=True)
+    even = np.full_like(counts, 1 / max(1, counts.shape[1]))
+    return np.divide(counts, totals, out=even, where=totals > 0)
+
+
+@compiled
+def sum_by_cell(
+    signals: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64], cells: int
+) -> NDArray[np.float64]:
+    """Sums of each signal over the chosen samples of each cell, in index order (so repeatable)."""
+    sums = np.zeros((signals.shape[0], cells))
+    for target in range(signals.shape[0]):
+        for i in chosen:
+            sums[target, codes[i]] += signals[target, i]
+    return sums
+
+
+@compiled
+def move_ratios(
+    ratios: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    by_group: bool,
+    step_size: float,
+) -> None:
+    """Move the ratios one step (Eq. 6), in place.
+
+    Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
+    of its class goes from the group that should fall to the group that should rise. Cells without
+    samples are not compared; ratios stay in [0, 1] and every class keeps its sum.
+
+    Parameters
+    ----------
+    ratios : array of shape (classes, groups), changed in place
+    sums : array of shape (targets, cells)
+        Losses against each target, summed over each cell's selected samples.
+    counts : array of shape (cells,)
+        Selected samples of each cell.
+    rows, by_group
+        See :class:`~fairsieve.core.fairness.Comparisons`.
+    """
+    classes, groups = ratios.shape
+    group_sizes = np.zeros(groups)
+    for cell in range(counts.size):
+        group_sizes[cell % groups] += counts[cell]
+    widest, mover, rising, falling = 0.0, -1, -1, -1
+    for row in range(rows.shape[0]):
+        target, label, sign = rows[row]
+        highest, lowest, top, bottom = -np.inf, np.inf, -1, -1
+        for group in range(groups):
+            cell = label * groups + group
+            if counts[cell] == 0:
+                continue
+            value = sign * sums[target, cell] / (group_sizes[group] if by_group else counts[cell])
+            if value > highest:
+                highest, top = value, group
+            if value < lowest:
+                lowest, bottom = value, group
+        if highest - lowest > widest:
+            widest, mover, rising, falling = highest - lowest, label, top, bottom
+    if mover >= 0:
+        amount = min(step_size, ratios[mover, falling], 1 - ratios[mover, rising])
+        ratios[mover, rising] = min(1.0, ratios[mover, rising] + amount)
+        ratios[mover, falling] = max(0.0, ratios[mover, falling] - amount)

@@ -1,0 +1,166 @@
+"""The data sets by name: what they are, where they come from, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict
+
+from fairsieve.data.adult import load_adult
+from fairsieve.data.compas import load_compas
+from fairsieve.data.german import load_german
+from fairsieve.data.sources import CC_BY, FILES, NONE_FOUND, PROPUBLICA, UCI_ADULT, UCI_GERMAN
+from fairsieve.errors import InvalidInputError
+from fairsieve.samples import Samples
+
+__all__ = ["DATASETS", "Dataset", "Description", "describe"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """An entry of the catalogue.
+
+    Attributes
+    ----------
+    name, title : str
+        What to call it in code, and in words.
+    load : callable
+        Returns the :class:`~fairsieve.samples.Samples`; takes ``sensitive=``, one of ``sensitive``.
+    label : str
+        What the classes mean.
+    sensitive : dict
+        Each sensitive attribute and its groups in words; the first is the default.
+    licence, source : str
+        Under what it may be used, and the attribution.
+    note : str
+        What a user must know before using it.
+    """
+
+    name: str
+    title: str
+    load: Callable[..., Samples]
+    label: str
+    sensitive: dict[str, str]
+    licence: str
+    source: str
+    note: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the raw files; none for data that is generated."""
+        return tuple(file.name for file in FILES.values() if file.dataset == self.name)
+
+
+class Description(TypedDict):
+    """What :func:`describe` returns: plain values, ready for JSON."""
+
+    name: str
+    title: str
+    rows: int
+    features: int
+    label: str
+    sensitive: str
+    classes: list[object]
+    groups: list[object]
+    cells: list[list[int]]
+    base_rates: dict[str, float]
+    licence: str
+    source: str
+    files: list[str]
+    note: str
+
+
+DATASETS: dict[str, Dataset] = {
+    entry.name: entry
+    for entry in (
+        Dataset(
+            name="compas",
+            title="COMPAS recidivism",
+            load=load_compas,
+            label="1: charged with another crime within two years; 0: not",
+            sensitive={"sex": "Female, Male", "race": "African-American, Caucasian"},
+            licence=NONE_FOUND,
+            source=PROPUBLICA,
+            note="The file holds names and birth dates of real people: loaded without them; do not share it.",
+        ),
+        Dataset(
+            name="adult",
+            title="Adult census income",
+            load=load_adult,
+            label="1: income above 50,000 dollars a year; 0: not",
+            sensitive={"sex": "Female, Male", "race": "Black, White"},
+            licence=CC_BY,
+            source=UCI_ADULT,
+        ),
+        Dataset(
+            name="german",
+            title="German credit",
+            load=load_german,
+            label="1: good credit risk; 0: bad",
+            sensitive={"sex": "Female, Male, read from personal_status"},
+            licence=CC_BY,
+            source=UCI_GERMAN,
+            note="Whether sex can be read from personal_status has been doubted (Grömping, 2019).",
+        ),
+    )
+}
+
+
+def dataset(name: str) -> Dataset:
+    """The entry called ``name``."""
+    if name not in DATASETS:
+        raise InvalidInputError(f"name must be one of {sorted(DATASETS)}; got {name!r}")
+    return DATASETS[name]
+
+
+def describe(name: str, *, sensitive: str | None = None) -> Description:
+    """Load a data set and count what is in it.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`DATASETS`.
+    sensitive : str, optional
+        The sensitive attribute; the entry's first when left out.
+
+    Returns
+    -------
+    Description
+        ``cells`` counts classes × groups; ``base_rates`` is the share of the last class in each group.
+
+    Examples
+    --------
+    >>> german = describe("german")
+    >>> german["rows"], german["cells"], german["base_rates"]["Female"]
+    (1000, [[109, 191], [201, 499]], 0.6483870967741936)
+    """
+    entry = dataset(name)
+    chosen = next(iter(entry.sensitive)) if sensitive is None else sensitive
+    if chosen not in entry.sensitive:
+        raise InvalidInputError(
+            f"sensitive must be one of {list(entry.sensitive)} for {name}; got {sensitive!r}"
+        )
+    samples = entry.load(sensitive=chosen)
+    counts = samples.cells.counts
+    positives, totals = counts[-1], counts.sum(axis=0)
+    groups = samples.cells.groups
+    return Description(
+        name=name,
+        title=entry.title,
+        rows=len(samples),
+        features=samples.features.shape[1],
+        label=entry.label,
+        sensitive=chosen,
+        classes=list(samples.cells.classes),
+        groups=list(groups),
+        cells=counts.tolist(),
+        base_rates={
+            str(group): int(positive) / int(total)
+            for group, positive, total in zip(groups, positives, totals, strict=True)
+            if total
+        },
+        licence=entry.licence,
+        source=entry.source,
+        files=list(entry.files),
+        note=entry.note,
+    )

@@ -1,0 +1,159 @@
+"""Train, test and validation parts, cell by cell, and scaling learnt on the training part alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.core.cells import Cells
+from fairsieve.errors import InvalidInputError
+from fairsieve.samples import Samples
+
+__all__ = ["Scaling", "Splits", "split", "split_indices"]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The three parts of a data set."""
+
+    train: Samples
+    test: Samples
+    validation: Samples
+
+
+def split(
+    samples: Samples,
+    *,
+    test: float = 0.2,
+    validation: float = 1 / 11,
+    seed: int | np.random.Generator = 0,
+    scale: bool = True,
+) -> Splits:
+    """Split every cell (class × group) alike, 20 % test and the rest 10 : 1 train : validation.
+
+    Parameters
+    ----------
+    samples : Samples
+        What to split; the order within each part is theirs.
+    test : float
+        Share of the whole that is tested on, at least 0 and below 1.
+    validation : float
+        Share of the rest that is validated on, at least 0 and below 1.
+    seed : int or Generator
+        Decides who goes where.
+    scale : bool
+        Standardise the columns that are not 0/1, by the mean and deviation of the training part.
+
+    Returns
+    -------
+    Splits
+        In each part, a cell has its share of the cell, rounded up or down; a cell that has samples at all
+        has at least one in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairsieve.samples import Samples
+    >>> samples = Samples(np.arange(110.0)[:, None], [0, 1] * 55, ["a", "b"] * 55)
+    >>> parts = split(samples)
+    >>> len(parts.train), len(parts.test), len(parts.validation)
+    (80, 22, 8)
+    >>> bool(abs(parts.train.features.mean()) < 1e-6)
+    True
+    """
+    train_rows, test_rows, validation_rows = split_indices(
+        samples.cells, test=test, validation=validation, seed=seed
+    )
+    train = samples.take(train_rows)
+    others = samples.take(test_rows), samples.take(validation_rows)
+    if not scale or not len(train):
+        return Splits(train, *others)
+    scaling = Scaling.of(train.features)
+    return Splits(*(replace(part, features=scaling(part.features)) for part in (train, *others)))
+
+
+def split_indices(
+    cells: Cells,
+    *,
+    test: float = 0.2,
+    validation: float = 1 / 11,
+    seed: int | np.random.Generator = 0,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of the train, test and validation parts, each in ascending order; see :func:`split`.
+
+    Examples
+    --------
+    >>> train, test, validation = split_indices(Cells.of([0] * 11, ["a"] * 11), test=0.0)
+    >>> len(train), len(test), len(validation)
+    (10, 0, 1)
+    """
+    for name, share in (("test", test), ("validation", validation)):
+        if not 0 <= share < 1:
+            raise InvalidInputError(f"{name} must be a share, at least 0 and below 1; got {share!r}")
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(cells))
+    order = order[np.argsort(cells.codes[order], kind="stable")]  # cell by cell, shuffled within
+    sizes = cells.counts.reshape(-1)
+    tested = allot(sizes, test)
+    validated = allot(sizes - tested, validation)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(len(order)) - np.repeat(starts, sizes)
+    is_test = rank < np.repeat(tested, sizes)
+    is_validation = ~is_test & (rank < np.repeat(tested + validated, sizes))
+    is_train = ~is_test & ~is_validation
+    return np.sort(order[is_train]), np.sort(order[is_test]), np.sort(order[is_validation])
+
+
+def allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+    """``share`` of each size, rounded so that the sum is the share of the total (largest remainders go up).
+
+    Nothing that has members is allotted whole.
+
+    >>> allot(np.array([10, 11, 1]), 0.25).tolist()
+    [3, 3, 0]
+    """
+    quotas = np.round(sizes * share, 9)  # 9 digits: 0.2 · 15 is 3, not a little more
+    counts = np.floor(quotas).astype(np.int64)
+    remainders = quotas - counts
+    may_grow = (remainders > 0) & (counts + 1 < sizes)
+    spare = max(round(float(sizes.sum() * share)) - int(counts.sum()), 0)
+    first = np.argsort(np.where(may_grow, -remainders, 1.0), kind="stable")[: min(spare, int(may_grow.sum()))]
+    counts[first] += 1
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardisation of the columns that are not 0/1, as learnt from some features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaling = Scaling.of(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))
+    >>> scaling(np.array([[1.0, 40.0, 8.0]])).tolist()
+    [[1.0, 2.0, 1.0]]
+    """
+
+    shift: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, features: NDArray[Any]) -> Scaling:
+        """Learn the mean and deviation of each column; a constant one is only shifted."""
+        low, high = features.min(axis=0), features.max(axis=0)
+        is_binary = ((features == 0) | (features == 1)).all(axis=0)
+        mean = features.mean(axis=0, dtype=np.float64)
+        deviation = features.std(axis=0, dtype=np.float64)
+        # By its range: the computed deviation of a constant may be a rounding error instead of 0.
+        is_constant = low == high
+        shift = np.where(is_binary, 0.0, np.where(is_constant, low, mean))
+        factor = np.where(is_binary | is_constant | (deviation == 0), 1.0, deviation)
+        return cls(shift, factor)
+
+    def __call__(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Scaled features, of the same type."""
+        scaled: NDArray[Any] = ((features - self.shift) / self.factor).astype(features.dtype)
+        return scaled

@@ -1,0 +1,134 @@
+"""The paper's synthetic data, drawn anew or read from the authors' arrays."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.core.checks import check_at_least, check_choice
+from fairsieve.data.splits import Splits
+from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.samples import Samples
+
+__all__ = ["load_authors_arrays", "make_synthetic", "synthetic_splits"]
+
+# Means and covariances of (x₁, x₂) given y = 1 and y = 0 (Sec. 5).
+POSITIVE = (np.array([1.0, 1.0]), np.array([[5.0, 1.0], [1.0, 5.0]]))
+NEGATIVE = (np.array([-1.0, -1.0]), np.array([[10.0, 1.0], [1.0, 3.0]]))
+ANGLE = np.pi / 5
+ODDS = 7.0
+NAMES = ("x1", "x2", "z")
+
+
+def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] = "arrays") -> Samples:
+    """Draw the synthetic data of the paper's Sec. 5.
+
+    y is a fair coin, (x₁, x₂) given y a Gaussian, and z depends on the rotated point. The features
+    are x₁, x₂ and z.
+
+    Parameters
+    ----------
+    n : int
+    seed : int
+    rotation : {"arrays", "printed"}
+        The arrays that the authors published follow a rotation by −π/5; the text prints +π/5.
+
+    Examples
+    --------
+    >>> samples = make_synthetic(2000, seed=0)
+    >>> samples.features.shape, samples.classes, samples.group_values
+    ((2000, 3), [0, 1], [0, 1])
+    """
+    check_at_least("n", n, 1)
+    check_choice("rotation", rotation, ("arrays", "printed"))
+    rng = np.random.default_rng(check_at_least("seed", seed, 0))
+    labels = rng.integers(0, 2, n)
+    positive = rng.multivariate_normal(*POSITIVE, size=n)
+    negative = rng.multivariate_normal(*NEGATIVE, size=n)
+    points = np.where(labels[:, None] == 1, positive, negative)
+    angle = -ANGLE if rotation == "arrays" else ANGLE
+    cos, sin = np.cos(angle), np.sin(angle)
+    turned = points @ np.array([[cos, sin], [-sin, cos]])  # (x₁cos − x₂sin, x₁sin + x₂cos)
+    likely, unlikely = ODDS * density(turned, *POSITIVE), density(turned, *NEGATIVE)
+    groups = (rng.random(n) < likely / (likely + unlikely)).astype(np.int64)
+    features = np.column_stack([points, groups]).astype(np.float32)
+    return Samples(features, labels, groups, NAMES, classes=[0, 1], group_values=[0, 1])
+
+
+def density(points: NDArray[np.float64], mean: NDArray[Any], covariance: NDArray[Any]) -> NDArray[np.float64]:
+    """Of a Gaussian in the plane."""
+    offset = points - mean
+    distance = np.einsum("ni,ij,nj->n", offset, np.linalg.inv(covariance), offset)
+    return np.asarray(np.exp(-distance / 2) / (2 * np.pi * np.sqrt(np.linalg.det(covariance))))
+
+
+def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arrays") -> Splits:
+    """One draw, cut as in the paper: 2,000 to train, 1,000 to test, 200 to validate."""
+    drawn = make_synthetic(3200, seed=seed, rotation=rotation)
+    parts = np.split(np.arange(3200), [2000, 3000])
+    return Splits(*(drawn.take(rows) for rows in parts))
+
+
+def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[str, NDArray[np.int64]]]:
+    """Read the arrays of the authors' synthetic experiment from a folder.
+
+    The folder holds ``xz_{train,test,val}.npy`` (n × 3: x₁, x₂, z), ``y_*.npy`` (±1), ``z_*.npy``
+    (0/1), and the flipped training labels ``y_noise_general.npy`` and ``y_noise_grouptarget.npy``.
+
+    Returns
+    -------
+    splits : Splits
+        Labels as 0 and 1.
+    noisy : dict
+        ``"general"`` and ``"group-targeted"``: the training labels with flips, as 0 and 1.
+    """
+    parts = []
+    for part in ("train", "test", "val"):
+        features = read_array(folder, f"xz_{part}.npy")
+        labels = as_binary(f"y_{part}.npy", read_array(folder, f"y_{part}.npy"))
+        groups = read_array(folder, f"z_{part}.npy").reshape(-1).astype(np.int64)
+        if features.ndim != 2 or not len(features) == len(labels) == len(groups):
+            raise InvalidInputError(
+                f"the {part} arrays must have equally many rows; got {features.shape} in xz_{part}.npy, "
+                f"{len(labels)} labels and {len(groups)} groups"
+            )
+        names = NAMES if features.shape[1] == 3 else ()
+        parts.append(
+            Samples(features.astype(np.float32), labels, groups, names, classes=[0, 1], group_values=[0, 1])
+        )
+    train = parts[0]
+    noisy = {}
+    for name, file in (("general", "y_noise_general.npy"), ("group-targeted", "y_noise_grouptarget.npy")):
+        noisy[name] = as_binary(file, read_array(folder, file))
+        if len(noisy[name]) != len(train):
+            raise InvalidInputError(
+                f"{file} must have one label per training sample, {len(train)}; got {len(noisy[name])}"
+            )
+    return Splits(*parts), noisy
+
+
+def read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
+    """One .npy file, never unpickled."""
+    path = Path(folder) / name
+    if not path.is_file():
+        raise MissingDataError(
+            f"{name} is not in {folder}: point to the folder of the authors' arrays (xz_*, y_*, z_* and "
+            "y_noise_*.npy)"
+        )
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise InvalidInputError(f"{path} must be a NumPy .npy file of numbers; {error}") from error
+    return array
+
+
+def as_binary(name: str, labels: NDArray[Any]) -> NDArray[np.int64]:
+    """±1 (or 0/1) → 0/1."""
+    flat = labels.reshape(-1)
+    if not np.isin(flat, (-1, 0, 1)).all():
+        raise InvalidInputError(f"{name} must hold labels of −1 and 1; got {np.unique(flat)[:5].tolist()}")
+    return (flat > 0).astype(np.int64)

@@ -1,0 +1,200 @@
+"""Accuracy and disparities of predictions, in fairlearn's calling convention.
+
+Every metric here is a function of one table: how many samples of each label and group were
+predicted as each class. The disparities follow the paper: the largest distance between a group's
+rate and the overall rate (``method="to_overall"``). ``method="between_groups"`` is the largest
+distance between two groups, which is fairlearn's own default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.core.cells import Cells, as_array, encode
+from fairsieve.core.checks import check_choice
+from fairsieve.core.fairness import fairness_name
+from fairsieve.errors import InvalidInputError
+
+__all__ = [
+    "accuracy",
+    "confusion_table",
+    "demographic_parity_disparity",
+    "disparity_of",
+    "equal_opportunity_disparity",
+    "equalized_odds_disparity",
+]
+
+Method = Literal["to_overall", "between_groups"]
+Table = NDArray[np.float64]  # (…, classes, groups, predicted classes)
+
+
+def accuracy(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Share of right predictions. ``sensitive_features`` is accepted and makes no difference.
+
+    >>> accuracy(["no", "yes"], ["no", "no"])
+    0.5
+    """
+    groups = np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
+    return float(accuracy_of(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
+
+
+def equalized_odds_disparity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+) -> float:
+    """max over z, y, ŷ of |Pr(ŷ | z, y) − Pr(ŷ | y)|: how far groups differ where the label is the same.
+
+    With two classes the maximum over ŷ changes nothing and this is the paper's EO disparity. A group
+    with no sample of a label is left out for that label.
+
+    >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
+    0.5
+    """
+    table, _ = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(table, "equalized_odds", method=method))
+
+
+def demographic_parity_disparity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+) -> float:
+    """max over z, ŷ of |Pr(ŷ | z) − Pr(ŷ)|: how far groups differ in what is predicted.
+
+    >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
+    1.0
+    """
+    table, _ = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(table, "demographic_parity", method=method))
+
+
+def equal_opportunity_disparity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    method: Method = "to_overall",
+    pos_label: Any | None = None,
+) -> float:
+    """max over z of |Pr(ŷ = y | z, y) − Pr(ŷ = y | y)| for the positive label y alone.
+
+    ``pos_label`` is the last label in sorted order when None, and must be given with three or more.
+
+    >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
+    0.5
+    """
+    table, classes = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
+    return float(disparity_of(table, "equal_opportunity", positive=positive, method=method))
+
+
+def confusion_table(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    groups: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Table, list[Any]]:
+    """Weight of the samples by (label, group, prediction), and the classes in order."""
+    true, pred = as_array("y_true", y_true), as_array("y_pred", y_pred)
+    if true.shape != pred.shape or true.ndim != 1:
+        raise InvalidInputError(
+            f"y_true and y_pred must be of one dimension and equally long; got {true.shape} and {pred.shape}"
+        )
+    if len(true) == 0:
+        raise InvalidInputError("y_true must have at least one sample; got none")
+    both, classes = encode("y_true and y_pred", np.concatenate([true, pred]))
+    group_codes, group_values = encode("sensitive_features", groups, crossed=True)
+    if len(group_codes) != len(true):
+        raise InvalidInputError(
+            f"sensitive_features must have one value per sample, {len(true)}; got {len(group_codes)}"
+        )
+    return count_table(both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight), classes
+
+
+def count_table(
+    labels: NDArray[Any],
+    groups: NDArray[Any],
+    predictions: NDArray[Any],
+    classes: int,
+    n_groups: int,
+    sample_weight: ArrayLike | None = None,
+) -> Table:
+    """The confusion table of codes."""
+    weight = None
+    if sample_weight is not None:
+        weight = as_array("sample_weight", sample_weight).astype(np.float64)
+        if weight.shape != labels.shape or not (np.isfinite(weight).all() and (weight >= 0).all()):
+            raise InvalidInputError(
+                f"sample_weight must be finite and not negative, one per sample, {labels.shape}; got the shape "
+                f"{weight.shape}"
+            )
+    cell = (labels * n_groups + groups) * classes + predictions
+    counts = np.bincount(cell, weights=weight, minlength=classes * n_groups * classes)
+    return counts.astype(np.float64).reshape(classes, n_groups, classes)
+
+
+def accuracy_of(table: Table) -> NDArray[np.float64]:
+    """Accuracy of one or more confusion tables."""
+    right = np.trace(table.sum(axis=-2), axis1=-2, axis2=-1)
+    return np.asarray(right / np.maximum(table.sum(axis=(-3, -2, -1)), 1e-300))
+
+
+def disparity_of(
+    table: Table, fairness: str, *, positive: int = -1, method: Method = "to_overall"
+) -> NDArray[np.float64]:
+    """Disparity of one or more confusion tables, in [0, 1]; groups with no samples are left out.
+
+    Parameters
+    ----------
+    table : array of shape (…, classes, groups, predicted classes)
+    fairness : str
+    positive : int
+        Row of the positive class, for equal opportunity.
+    """
+    check_choice("method", method, ("to_overall", "between_groups"))
+    name = fairness_name(fairness)
+    if name == "demographic_parity":
+        table = table.sum(axis=-3, keepdims=True)
+    rates, defined = divide(table)
+    overall, _ = divide(table.sum(axis=-2, keepdims=True))
+    if name == "equal_opportunity":
+        rates, defined, overall = (
+            part[..., [positive], :, :][..., [positive]] if part.shape[-1] > 1 else part[..., [positive], :, :]
+            for part in (rates, defined, overall)
+        )
+    if method == "to_overall":
+        gaps = np.where(defined, np.abs(rates - overall), 0.0)
+    else:
+        highest = np.where(defined, rates, -np.inf).max(axis=-2)
+        lowest = np.where(defined, rates, np.inf).min(axis=-2)
+        gaps = np.maximum(highest - lowest, 0.0)[..., None, :]
+    return np.asarray(gaps.max(axis=(-3, -2, -1)))
+
+
+def divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
+    """Rates over the last axis, and whether they are defined."""
+    totals = counts.sum(axis=-1, keepdims=True)
+    return counts / np.where(totals > 0, totals, 1), totals > 0
+
+
+def classes_of(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+    """Labels of predicted class indices."""
+    return np.asarray(classes)[predictions]

@@ -1,0 +1,1 @@
+"""Torch: the batch sampler, losses of a model, the loop."""

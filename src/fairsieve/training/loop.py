@@ -1,0 +1,305 @@
+"""``fit``: one call that trains a model by a method of selection."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from fairsieve.core.checks import check_at_least, check_choice
+from fairsieve.core.plan import Plan
+from fairsieve.errors import InvalidInputError
+from fairsieve.metrics import classes_of
+from fairsieve.samples import Samples
+from fairsieve.training.history import History, Scores
+from fairsieve.training.losses import is_single, outputs_of, predicted_classes
+from fairsieve.training.methods import SelectionMethod, selection_method
+from fairsieve.training.models import LogisticRegression
+from fairsieve.training.progress import progress_bar
+from fairsieve.training.runs import AutogradRun, CompiledRun, Run, can_compile
+from fairsieve.training.settings import Settings
+
+__all__ = ["Fitted", "fit", "fit_seeds"]
+
+Engine = Literal["auto", "compiled", "autograd"]
+ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained model and how it came to be.
+
+    Attributes
+    ----------
+    model : nn.Module
+    history : History
+    indices : integer array
+        The last selection, ascending.
+    ratios : array of shape (classes, groups)
+        The last ratios.
+    classes : list
+        What the model's outputs stand for.
+    method : str
+    seed : int
+    seconds : float
+        Of this run, or of all the runs trained together with it.
+    interrupted : bool
+        Whether training was stopped early; the model is then the best state so far.
+    """
+
+    model: nn.Module
+    history: History
+    indices: NDArray[np.int64]
+    ratios: NDArray[np.float64]
+    classes: list[Any]
+    method: str
+    seed: int
+    seconds: float
+    interrupted: bool
+
+    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+        """Labels of new samples."""
+        return classes_of(predicted_classes(self._outputs(features)).numpy(), self.classes)
+
+    def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n, classes)."""
+        outputs = self._outputs(features).double()
+        if is_single(outputs):
+            positive = torch.sigmoid(outputs.reshape(-1))
+            return torch.stack([1 - positive, positive], dim=1)[:, : len(self.classes)].numpy()
+        return torch.softmax(outputs, dim=1).numpy()
+
+    def _outputs(self, features: ArrayLike | torch.Tensor) -> torch.Tensor:
+        dtype = next(self.model.parameters()).dtype
+        return outputs_of(self.model, torch.as_tensor(np.asarray(features)).to(dtype)).cpu()
+
+
+def fit(
+    model: ModelLike,
+    data: Samples,
+    method: str | SelectionMethod = "fairsieve",
+    *,
+    seed: int = 0,
+    evaluation: Samples | None = None,
+    progress: bool = False,
+    engine: Engine = "auto",
+    **settings: Any,
+) -> Fitted:
+    """Train a model by a method of selection.
+
+    Parameters
+    ----------
+    model : nn.Module, callable or None
+        Any module that gives one logit (two classes) or one per class; it is not changed, a copy is
+        trained. A callable is given a seeded ``torch.Generator`` and makes the module. None is the
+        paper's logistic regression.
+    data : Samples
+        What to train on.
+    method : str
+        ``"fairsieve"``, ``"lr"``, ``"itlm"``, ``"fairbatch"``, ``"fairsieve-no-constraints"``,
+        ``"fairsieve-no-weights"``.
+    seed : int
+        Decides everything random: the first weights (where the model is made here), the batches,
+        dropout. Two runs with one seed give the same bits on a CPU.
+    evaluation : Samples, optional
+        Measured on every epoch, never trained on.
+    progress : bool
+        Show a progress bar.
+    engine : {"auto", "compiled", "autograd"}
+        The linear model has a compiled loop of its own beside the autograd one; auto uses it where
+        it can.
+    **settings
+        See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
+        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
+        ``average_last``, …
+
+    Returns
+    -------
+    Fitted
+        After an interruption (Ctrl-C) too: then with the best state so far.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> fitted.history.ratios.shape
+    (5, 2, 2)
+    """
+    return fit_seeds(
+        model, data, method, seeds=[seed], evaluation=evaluation, progress=progress, engine=engine, **settings
+    )[0]
+
+
+def fit_seeds(
+    model: ModelLike,
+    data: Samples,
+    method: str | SelectionMethod = "fairsieve",
+    *,
+    seeds: Sequence[int],
+    evaluation: Samples | None = None,
+    progress: bool = False,
+    engine: Engine = "auto",
+    **settings: Any,
+) -> list[Fitted]:
+    """:func:`fit` for several seeds at once; each result is that of its seed alone."""
+    chosen, wanted = selection_method(method), Settings(**settings)
+    check_data(data, evaluation)
+    started = time.perf_counter()
+    runs = [new_run(model, data, chosen, wanted, seed, evaluation, engine) for seed in seeds]
+    with progress_bar(f"{chosen.title}, {len(runs)} seeds", wanted.epochs * len(runs), shown=progress) as report:
+        interrupted = advance_together(runs, list(seeds), wanted.epochs, report)
+    seconds = time.perf_counter() - started
+    return [
+        fitted_of(run, wanted, chosen, seed, seconds, interrupted) for run, seed in zip(runs, seeds, strict=True)
+    ]
+
+
+def check_data(data: Samples, evaluation: Samples | None) -> None:
+    """Something to learn, and an evaluation set of the same kind."""
+    if not isinstance(data, Samples):
+        raise InvalidInputError(
+            f"data must be Samples(features, labels, groups); got {type(data).__name__}"
+        )
+    if len(data) == 0:
+        raise InvalidInputError("data must have at least one sample; got none")
+    if evaluation is not None:
+        same = (data.classes, data.group_values) == (evaluation.classes, evaluation.group_values)
+        if not same:
+            raise InvalidInputError(
+                f"evaluation must have the classes and groups of data, {data.classes} and {data.group_values}; got "
+                f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
+                "when some are absent"
+            )
+
+
+def new_run(
+    model: ModelLike,
+    data: Samples,
+    method: SelectionMethod,
+    settings: Settings,
+    seed: int,
+    evaluation: Samples | None,
+    engine: Engine,
+) -> Run:
+    """A run at its start."""
+    check_choice("engine", engine, ("auto", "compiled", "autograd"))
+    generator = torch.Generator().manual_seed(check_at_least("seed", seed, 0))
+    if model is None:
+        module: nn.Module = LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
+    elif isinstance(model, nn.Module):
+        module = copy.deepcopy(model)
+    else:
+        module = model(generator)
+    plan = Plan(
+        data.cells,
+        settings.batch_size,
+        fairness=settings.fairness if method.fair else None,
+        clean_ratio=settings.clean_ratio if method.cleans else 1.0,
+        step_size=settings.step_size,
+        warmup_epochs=settings.warmup_epochs if method.cleans else 0,
+        constrained=method.constrained,
+        weighted=method.weighted,
+        signal=settings.signal,
+        pos_label=settings.pos_label,
+        seed=seed,
+    )
+    compilable = can_compile(module, settings)
+    if engine == "compiled" and not compilable:
+        raise InvalidInputError(
+            "engine='compiled' takes the linear model with its own loss and optimiser on a CPU; use engine='auto'"
+        )
+    kind = CompiledRun if compilable and engine != "autograd" else AutogradRun
+    return kind(module, data, plan, settings, evaluation)
+
+
+def advance_together(
+    runs: Sequence[Run], seeds: Sequence[int], epochs: int, report: Callable[[int], None]
+) -> bool:
+    """Take all runs to their end; True when interrupted.
+
+    One run goes epoch by epoch, so that each can be watched and interrupted.
+    """
+    try:
+        if len(runs) > 1 and all(isinstance(run, CompiledRun) for run in runs):
+            share_processors(runs, epochs, report)
+        else:
+            for run, seed in zip(runs, seeds, strict=True):
+                with torch.random.fork_rng():
+                    torch.manual_seed(seed)
+                    while run.done < epochs:
+                        run.advance(1)
+                        report(sum(each.done for each in runs))
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def share_processors(runs: Sequence[Run], epochs: int, report: Callable[[int], None]) -> None:
+    """Advance compiled runs on threads; in slices, so that no processor waits for the last run."""
+    workers = min(len(runs), os.cpu_count() or 1)
+    slice_size = max(1, epochs // 20)
+    waiting = SimpleQueue[Run]()
+    for run in runs:
+        waiting.put(run)
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                run = waiting.get_nowait()
+            except Empty:
+                return
+            run.advance(slice_size)
+            report(sum(each.done for each in runs))
+            if run.done < epochs:
+                waiting.put(run)
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for worker in [pool.submit(work) for _ in range(workers)]:
+                worker.result()
+        finally:
+            stop.set()
+
+
+def fitted_of(
+    run: Run, settings: Settings, method: SelectionMethod, seed: int, seconds: float, interrupted: bool
+) -> Fitted:
+    """What a run came to."""
+    cells, record, done = run.plan.cells, run.recording, run.done
+    shape = (done, *cells.shape)
+    positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
+    shown = run.evaluation_tables()
+    history = History(
+        cells.classes,
+        cells.groups,
+        record.cell_losses[:done].reshape(shape),
+        record.ratios[:done].reshape(shape),
+        record.counts[:done].reshape(shape),
+        Scores.of(record.tables[:done].reshape(*shape, -1), positive),
+        None if shown is None else Scores.of(shown, positive),
+        record.kept,
+        run.plan.rules.warmup_epochs,
+    )
+    return Fitted(
+        run.finish(interrupted=interrupted),
+        history,
+        run.plan.indices,
+        run.plan.ratios,
+        cells.classes,
+        method.name,
+        seed,
+        seconds,
+        interrupted,
+    )

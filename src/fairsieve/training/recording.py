@@ -1,0 +1,54 @@
+"""What is kept of every epoch while it runs; compiled code and the autograd loop write the same."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.core.compiled import compiled
+
+__all__ = ["Recording", "new_recording", "note_epoch"]
+
+
+class Recording(NamedTuple):
+    """What is kept of every epoch, as it begins."""
+
+    cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
+    ratios: NDArray[np.float64]  # (epochs, cells)
+    counts: NDArray[np.int64]  # (epochs, cells)
+    tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
+    kept_tables: NDArray[np.float64]  # the same over the selection before
+    kept: NDArray[np.int32]  # (samples,): epochs each sample was selected in, after the warm-up
+
+
+def new_recording(epochs: int, samples: int, cells: int, classes: int) -> Recording:
+    return Recording(
+        np.zeros((epochs, cells)),
+        np.zeros((epochs, cells)),
+        np.zeros((epochs, cells), np.int64),
+        np.zeros((epochs, cells, classes)),
+        np.zeros((epochs, cells, classes)),
+        np.zeros(samples, np.int32),
+    )
+
+
+@compiled
+def note_epoch(
+    recording: Recording,
+    epoch: int,
+    losses: NDArray[np.float64],
+    predicted: NDArray[np.int64],
+    codes: NDArray[Any],
+    chosen: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Record how the model does as an epoch begins, by cell."""
+    for i in range(losses.size):
+        recording.tables[epoch, codes[i], predicted[i]] += 1
+    for i in chosen:
+        recording.kept_tables[epoch, codes[i], predicted[i]] += 1
+        recording.cell_losses[epoch, codes[i]] += losses[i]
+    for cell in range(counts.size):
+        recording.cell_losses[epoch, cell] /= max(counts[cell], 1)

