@@ -44,7 +44,9 @@ def accuracy(
     >>> accuracy(["no", "yes"], ["no", "no"])
     0.5
     """
-    groups = np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
+    groups = (
+        np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
+    )
     return float(accuracy_of(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
 
 
@@ -126,7 +128,9 @@ def confusion_table(
         raise InvalidInputError(
             f"sensitive_features must have one value per sample, {len(true)}; got {len(group_codes)}"
         )
-    return count_table(both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight), classes
+    return count_table(
+        both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight
+    ), classes
 
 
 def count_table(
@@ -177,7 +181,9 @@ def disparity_of(
     overall, _ = divide(table.sum(axis=-2, keepdims=True))
     if name == "equal_opportunity":
         rates, defined, overall = (
-            part[..., [positive], :, :][..., [positive]] if part.shape[-1] > 1 else part[..., [positive], :, :]
+            part[..., [positive], :, :][..., [positive]]
+            if part.shape[-1] > 1
+            else part[..., [positive], :, :]
             for part in (rates, defined, overall)
         )
     if method == "to_overall":

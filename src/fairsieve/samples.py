@@ -88,6 +88,5 @@ class Samples:
     def take(self, indices: ArrayLike) -> Samples:
         """Some of the samples; classes and groups keep their places."""
         rows = np.asarray(indices)
-        return replace(
-            self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows]
-        )
+        rows = rows if rows.size else np.zeros(0, np.int64)
+        return replace(self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows])

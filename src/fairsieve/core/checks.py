@@ -15,21 +15,21 @@ Value = TypeVar("Value")
 
 def check_at_least(name: str, value: Any, lowest: int) -> int:
     """A whole number of at least ``lowest``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < lowest:
         raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {value!r}")
     return int(value)
 
 
 def check_share(name: str, value: Any) -> float:
     """A number in [0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise InvalidInputError(f"{name} must be a number in [0, 1]; got {value!r}")
     return float(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise InvalidInputError(f"{name} must be a finite number above 0; got {value!r}")
     return float(value)
 

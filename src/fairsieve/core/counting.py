@@ -32,7 +32,12 @@ def key_span(bits: NDArray[Any], lowest: Any) -> Any:
 
 @compiled
 def count_digits(
-    bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any], window: NDArray[np.uint64], cells: int
+    bits: NDArray[Any],
+    lowest: Any,
+    smallest: Any,
+    codes: NDArray[Any],
+    window: NDArray[np.uint64],
+    cells: int,
 ) -> NDArray[np.int64]:
     """Samples of each cell by the digit that the window asks for."""
     width, shift = window[WIDTH], window[SHIFT]
@@ -68,15 +73,18 @@ def walk_over(
 
 
 @compiled
-def take(bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any], walk: Walk) -> NDArray[np.int64]:
+def take(
+    bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any], walk: Walk
+) -> NDArray[np.int64]:
     """The samples below their cell's closing point, ascending."""
     chosen = np.empty(walk.taken.sum(), np.int64)
     filled = 0
     base = np.uint64(smallest)
+    key_limit, index_limit = walk.key_limit, walk.index_limit
     for i in range(bits.size):
         order = np.uint64(key_of(bits[i], lowest)) - base
-        limit = walk.key_limit[codes[i]]
-        if order < limit or (order == limit and np.uint64(i) < walk.index_limit[codes[i]]):
+        limit = key_limit[codes[i]]
+        if order < limit or (order == limit and np.uint64(i) < index_limit[codes[i]]):
             chosen[filled] = i
             filled += 1
     return chosen

@@ -44,7 +44,9 @@ def count_digits(
     order: torch.Tensor, cells: torch.Tensor, window: NDArray[np.uint64], n_cells: int
 ) -> NDArray[np.int64]:
     """Samples of each cell by the digit that the window asks for."""
-    on_index, key, prefix, shift, width = (int(window[field]) for field in (ON_INDEX, KEY, PREFIX, SHIFT, WIDTH))
+    on_index, key, prefix, shift, width = (
+        int(window[field]) for field in (ON_INDEX, KEY, PREFIX, SHIFT, WIDTH)
+    )
     if on_index:
         index = (order == as_signed(key)).nonzero().squeeze(1)
         cells, order = cells[index], index
@@ -53,7 +55,9 @@ def count_digits(
         digits &= (1 << (64 - shift)) - 1
     low = as_signed(prefix << width)
     digits = digits - low
-    inside = (digits >= 0) & (digits < 1 << width) if width < 63 else torch.ones_like(digits, dtype=torch.bool)
+    inside = (
+        (digits >= 0) & (digits < 1 << width) if width < 63 else torch.ones_like(digits, dtype=torch.bool)
+    )
     flat = (cells[inside] << width) + digits[inside]
     return torch.bincount(flat, minlength=n_cells << width).view(n_cells, 1 << width).cpu().numpy()
 

@@ -62,8 +62,9 @@ def renew(
     if rules.budget < bits.size:
         chosen, _ = select_bits(bits, lowest, rules.no_codes, np.ones((1, 1)), rules.budget, rules.width)
     counts = np.zeros(ratios.size, np.int64)
+    codes = rules.codes
     for i in chosen:
-        counts[rules.codes[i]] += 1
+        counts[codes[i]] += 1
     return chosen, counts
 
 
@@ -239,7 +240,9 @@ class Plan:
                 f"got {state['samples']} in {ratios.shape}"
             )
         if len(indices) and (indices.min() < 0 or indices.max() >= len(self.cells)):
-            raise InvalidInputError("state must hold indices of the plan's samples; it points outside of them")
+            raise InvalidInputError(
+                "state must hold indices of the plan's samples; it points outside of them"
+            )
         self.epoch = int(state["epoch"])
         self.rules = self.rules._replace(seed=int(state["seed"]))
         self.ratios = ratios

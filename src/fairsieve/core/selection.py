@@ -147,7 +147,11 @@ def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> S
     if known is not None:
         return known
     array = as_array(name, values)
-    if array.ndim == 1 and array.dtype.kind in "iu" and (array.size == 0 or (array.min() >= 0 and array.max() < size)):
+    if (
+        array.ndim == 1
+        and array.dtype.kind in "iu"
+        and (array.size == 0 or (array.min() >= 0 and array.max() < size))
+    ):
         if len(np.unique(array)) < size:
             return range(size)
     return None

@@ -65,11 +65,12 @@ def new_shuffle(size: int, seed: int, epoch: int, cell: int, lap: int) -> Any:
 @compiled
 def shuffled(shuffle: Shuffle, position: int) -> int:
     """The element at ``position`` of a shuffle."""
-    value = np.uint64(position)
+    value, constants = np.uint64(position), shuffle.constants
+    size, mask, half = np.uint64(shuffle.size), np.uint64(shuffle.mask), np.uint64(shuffle.half)
     while True:
         for i in range(0, 2 * ROUNDS, 2):
-            value = value * (shuffle.constants[i] | np.uint64(1)) + shuffle.constants[i + 1]
-            value &= np.uint64(shuffle.mask)
-            value ^= value >> np.uint64(shuffle.half)
-        if value < np.uint64(shuffle.size):
+            value = value * (constants[i] | np.uint64(1)) + constants[i + 1]
+            value &= mask
+            value ^= value >> half
+        if value < size:
             return int(value)

@@ -53,9 +53,7 @@ def digit_width(samples: int, cells: int) -> int:
 
 
 @compiled
-def new_walk(
-    ratios: NDArray[np.float64], budget: int, key_range: Any, samples: int, width: int
-) -> Walk:
+def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: int, width: int) -> Walk:
     """Start a walk over ``samples`` whose keys span ``[0, key_range]``."""
     cells = ratios.size
     bits = np.zeros(3, np.uint64)

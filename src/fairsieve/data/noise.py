@@ -39,9 +39,7 @@ class NoisyLabels:
     flipped: NDArray[np.bool_]
 
 
-def flip_margin(
-    samples: Samples, rate: float, *, among: ArrayLike | None = None
-) -> NoisyLabels:
+def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None) -> NoisyLabels:
     """Flip the labels that a logistic regression is surest of.
 
     The rule behind the paper's published flips: fit a logistic regression on the right labels and

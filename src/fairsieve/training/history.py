@@ -9,10 +9,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.core.cells import Cells
 from fairsieve.core.fairness import FairnessName
 from fairsieve.metrics import accuracy_of, disparity_of
+from fairsieve.training.recording import Recording
 
-__all__ = ["History", "Scores"]
+__all__ = ["History", "Scores", "history_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +42,20 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """One row per epoch, each as the epoch begins.
+    """One row per epoch (or per recorded epoch), each as the epoch begins.
 
     The model of that moment gives the losses and the scores; ratios and counts are what was then
     chosen from them and trained with.
 
     Attributes
     ----------
+    epochs : integer array of shape (rows,)
+        The epoch that each row describes.
     classes, groups : lists
         What the rows and columns of the tables stand for.
-    cell_losses : array of shape (epochs, classes, groups)
+    cell_losses : array of shape (rows, classes, groups)
         Mean loss of each cell over the selection of the epoch before.
-    ratios, counts : arrays of shape (epochs, classes, groups)
+    ratios, counts : arrays of shape (rows, classes, groups)
         The ratios, and the samples selected.
     train : Scores
         On the training samples, with the labels as they were given.
@@ -62,6 +66,7 @@ class History:
     warmup_epochs : int
     """
 
+    epochs: NDArray[np.int64]
     classes: list[Any]
     groups: list[Any]
     cell_losses: NDArray[np.float64]
@@ -73,13 +78,13 @@ class History:
     warmup_epochs: int
 
     def __len__(self) -> int:
-        return len(self.cell_losses)
+        return len(self.epochs)
 
     def as_rows(self) -> list[dict[str, float]]:
         """The history as flat rows, for a table or a data frame."""
         rows = []
         for epoch in range(len(self)):
-            row: dict[str, float] = {"epoch": epoch}
+            row: dict[str, float] = {"epoch": int(self.epochs[epoch])}
             for name, scores in (("train", self.train), ("evaluation", self.evaluation)):
                 if scores is not None:
                     row[f"{name}_accuracy"] = float(scores.accuracy[epoch])
@@ -92,6 +97,34 @@ class History:
         return rows
 
 
-def cell_names(classes: Sequence[Any], groups: Sequence[Any]) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
+def cell_names(
+    classes: Sequence[Any], groups: Sequence[Any]
+) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
     """Every cell with its place and its names."""
     return [(row, column) for row in enumerate(classes) for column in enumerate(groups)]
+
+
+def history_of(
+    recording: Recording,
+    cells: Cells,
+    epochs: NDArray[np.int64],
+    *,
+    warmup_epochs: int = 0,
+    evaluated: bool = False,
+    positive: int = -1,
+) -> History:
+    """The history in the first rows of a recording, which describe ``epochs``."""
+    rows = len(epochs)
+    shape = (rows, *cells.shape)
+    return History(
+        epochs,
+        cells.classes,
+        cells.groups,
+        recording.cell_losses[:rows].reshape(shape),
+        recording.ratios[:rows].reshape(shape),
+        recording.counts[:rows].reshape(shape),
+        Scores.of(recording.tables[:rows].reshape(*shape, -1), positive),
+        Scores.of(recording.evaluation_tables[:rows].reshape(*shape, -1), positive) if evaluated else None,
+        recording.kept,
+        warmup_epochs,
+    )

@@ -15,9 +15,20 @@ from numpy.typing import NDArray
 from fairsieve.core.compiled import compiled
 from fairsieve.core.fastmath import exp_negative, log1p_unit, sigmoid
 from fairsieve.core.plan import Rules, epoch_batches, renew
-from fairsieve.training.recording import Recording, note_epoch
+from fairsieve.training.recording import Recording, note_epoch, note_plan, tabulate
 
-__all__ = ["Adam", "Task", "new_adam", "train_epochs"]
+__all__ = [
+    "Adam",
+    "Evaluation",
+    "Task",
+    "evaluate",
+    "new_adam",
+    "new_workspace",
+    "predict",
+    "scores",
+    "train_batches",
+    "train_epochs",
+]
 
 LOWEST = np.int64(np.iinfo(np.int64).min)
 
@@ -48,6 +59,20 @@ class Workspace(NamedTuple):
     out: NDArray[np.float64]  # (n, outputs)
     losses: NDArray[np.float64]  # (n,)
     predicted: NDArray[np.int64]
+
+
+class Evaluation(NamedTuple):
+    """Samples to measure every epoch on; none, where there is no evaluation."""
+
+    features: NDArray[Any]
+    codes: NDArray[Any]
+
+
+@compiled
+def new_workspace(samples: int, outputs: int) -> Workspace:
+    return Workspace(
+        np.arange(samples), np.empty((samples, outputs)), np.empty(samples), np.empty(samples, np.int64)
+    )
 
 
 def new_adam(parameters: int) -> Adam:
@@ -104,20 +129,21 @@ def evaluate(
     task: Task, parameters: NDArray[np.float64], workspace: Workspace, signals: NDArray[np.float64]
 ) -> None:
     """Losses, predictions and signals of every sample."""
-    scores(task.features, workspace.everyone, parameters, workspace.out)
-    predict(workspace.out, workspace.predicted)
-    cross_entropies(workspace.out, task.labels, workspace.losses)
+    out, losses, predicted = workspace.out, workspace.losses, workspace.predicted
+    scores(task.features, workspace.everyone, parameters, out)
+    predict(out, predicted)
+    cross_entropies(out, task.labels, losses)
     for t in range(task.targets.size):
         labels = task.labels
         if task.targets[t] >= 0:
             labels = np.full(labels.size, task.targets[t])
         if task.by_error:
             for i in range(labels.size):
-                signals[t, i] = 1.0 if workspace.predicted[i] != labels[i] else 0.0
+                signals[t, i] = 1.0 if predicted[i] != labels[i] else 0.0
         elif task.targets[t] >= 0:
-            cross_entropies(workspace.out, labels, signals[t])
+            cross_entropies(out, labels, signals[t])
         else:
-            signals[t] = workspace.losses
+            signals[t] = losses
 
 
 @compiled
@@ -129,25 +155,26 @@ def gradient(
     slope: NDArray[np.float64],
 ) -> None:
     """Gradient of the batch's mean cross-entropy."""
-    d, outputs = task.features.shape[1], out.shape[1]
-    scores(task.features, batch, parameters, out)
-    residuals(task, batch, out)
+    features = task.features
+    d, outputs = features.shape[1], out.shape[1]
+    scores(features, batch, parameters, out)
+    residuals(task.labels, batch, out)
     slope[:] = 0.0
     for r in range(batch.size):
         for k in range(outputs):
             for j in range(d):
-                slope[k * d + j] += out[r, k] * task.features[batch[r], j]
+                slope[k * d + j] += out[r, k] * features[batch[r], j]
             slope[outputs * d + k] += out[r, k]
 
 
 @compiled
-def residuals(task: Task, batch: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+def residuals(labels: NDArray[np.int64], batch: NDArray[np.int64], out: NDArray[np.float64]) -> None:
     """Outputs → derivatives of the mean loss by the outputs, in place."""
     if out.shape[1] == 1:
         for r in range(batch.size):
             out[r, 0] = sigmoid(2.0 * out[r, 0])
         for r in range(batch.size):
-            out[r, 0] = 2.0 * (out[r, 0] - task.labels[batch[r]]) / batch.size
+            out[r, 0] = 2.0 * (out[r, 0] - labels[batch[r]]) / batch.size
         return
     for r in range(batch.size):
         highest = out[r].max()
@@ -156,7 +183,7 @@ def residuals(task: Task, batch: NDArray[np.int64], out: NDArray[np.float64]) ->
             out[r, k] = exp_negative(out[r, k] - highest)
             total += out[r, k]
         for k in range(out.shape[1]):
-            hit = 1.0 if task.labels[batch[r]] == k else 0.0
+            hit = 1.0 if labels[batch[r]] == k else 0.0
             out[r, k] = (out[r, k] / total - hit) / batch.size
 
 
@@ -168,11 +195,25 @@ def adam_step(
     adam.steps[0] += 1
     unbias_first = 1 - 0.9 ** adam.steps[0]
     unbias_second = np.sqrt(1 - 0.999 ** adam.steps[0])
+    first, second = adam.first, adam.second
     for k in range(parameters.size):
-        adam.first[k] += 0.1 * (slope[k] - adam.first[k])
-        adam.second[k] = 0.999 * adam.second[k] + 0.001 * slope[k] * slope[k]
-        scale = np.sqrt(adam.second[k]) / unbias_second + 1e-8
-        parameters[k] -= learning_rate / unbias_first * adam.first[k] / scale
+        first[k] += 0.1 * (slope[k] - first[k])
+        second[k] = 0.999 * second[k] + 0.001 * slope[k] * slope[k]
+        scale = np.sqrt(second[k]) / unbias_second + 1e-8
+        parameters[k] -= learning_rate / unbias_first * first[k] / scale
+
+
+@compiled
+def train_batches(
+    task: Task, parameters: NDArray[np.float64], adam: Adam, batches: NDArray[np.int64]
+) -> None:
+    """One step for each batch."""
+    outputs = parameters.size // (task.features.shape[1] + 1)
+    out = np.empty((batches.shape[1], outputs))
+    slope = np.empty(parameters.size)
+    for b in range(batches.shape[0]):
+        gradient(task, parameters, batches[b], out, slope)
+        adam_step(parameters, slope, adam, task.learning_rate)
 
 
 @compiled
@@ -186,41 +227,34 @@ def train_epochs(
     counts: NDArray[np.int64],
     first: int,
     last: int,
+    evaluation: Evaluation,
     recording: Recording,
     parameters_by_epoch: NDArray[np.float64],
 ) -> Any:
     """Train the epochs from ``first`` up to ``last``; returns the last selection, its counts, and success.
 
-    ``parameters``, ``adam``, ``ratios``, ``recording`` and
-    ``parameters_by_epoch`` (the parameters as each epoch begins) are updated in place. Stops, without
-    success, at an epoch that begins with a loss that is not a number.
+    The same steps as :meth:`~fairsieve.training.runs.Run.run_epoch`, for runs that share the
+    processors. ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the
+    parameters as each epoch begins) are updated in place. Stops, without success, at an epoch that
+    begins with a loss that is not a number.
     """
-    samples = task.labels.size
     outputs = parameters.size // (task.features.shape[1] + 1)
-    workspace = Workspace(
-        np.arange(samples),
-        np.empty((samples, outputs)),
-        np.empty(samples),
-        np.empty(samples, np.int64),
-    )
-    losses, predicted = workspace.losses, workspace.predicted
-    signals = np.empty((task.targets.size, samples))
-    slope = np.empty(parameters.size)
+    workspace = new_workspace(task.labels.size, outputs)
+    shown = new_workspace(evaluation.codes.size, outputs)
+    signals = np.empty((task.targets.size, task.labels.size))
     for epoch in range(first, last):
         evaluate(task, parameters, workspace, signals)
+        losses = workspace.losses
         if np.isnan(losses.sum()):
             return chosen, counts, False
-        note_epoch(recording, epoch, losses, predicted, rules.codes, chosen, counts)
+        note_epoch(recording, epoch, losses, workspace.predicted, rules.codes, chosen, counts)
         parameters_by_epoch[epoch] = parameters
-        if epoch >= rules.warmup_epochs:
+        scores(evaluation.features, shown.everyone, parameters, shown.out)
+        predict(shown.out, shown.predicted)
+        tabulate(shown.predicted, evaluation.codes, recording.evaluation_tables[epoch])
+        selective = epoch >= rules.warmup_epochs
+        if selective:
             chosen, counts = renew(rules, losses.view(np.int64), LOWEST, signals, ratios, chosen, counts)
-            for i in chosen:
-                recording.kept[i] += 1
-        recording.ratios[epoch] = ratios.ravel()
-        recording.counts[epoch] = counts
-        batches = epoch_batches(rules, epoch, ratios, chosen, counts)
-        out = np.empty((batches.shape[1], outputs))
-        for b in range(batches.shape[0]):
-            gradient(task, parameters, batches[b], out, slope)
-            adam_step(parameters, slope, adam, task.learning_rate)
+        note_plan(recording, epoch, ratios, chosen, counts, selective)
+        train_batches(task, parameters, adam, epoch_batches(rules, epoch, ratios, chosen, counts))
     return chosen, counts, True

@@ -8,81 +8,29 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from fairsieve.core.checks import check_at_least, check_choice
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import classes_of
 from fairsieve.samples import Samples
-from fairsieve.training.history import History, Scores
-from fairsieve.training.losses import is_single, outputs_of, predicted_classes
+from fairsieve.training.fitted import Fitted
+from fairsieve.training.history import history_of
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.progress import progress_bar
 from fairsieve.training.runs import AutogradRun, CompiledRun, Run, can_compile
 from fairsieve.training.settings import Settings
 
-__all__ = ["Fitted", "fit", "fit_seeds"]
+__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "make_module"]
 
 Engine = Literal["auto", "compiled", "autograd"]
 ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A trained model and how it came to be.
-
-    Attributes
-    ----------
-    model : nn.Module
-    history : History
-    indices : integer array
-        The last selection, ascending.
-    ratios : array of shape (classes, groups)
-        The last ratios.
-    classes : list
-        What the model's outputs stand for.
-    method : str
-    seed : int
-    seconds : float
-        Of this run, or of all the runs trained together with it.
-    interrupted : bool
-        Whether training was stopped early; the model is then the best state so far.
-    """
-
-    model: nn.Module
-    history: History
-    indices: NDArray[np.int64]
-    ratios: NDArray[np.float64]
-    classes: list[Any]
-    method: str
-    seed: int
-    seconds: float
-    interrupted: bool
-
-    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
-        """Labels of new samples."""
-        return classes_of(predicted_classes(self._outputs(features)).numpy(), self.classes)
-
-    def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n, classes)."""
-        outputs = self._outputs(features).double()
-        if is_single(outputs):
-            positive = torch.sigmoid(outputs.reshape(-1))
-            return torch.stack([1 - positive, positive], dim=1)[:, : len(self.classes)].numpy()
-        return torch.softmax(outputs, dim=1).numpy()
-
-    def _outputs(self, features: ArrayLike | torch.Tensor) -> torch.Tensor:
-        dtype = next(self.model.parameters()).dtype
-        return outputs_of(self.model, torch.as_tensor(np.asarray(features)).to(dtype)).cpu()
 
 
 def fit(
@@ -157,20 +105,21 @@ def fit_seeds(
     check_data(data, evaluation)
     started = time.perf_counter()
     runs = [new_run(model, data, chosen, wanted, seed, evaluation, engine) for seed in seeds]
-    with progress_bar(f"{chosen.title}, {len(runs)} seeds", wanted.epochs * len(runs), shown=progress) as report:
+    with progress_bar(
+        f"{chosen.title}, {len(runs)} seeds", wanted.epochs * len(runs), shown=progress
+    ) as report:
         interrupted = advance_together(runs, list(seeds), wanted.epochs, report)
     seconds = time.perf_counter() - started
     return [
-        fitted_of(run, wanted, chosen, seed, seconds, interrupted) for run, seed in zip(runs, seeds, strict=True)
+        fitted_of(run, wanted, chosen, seed, seconds, interrupted)
+        for run, seed in zip(runs, seeds, strict=True)
     ]
 
 
 def check_data(data: Samples, evaluation: Samples | None) -> None:
     """Something to learn, and an evaluation set of the same kind."""
     if not isinstance(data, Samples):
-        raise InvalidInputError(
-            f"data must be Samples(features, labels, groups); got {type(data).__name__}"
-        )
+        raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
     if len(data) == 0:
         raise InvalidInputError("data must have at least one sample; got none")
     if evaluation is not None:
@@ -181,6 +130,16 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
                 f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
                 "when some are absent"
             )
+
+
+def make_module(model: ModelLike, data: Samples, seed: int) -> nn.Module:
+    """A module of its own to train: made, copied, or the paper's logistic regression."""
+    generator = torch.Generator().manual_seed(check_at_least("seed", seed, 0))
+    if model is None:
+        return LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
+    if isinstance(model, nn.Module):
+        return copy.deepcopy(model)
+    return model(generator)
 
 
 def new_run(
@@ -194,13 +153,7 @@ def new_run(
 ) -> Run:
     """A run at its start."""
     check_choice("engine", engine, ("auto", "compiled", "autograd"))
-    generator = torch.Generator().manual_seed(check_at_least("seed", seed, 0))
-    if model is None:
-        module: nn.Module = LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
-    elif isinstance(model, nn.Module):
-        module = copy.deepcopy(model)
-    else:
-        module = model(generator)
+    module = make_module(model, data, seed)
     plan = Plan(
         data.cells,
         settings.batch_size,
@@ -219,8 +172,10 @@ def new_run(
         raise InvalidInputError(
             "engine='compiled' takes the linear model with its own loss and optimiser on a CPU; use engine='auto'"
         )
-    kind = CompiledRun if compilable and engine != "autograd" else AutogradRun
-    return kind(module, data, plan, settings, evaluation)
+    if compilable and engine != "autograd":
+        assert isinstance(module, LogisticRegression)
+        return CompiledRun(module, data, plan, settings, evaluation)
+    return AutogradRun(module, data, plan, settings, evaluation)
 
 
 def advance_together(
@@ -231,25 +186,26 @@ def advance_together(
     One run goes epoch by epoch, so that each can be watched and interrupted.
     """
     try:
-        if len(runs) > 1 and all(isinstance(run, CompiledRun) for run in runs):
-            share_processors(runs, epochs, report)
+        compiled = [run for run in runs if isinstance(run, CompiledRun)]
+        if len(runs) == len(compiled) > 1:
+            share_processors(compiled, epochs, report)
         else:
             for run, seed in zip(runs, seeds, strict=True):
                 with torch.random.fork_rng():
                     torch.manual_seed(seed)
                     while run.done < epochs:
-                        run.advance(1)
+                        run.run_epoch()
                         report(sum(each.done for each in runs))
     except KeyboardInterrupt:
         return True
     return False
 
 
-def share_processors(runs: Sequence[Run], epochs: int, report: Callable[[int], None]) -> None:
+def share_processors(runs: Sequence[CompiledRun], epochs: int, report: Callable[[int], None]) -> None:
     """Advance compiled runs on threads; in slices, so that no processor waits for the last run."""
     workers = min(len(runs), os.cpu_count() or 1)
     slice_size = max(1, epochs // 20)
-    waiting = SimpleQueue[Run]()
+    waiting = SimpleQueue[CompiledRun]()
     for run in runs:
         waiting.put(run)
     stop = threading.Event()
@@ -260,7 +216,7 @@ def share_processors(runs: Sequence[Run], epochs: int, report: Callable[[int], N
                 run = waiting.get_nowait()
             except Empty:
                 return
-            run.advance(slice_size)
+            run.run_epochs(slice_size)
             report(sum(each.done for each in runs))
             if run.done < epochs:
                 waiting.put(run)
@@ -277,20 +233,15 @@ def fitted_of(
     run: Run, settings: Settings, method: SelectionMethod, seed: int, seconds: float, interrupted: bool
 ) -> Fitted:
     """What a run came to."""
-    cells, record, done = run.plan.cells, run.recording, run.done
-    shape = (done, *cells.shape)
+    cells = run.plan.cells
     positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
-    shown = run.evaluation_tables()
-    history = History(
-        cells.classes,
-        cells.groups,
-        record.cell_losses[:done].reshape(shape),
-        record.ratios[:done].reshape(shape),
-        record.counts[:done].reshape(shape),
-        Scores.of(record.tables[:done].reshape(*shape, -1), positive),
-        None if shown is None else Scores.of(shown, positive),
-        record.kept,
-        run.plan.rules.warmup_epochs,
+    history = history_of(
+        run.recording,
+        cells,
+        np.arange(run.done),
+        warmup_epochs=run.plan.rules.warmup_epochs,
+        evaluated=run.evaluation is not None,
+        positive=positive,
     )
     return Fitted(
         run.finish(interrupted=interrupted),

@@ -116,7 +116,9 @@ def outputs_of(
     else:
         chunks = DataLoader(features, batch_size=chunk_size)
     with evaluation_mode(model):
-        parts = [model((chunk[0] if isinstance(chunk, (list, tuple)) else chunk).to(device)) for chunk in chunks]
+        parts = [
+            model((chunk[0] if isinstance(chunk, (list, tuple)) else chunk).to(device)) for chunk in chunks
+        ]
     if not parts:
         raise InvalidInputError("features must have at least one sample; got none")
     return torch.cat(parts)

@@ -39,7 +39,12 @@ SELECTION_METHODS = {
         SelectionMethod("fairbatch", "FairBatch", cleans=False, fair=True, constrained=False, weighted=True),
         SelectionMethod("fairsieve", "fairsieve", cleans=True, fair=True, constrained=True, weighted=True),
         SelectionMethod(
-            "fairsieve-no-constraints", "w/o constraints", cleans=True, fair=True, constrained=False, weighted=True
+            "fairsieve-no-constraints",
+            "w/o constraints",
+            cleans=True,
+            fair=True,
+            constrained=False,
+            weighted=True,
         ),
         SelectionMethod(
             "fairsieve-no-weights", "w/o weights", cleans=True, fair=True, constrained=True, weighted=False

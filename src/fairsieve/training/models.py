@@ -29,7 +29,9 @@ class LogisticRegression(nn.Module):
     torch.Size([5])
     """
 
-    def __init__(self, n_features: int, n_classes: int = 2, *, generator: torch.Generator | None = None) -> None:
+    def __init__(
+        self, n_features: int, n_classes: int = 2, *, generator: torch.Generator | None = None
+    ) -> None:
         super().__init__()
         check_at_least("n_features", n_features, 1)
         outputs = 1 if check_at_least("n_classes", n_classes, 1) <= 2 else n_classes

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["Recording", "new_recording", "note_epoch"]
+__all__ = ["Recording", "new_recording", "note_epoch", "note_plan", "tabulate"]
 
 
 class Recording(NamedTuple):
@@ -20,6 +20,7 @@ class Recording(NamedTuple):
     counts: NDArray[np.int64]  # (epochs, cells)
     tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
     kept_tables: NDArray[np.float64]  # the same over the selection before
+    evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
     kept: NDArray[np.int32]  # (samples,): epochs each sample was selected in, after the warm-up
 
 
@@ -30,8 +31,16 @@ def new_recording(epochs: int, samples: int, cells: int, classes: int) -> Record
         np.zeros((epochs, cells), np.int64),
         np.zeros((epochs, cells, classes)),
         np.zeros((epochs, cells, classes)),
+        np.zeros((epochs, cells, classes)),
         np.zeros(samples, np.int32),
     )
+
+
+@compiled
+def tabulate(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
+    """Count predictions by cell."""
+    for i in range(predicted.size):
+        table[codes[i], predicted[i]] += 1
 
 
 @compiled
@@ -45,10 +54,28 @@ def note_epoch(
     counts: NDArray[np.int64],
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
-    for i in range(losses.size):
-        recording.tables[epoch, codes[i], predicted[i]] += 1
+    tabulate(predicted, codes, recording.tables[epoch])
+    kept_table, cell_losses = recording.kept_tables[epoch], recording.cell_losses[epoch]
     for i in chosen:
-        recording.kept_tables[epoch, codes[i], predicted[i]] += 1
-        recording.cell_losses[epoch, codes[i]] += losses[i]
+        kept_table[codes[i], predicted[i]] += 1
+        cell_losses[codes[i]] += losses[i]
     for cell in range(counts.size):
-        recording.cell_losses[epoch, cell] /= max(counts[cell], 1)
+        cell_losses[cell] /= max(counts[cell], 1)
+
+
+@compiled
+def note_plan(
+    recording: Recording,
+    epoch: int,
+    ratios: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    selective: bool,
+) -> None:
+    """Record what the epoch trains on."""
+    recording.ratios[epoch] = ratios.ravel()
+    recording.counts[epoch] = counts
+    kept = recording.kept
+    if selective:
+        for i in chosen:
+            kept[i] += 1

@@ -1,9 +1,9 @@
-"""Training runs that advance by epochs: one by autograd for any module, one compiled for the linear model."""
+"""Training runs, epoch by epoch: by autograd for any module, compiled for the linear model."""
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,35 +14,178 @@ from fairsieve.core.plan import Plan
 from fairsieve.errors import FairsieveError
 from fairsieve.metrics import accuracy_of, disparity_of
 from fairsieve.samples import Samples
-from fairsieve.training.linear import Task, new_adam, train_epochs
+from fairsieve.training.linear import (
+    Evaluation,
+    Task,
+    evaluate,
+    new_adam,
+    new_workspace,
+    predict,
+    scores,
+    train_batches,
+    train_epochs,
+)
 from fairsieve.training.losses import cross_entropy, outputs_of, predicted_classes, signals_of
 from fairsieve.training.models import LogisticRegression
-from fairsieve.training.recording import Recording, new_recording, note_epoch
+from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
 from fairsieve.training.settings import Settings
 
 __all__ = ["AutogradRun", "CompiledRun", "Run", "can_compile"]
 
-DIVERGED = (
-    "training diverged: epoch {} began with losses that are not numbers. Lower learning_rate (it is {}) "
-    "or scale the features"
-)
+State = dict[str, torch.Tensor]
 
 
-class Run(Protocol):
-    """A training run that can be taken some epochs further at a time."""
+class Measurement(NamedTuple):
+    """A model on all training samples."""
 
-    plan: Plan
-    recording: Recording
-    done: int
+    losses: NDArray[np.floating]  # (n,)
+    signals: NDArray[np.floating]  # (targets, n), what groups are compared by
+    predicted: NDArray[np.int64]  # (n,)
 
-    def advance(self, epochs: int) -> None:
-        """Train so many more epochs."""
+
+class Run(ABC):
+    """A model in training: measure it on everything, plan, train, and so on.
+
+    Subclasses say how the model is measured and trained; the order of an epoch is here.
+    """
+
+    def __init__(self, plan: Plan, settings: Settings, evaluation: Samples | None) -> None:
+        self.plan, self.settings, self.evaluation = plan, settings, evaluation
+        self.recording = new_recording(
+            settings.epochs, len(plan.cells), plan.ratios.size, plan.cells.shape[0]
+        )
+        self.done = 0
+        self.best_merit = -np.inf
+        self.best: State | None = None
+        self.average: State | None = None
+
+    @abstractmethod
+    def measure(self) -> Measurement:
+        """Losses, signals and predictions on the training samples."""
+
+    @abstractmethod
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        """Predicted classes of the evaluation samples."""
+
+    @abstractmethod
+    def train(self, batches: NDArray[np.int64]) -> None:
+        """One step for each batch."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """A copy of everything the model has learned."""
+
+    @abstractmethod
+    def module(self, state: State | None) -> nn.Module:
+        """The model, in a state (its present one when None)."""
+
+    def run_epoch(self) -> None:
+        """Measure → plan → train."""
+        plan, epoch, measured = self.plan, self.done, self.measure()
+        if np.isnan(measured.losses).any():
+            raise self.diverged()
+        codes, record = plan.rules.codes, self.recording
+        note_epoch(record, epoch, measured.losses, measured.predicted, codes, plan.indices, plan.counts)
+        if self.evaluation is not None:
+            tabulate(self.predict_evaluation(), self.evaluation.cells.codes, record.evaluation_tables[epoch])
+        plan.update(measured.losses, measured.signals)
+        note_plan(record, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
+        if not plan.in_warmup:
+            self.keep_if_best()
+        self.train(plan.batches())
+        plan.epoch += 1
+        self.done += 1
+        if self.done > self.first_averaged:
+            self.add_to_average(self.state(), self.done - self.first_averaged)
+
+    def keep_if_best(self) -> None:
+        """Remember the state, should the run be interrupted."""
+        merit = float(self.merits(self.done, self.done + 1)[0])
+        if merit > self.best_merit:
+            self.best_merit, self.best = merit, self.state()
+
+    def merits(self, first: int, last: int) -> NDArray[np.float64]:
+        """Accuracy less disparity over the samples believed clean, as each epoch began."""
+        cells = self.plan.cells
+        tables = self.recording.kept_tables[first:last].reshape(last - first, *cells.shape, -1)
+        positive = -1 if self.settings.pos_label is None else cells.class_index(self.settings.pos_label)
+        return accuracy_of(tables) - disparity_of(tables, self.settings.fairness, positive=positive)
+
+    @property
+    def first_averaged(self) -> int:
+        """The first epoch whose outcome is averaged."""
+        return self.settings.epochs - self.settings.average_last
+
+    def add_to_average(self, state: State, number: int) -> None:
+        """Running mean of states; this is the ``number``-th."""
+        if self.average is None:
+            self.average = state
+            return
+        for name, value in state.items():
+            if value.is_floating_point():
+                self.average[name] += (value - self.average[name]) / number
+            else:
+                self.average[name] = value
 
     def finish(self, *, interrupted: bool) -> nn.Module:
         """The trained model, averaged over the last epochs; of an interrupted run, the best so far."""
+        return self.module(self.best if interrupted else self.average)
 
-    def evaluation_tables(self) -> NDArray[np.float64] | None:
-        """Confusion tables on the evaluation samples, as each epoch began."""
+    def diverged(self) -> FairsieveError:
+        return FairsieveError(
+            f"training diverged: at epoch {self.done} or soon after losses are not numbers. Lower learning_rate "
+            f"(it is {self.settings.learning_rate}) or scale the features"
+        )
+
+
+class AutogradRun(Run):
+    """Any module, trained by autograd."""
+
+    def __init__(
+        self, model: nn.Module, data: Samples, plan: Plan, settings: Settings, evaluation: Samples | None
+    ) -> None:
+        super().__init__(plan, settings, evaluation)
+        first = next(model.parameters())
+        self.device = torch.device(settings.device) if settings.device else first.device
+        self.model = model.to(self.device)
+        self.features = torch.from_numpy(data.features).to(self.device, first.dtype)
+        self.labels = torch.from_numpy(plan.cells.label_codes).to(self.device)
+        if evaluation is not None:
+            self.shown = torch.from_numpy(evaluation.features).to(self.device, first.dtype)
+        self.loss = settings.loss or cross_entropy
+        if settings.optimizer is None:
+            self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+                model.parameters(), lr=settings.learning_rate
+            )
+        else:
+            self.optimizer = settings.optimizer(model.parameters())
+
+    def measure(self) -> Measurement:
+        outputs = outputs_of(self.model, self.features, chunk_size=self.settings.chunk_size)
+        losses = self.loss(outputs, self.labels)
+        targets = self.plan.comparisons.targets
+        signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
+        predicted = predicted_classes(outputs)
+        return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        outputs = outputs_of(self.model, self.shown, chunk_size=self.settings.chunk_size)
+        return predicted_classes(outputs).cpu().numpy()
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        self.model.train()
+        for batch in torch.from_numpy(batches).to(self.device):
+            self.optimizer.zero_grad(set_to_none=True)
+            self.loss(self.model(self.features[batch]), self.labels[batch]).mean().backward()
+            self.optimizer.step()
+
+    def state(self) -> State:
+        return {name: value.clone() for name, value in self.model.state_dict().items()}
+
+    def module(self, state: State | None) -> nn.Module:
+        if state is not None:
+            self.model.load_state_dict(state)
+        return self.model.eval()
 
 
 def can_compile(model: nn.Module, settings: Settings) -> bool:
@@ -51,20 +194,21 @@ def can_compile(model: nn.Module, settings: Settings) -> bool:
     return plain and type(model) is LogisticRegression and model.linear.weight.device.type == "cpu"
 
 
-def blank_recording(plan: Plan, epochs: int) -> Recording:
-    return new_recording(epochs, len(plan.cells), plan.ratios.size, plan.cells.shape[0])
-
-
-class CompiledRun:
-    """The linear model, whole epochs in one compiled call."""
+class CompiledRun(Run):
+    """The linear model: closed-form gradients in compiled code, in double precision."""
 
     def __init__(
-        self, model: nn.Module, data: Samples, plan: Plan, settings: Settings, evaluation: Samples | None
+        self,
+        model: LogisticRegression,
+        data: Samples,
+        plan: Plan,
+        settings: Settings,
+        evaluation: Samples | None,
     ) -> None:
-        assert isinstance(model, LogisticRegression)
-        self.model, self.plan, self.settings, self.evaluation = model, plan, settings, evaluation
-        linear = model.linear
-        self.parameters = torch.cat([linear.weight.detach().flatten(), linear.bias.detach()]).double().numpy()
+        super().__init__(plan, settings, evaluation)
+        self.model = model
+        weight, bias = model.linear.weight.detach(), model.linear.bias.detach()
+        self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
         self.task = Task(
             np.ascontiguousarray(data.features),
             plan.cells.label_codes,
@@ -73,13 +217,31 @@ class CompiledRun:
             plan.signal == "error",
             settings.learning_rate,
         )
+        shown = data.take([]) if evaluation is None else evaluation
+        self.shown = Evaluation(np.ascontiguousarray(shown.features, data.features.dtype), shown.cells.codes)
         self.adam = new_adam(self.parameters.size)
-        self.recording = blank_recording(plan, settings.epochs)
-        self.parameters_by_epoch = np.zeros((settings.epochs, self.parameters.size))
-        self.done = 0
+        self.workspace = new_workspace(len(data), len(bias))
+        self.shown_workspace = new_workspace(len(shown), len(bias))
+        self.signals = np.empty((len(self.task.targets), len(data)))
 
-    def advance(self, epochs: int) -> None:
-        plan, last = self.plan, min(self.done + epochs, self.settings.epochs)
+    def measure(self) -> Measurement:
+        evaluate(self.task, self.parameters, self.workspace, self.signals)
+        return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        room = self.shown_workspace
+        scores(self.shown.features, room.everyone, self.parameters, room.out)
+        predict(room.out, room.predicted)
+        return room.predicted
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        train_batches(self.task, self.parameters, self.adam, batches)
+
+    def run_epochs(self, epochs: int) -> None:
+        """:meth:`run_epoch` so many times, in one compiled call that other threads need not wait for."""
+        plan, first = self.plan, self.done
+        last = min(first + epochs, self.settings.epochs)
+        by_epoch = np.zeros((self.settings.epochs, self.parameters.size))
         plan.indices, plan.counts, finite = train_epochs(
             self.task,
             plan.rules,
@@ -88,146 +250,40 @@ class CompiledRun:
             plan.ratios,
             plan.indices,
             plan.counts,
-            self.done,
+            first,
             last,
+            self.shown,
             self.recording,
-            self.parameters_by_epoch,
+            by_epoch,
         )
         if not finite:
-            raise FairsieveError(DIVERGED.format(f"{self.done} or later", self.settings.learning_rate))
+            raise self.diverged()
+        plan.is_selective = plan.is_selective or last > plan.rules.warmup_epochs
+        self.take_over(np.vstack([by_epoch[first:last], self.parameters]), first)
         self.done = plan.epoch = last
-        plan.is_selective = not plan.in_warmup or plan.is_selective
 
-    def finish(self, *, interrupted: bool) -> nn.Module:
-        warmup = self.plan.rules.warmup_epochs
-        if interrupted and self.done > warmup:
-            merits = merit(self.recording.kept_tables[warmup : self.done], self.plan, self.settings)
-            flat = self.parameters_by_epoch[warmup + merits.argmax()]
-        else:
-            after = np.vstack([self.parameters_by_epoch[1 : self.done], self.parameters])
-            flat = after[-self.settings.average_last :].mean(axis=0)
-        linear = self.model.linear
-        values = torch.from_numpy(flat).to(linear.weight.dtype)
+    def take_over(self, by_epoch: NDArray[np.float64], first: int) -> None:
+        """Best and average from the parameters as epochs began (and as the last one ended)."""
+        started = max(first, self.plan.rules.warmup_epochs)
+        last = first + len(by_epoch) - 1
+        if started < last:
+            merits = self.merits(started, last)
+            if merits.max() > self.best_merit:
+                self.best_merit = float(merits.max())
+                self.best = {
+                    "parameters": torch.from_numpy(by_epoch[started - first + merits.argmax()].copy())
+                }
+        for epoch in range(max(first, self.first_averaged), last):
+            state = {"parameters": torch.from_numpy(by_epoch[epoch + 1 - first].copy())}
+            self.add_to_average(state, epoch + 1 - self.first_averaged)
+
+    def state(self) -> State:
+        return {"parameters": torch.from_numpy(self.parameters.copy())}
+
+    def module(self, state: State | None) -> nn.Module:
+        flat = torch.from_numpy(self.parameters) if state is None else state["parameters"]
+        weight, bias = self.model.linear.weight, self.model.linear.bias
         with torch.no_grad():
-            linear.weight.copy_(values[: linear.weight.numel()].view_as(linear.weight))
-            linear.bias.copy_(values[linear.weight.numel() :])
-        return self.model
-
-    def evaluation_tables(self) -> NDArray[np.float64] | None:
-        if self.evaluation is None:
-            return None
-        features = self.evaluation.features.astype(np.float64)
-        d, flat = features.shape[1], self.parameters_by_epoch[: self.done]
-        outputs = flat.shape[1] // (d + 1)
-        weights = flat[:, : outputs * d].reshape(-1, d)
-        scores = features @ weights.T + flat[:, outputs * d :].reshape(-1)
-        scores = scores.reshape(len(features), self.done, outputs)
-        predicted = (scores[..., 0] > 0).astype(np.int64) if outputs == 1 else scores.argmax(axis=-1)
-        return table_of(self.evaluation, predicted.T)
-
-
-class AutogradRun:
-    """Any module, trained by autograd."""
-
-    def __init__(
-        self, model: nn.Module, data: Samples, plan: Plan, settings: Settings, evaluation: Samples | None
-    ) -> None:
-        first = next(model.parameters())
-        self.device = torch.device(settings.device) if settings.device else first.device
-        self.model = model.to(self.device)
-        self.plan, self.settings, self.evaluation = plan, settings, evaluation
-        self.features = torch.from_numpy(data.features).to(self.device, first.dtype)
-        self.labels = torch.from_numpy(plan.cells.label_codes).to(self.device)
-        self.loss = settings.loss or cross_entropy
-        adam = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
-        self.optimizer = settings.optimizer(model.parameters()) if settings.optimizer else adam
-        self.recording = blank_recording(plan, settings.epochs)
-        self.tables: list[NDArray[np.float64]] = []
-        self.average: dict[str, torch.Tensor] = {}
-        self.averaged = 0
-        self.best_merit = -np.inf
-        self.best_state: dict[str, Any] | None = None
-        self.done = 0
-
-    def advance(self, epochs: int) -> None:
-        for _ in range(min(epochs, self.settings.epochs - self.done)):
-            self.run_epoch()
-
-    def run_epoch(self) -> None:
-        """Losses of all → plan → steps."""
-        self.begin_epoch()
-        self.model.train()
-        for batch in torch.from_numpy(self.plan.batches()).to(self.device):
-            self.train_step(batch)
-        self.plan.epoch += 1
-        self.done += 1
-        if self.done > self.settings.epochs - self.settings.average_last:
-            self.add_to_average()
-
-    def begin_epoch(self) -> None:
-        """Evaluate the model on everything, record, and plan."""
-        outputs = outputs_of(self.model, self.features, chunk_size=self.settings.chunk_size)
-        losses = self.loss(outputs, self.labels)
-        if bool(torch.isnan(losses).any()):
-            raise FairsieveError(DIVERGED.format(self.done, self.settings.learning_rate))
-        targets = self.plan.comparisons.targets
-        signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
-        predicted = predicted_classes(outputs).cpu().numpy()
-        plan, values = self.plan, losses.double().cpu().numpy()
-        note_epoch(self.recording, self.done, values, predicted, plan.rules.codes, plan.indices, plan.counts)
-        plan.update(losses, signals.cpu().numpy())
-        self.recording.ratios[self.done] = plan.ratios.ravel()
-        self.recording.counts[self.done] = plan.counts
-        if not plan.in_warmup:
-            self.recording.kept[plan.indices] += 1
-            self.keep_if_best()
-        if self.evaluation is not None:
-            features = torch.from_numpy(self.evaluation.features).to(self.device, self.features.dtype)
-            shown = predicted_classes(outputs_of(self.model, features, chunk_size=self.settings.chunk_size))
-            self.tables.append(table_of(self.evaluation, shown.cpu().numpy()))
-
-    def keep_if_best(self) -> None:
-        """Remember the state, should the run be interrupted."""
-        present = float(merit(self.recording.kept_tables[self.done], self.plan, self.settings))
-        if present > self.best_merit:
-            self.best_merit, self.best_state = present, copy.deepcopy(self.model.state_dict())
-
-    def train_step(self, batch: torch.Tensor) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
-        self.loss(self.model(self.features[batch]), self.labels[batch]).mean().backward()
-        self.optimizer.step()
-
-    def add_to_average(self) -> None:
-        """Running mean of the parameters and buffers."""
-        self.averaged += 1
-        for name, value in self.model.state_dict().items():
-            if not value.is_floating_point() or self.averaged == 1:
-                self.average[name] = value.clone()
-            else:
-                self.average[name] += (value - self.average[name]) / self.averaged
-
-    def finish(self, *, interrupted: bool) -> nn.Module:
-        state = self.best_state if interrupted else self.average
-        if state:
-            self.model.load_state_dict(state)
-        return self.model
-
-    def evaluation_tables(self) -> NDArray[np.float64] | None:
-        return np.stack(self.tables[: self.done]) if self.evaluation is not None and self.done else None
-
-
-def merit(tables: NDArray[np.float64], plan: Plan, settings: Settings) -> NDArray[np.float64]:
-    """Accuracy less disparity over the samples believed clean: what the best state so far is best in."""
-    shaped = tables.reshape(*tables.shape[:-2], *plan.cells.shape, -1)
-    positive = plan.cells.shape[0] - 1 if settings.pos_label is None else plan.cells.class_index(settings.pos_label)
-    return accuracy_of(shaped) - disparity_of(shaped, settings.fairness, positive=positive)
-
-
-def table_of(samples: Samples, predicted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Confusion tables of predictions, (…, n) → (…, classes, groups, classes)."""
-    classes, groups = samples.cells.shape
-    rows = predicted.reshape(-1, len(samples))
-    size = classes * groups * classes
-    places = np.arange(len(rows))[:, None] * size + samples.cells.codes * np.int64(classes) + rows
-    counts = np.bincount(places.ravel(), minlength=len(rows) * size).astype(np.float64)
-    return counts.reshape(*predicted.shape[:-1], classes, groups, classes)
+            weight.copy_(flat[: weight.numel()].view_as(weight))
+            bias.copy_(flat[weight.numel() :])
+        return self.model.eval()

@@ -153,7 +153,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """
         rows = None
         if signals is not None:
-            rows = np.atleast_2d(signals.detach().cpu().numpy() if isinstance(signals, torch.Tensor) else signals)
+            rows = np.atleast_2d(
+                signals.detach().cpu().numpy() if isinstance(signals, torch.Tensor) else signals
+            )
         self.plan.update(losses, rows)  # type: ignore[arg-type]
 
     def set_epoch(self, epoch: int) -> None:
