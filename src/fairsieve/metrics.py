@@ -180,12 +180,8 @@ def disparity_of(
     rates, defined = divide(table)
     overall, _ = divide(table.sum(axis=-2, keepdims=True))
     if name == "equal_opportunity":
-        rates, defined, overall = (
-            part[..., [positive], :, :][..., [positive]]
-            if part.shape[-1] > 1
-            else part[..., [positive], :, :]
-            for part in (rates, defined, overall)
-        )
+        rates, overall = (part[..., [positive], :, :][..., [positive]] for part in (rates, overall))
+        defined = defined[..., [positive], :, :]
     if method == "to_overall":
         gaps = np.where(defined, np.abs(rates - overall), 0.0)
     else:
@@ -203,4 +199,4 @@ def divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
 
 def classes_of(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
     """Labels of predicted class indices."""
-    return np.asarray(classes)[predictions]
+    return np.asarray(np.asarray(classes)[predictions])

@@ -72,7 +72,10 @@ class Method:
     def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
         """Say clearly what the method cannot do, before any work is done."""
         classes, groups = data.cells.shape
-        for what, most, found in (("groups", self.most_groups, groups), ("classes", self.most_classes, classes)):
+        for what, most, found in (
+            ("groups", self.most_groups, groups),
+            ("classes", self.most_classes, classes),
+        ):
             if most is not None and found > most:
                 raise InvalidInputError(
                     f"{self.name} is defined for at most {most} {what}; data has {found}. Use a method that takes "

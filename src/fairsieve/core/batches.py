@@ -106,4 +106,4 @@ def sample_weights(
     present = np.where(table > 0, ratios, 0.0)
     shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
     weights = shares * table.sum(axis=1, keepdims=True) / np.maximum(table, 1)
-    return weights.reshape(-1)[codes[chosen]]
+    return np.asarray(weights.reshape(-1)[codes[chosen]])

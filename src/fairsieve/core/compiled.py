@@ -18,9 +18,8 @@ def compiled(function: Function) -> Function:
     Kernels release the interpreter lock, keep IEEE arithmetic (no fast-math), and so give the
     same bits on every run.
     """
-    options = {"nogil": True, "error_model": "numpy"}
     try:
-        kernel = numba.njit(cache=True, **options)(function)
+        kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # no writable cache folder: compile anew in each process
-        kernel = numba.njit(**options)(function)
+        kernel = numba.njit(nogil=True, error_model="numpy")(function)
     return kernel  # type: ignore[no-any-return]

@@ -104,4 +104,6 @@ def select_on_cpu(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ascending indices, and counts per cell, of the selection by the losses' bit patterns."""
     lowest = np.int64(np.iinfo(bits.dtype).min)
-    return select_bits(bits, lowest, codes, ratios, budget, digit_width(bits.size, ratios.size))
+    width = digit_width(bits.size, ratios.size)
+    indices, taken = select_bits(bits, lowest, codes, ratios, budget, width)
+    return indices, taken

@@ -57,7 +57,7 @@ def fairness_name(fairness: Any) -> FairnessName:
     >>> fairness_name("equalized-odds")
     'equalized_odds'
     """
-    name = fairness.replace("-", "_") if isinstance(fairness, str) else fairness
+    name: Any = fairness.replace("-", "_") if isinstance(fairness, str) else fairness
     if name not in get_args(FairnessName):
         raise InvalidInputError(
             f"fairness must be one of {', '.join(get_args(FairnessName))}; got {fairness!r}"

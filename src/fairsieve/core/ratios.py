@@ -22,7 +22,7 @@ def initial_ratios(cells: Cells) -> NDArray[np.float64]:
     counts = cells.counts.astype(np.float64)
     totals = counts.sum(axis=1, keepdims=True)
     even = np.full_like(counts, 1 / max(1, counts.shape[1]))
-    return np.divide(counts, totals, out=even, where=totals > 0)
+    return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
 
 
 @compiled
@@ -62,7 +62,7 @@ def move_ratios(
     rows, by_group
         See :class:`~fairsieve.core.fairness.Comparisons`.
     """
-    classes, groups = ratios.shape
+    groups = ratios.shape[1]
     group_sizes = np.zeros(groups)
     for cell in range(counts.size):
         group_sizes[cell % groups] += counts[cell]

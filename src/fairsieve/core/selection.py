@@ -147,14 +147,8 @@ def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> S
     if known is not None:
         return known
     array = as_array(name, values)
-    if (
-        array.ndim == 1
-        and array.dtype.kind in "iu"
-        and (array.size == 0 or (array.min() >= 0 and array.max() < size))
-    ):
-        if len(np.unique(array)) < size:
-            return range(size)
-    return None
+    are_codes = array.ndim == 1 and array.dtype.kind in "iu" and np.isin(array, np.arange(size)).all()
+    return range(size) if are_codes and len(np.unique(array)) < size else None
 
 
 def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:

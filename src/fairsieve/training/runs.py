@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,8 +38,8 @@ State = dict[str, torch.Tensor]
 class Measurement(NamedTuple):
     """A model on all training samples."""
 
-    losses: NDArray[np.floating]  # (n,)
-    signals: NDArray[np.floating]  # (targets, n), what groups are compared by
+    losses: NDArray[Any]  # (n,)
+    signals: NDArray[Any]  # (targets, n), what groups are compared by
     predicted: NDArray[np.int64]  # (n,)
 
 

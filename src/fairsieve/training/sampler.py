@@ -156,7 +156,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             rows = np.atleast_2d(
                 signals.detach().cpu().numpy() if isinstance(signals, torch.Tensor) else signals
             )
-        self.plan.update(losses, rows)  # type: ignore[arg-type]
+        self.plan.update(losses, rows)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every pass moves on by one."""

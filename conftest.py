@@ -1,0 +1,25 @@
+"""Set-up of the whole suite."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+# Compiled kernels are cached on disk, and that cache does not notice a change in a kernel that
+# another file's kernel calls. A cache of its own for each state of the sources does.
+SOURCES = sorted(Path(__file__).parent.glob("src/fairsieve/**/*.py"))
+STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".cache" / "numba" / STATE))
+os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
+
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+settings.register_profile(
+    "default", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "nightly", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -1,0 +1,110 @@
+"""Slow, literal versions of the algorithms: the oracles for the fast ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+
+def literal_selection(losses, labels, groups, ratios, clean_ratio):
+    """Algorithm 1 as printed: walk from the lowest loss up, take what breaks no constraint of Eq. 7.
+
+    Labels and groups are codes. Returns the sorted indices and the counts.
+    """
+    n = len(losses)
+    classes, columns = np.shape(ratios)
+    budget = math.floor(clean_ratio * n + 1e-9)
+    taken = [[0] * columns for _ in range(classes)]
+    chosen = []
+    for index in sorted(range(n), key=lambda i: (losses[i], i)):
+        taken[labels[index]][groups[index]] += 1
+        total = sum(map(sum, taken))
+        broken = total > budget
+        for y in range(classes):
+            for z in range(columns):
+                broken = broken or total + taken[y][z] - ratios[y][z] * sum(taken[y]) > budget + 1e-9
+        if broken:
+            taken[labels[index]][groups[index]] -= 1
+        else:
+            chosen.append(index)
+    return sorted(chosen), np.array(taken)
+
+
+def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, batch_size, rate, step, seed):
+    """Algorithm 2 as printed, for equalized odds and binary labels, with torch and plain loops.
+
+    Independent of the library: its own selection loop, ratios and batches. Used to measure speed.
+    """
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    x = torch.as_tensor(features)
+    y = torch.as_tensor(labels, dtype=torch.float32)
+    model = torch.nn.Linear(x.shape[1], 1)
+    torch.nn.init.normal_(model.weight, 0, 0.2)
+    torch.nn.init.zeros_(model.bias)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    cells = {(a, b): np.flatnonzero((labels == a) & (groups == b)) for a in (0, 1) for b in (0, 1)}
+    ratios = np.array([[len(cells[a, b]) / np.sum(labels == a) for b in (0, 1)] for a in (0, 1)])
+    chosen = np.arange(len(labels))
+    for epoch in range(epochs):
+        if epoch < warmup:
+            order = rng.permutation(len(labels))
+            batches = [order[i : i + batch_size] for i in range(0, len(order) - batch_size + 1, batch_size)]
+        else:
+            with torch.no_grad():
+                outputs = 2 * model(x).squeeze(1)
+                losses = F.binary_cross_entropy_with_logits(outputs, y, reduction="none").numpy()
+            inside = np.isin(np.arange(len(labels)), chosen)
+            means = np.array([[losses[cells[a, b][inside[cells[a, b]]]].mean() for b in (0, 1)] for a in (0, 1)])
+            gaps = means[:, 1] - means[:, 0]
+            worst = int(np.abs(gaps).argmax())
+            ratios[worst, 1] = np.clip(ratios[worst, 1] + step * np.sign(gaps[worst]), 0, 1)
+            ratios[worst, 0] = 1 - ratios[worst, 1]
+            chosen = np.array(literal_selection_loop(losses, labels, groups, ratios, clean_ratio))
+            batches = literal_batches(rng, chosen, labels, groups, ratios, batch_size)
+        for batch in batches:
+            optimizer.zero_grad()
+            logits = 2 * model(x[batch]).squeeze(1)
+            F.binary_cross_entropy_with_logits(logits, y[batch]).backward()
+            optimizer.step()
+    return model
+
+
+def literal_selection_loop(losses, labels, groups, ratios, clean_ratio):
+    """The sequential walk for 2 × 2 cells with its counts kept up to date, sample by sample."""
+    budget = math.floor(clean_ratio * len(losses) + 1e-9)
+    taken = np.zeros((2, 2))
+    chosen = []
+    for index in np.argsort(losses, kind="stable"):
+        taken[labels[index], groups[index]] += 1
+        total = taken.sum()
+        used = total + taken - ratios * taken.sum(axis=1, keepdims=True)
+        if total > budget or (used > budget + 1e-9).any():
+            taken[labels[index], groups[index]] -= 1
+        else:
+            chosen.append(int(index))
+    return chosen
+
+
+def literal_batches(rng, chosen, labels, groups, ratios, batch_size):
+    """Batches whose cells follow the ratios, each cell shuffled, without replacement."""
+    pools, shares = [], []
+    for a in (0, 1):
+        of_class = chosen[labels[chosen] == a]
+        for b in (0, 1):
+            pools.append(rng.permutation(of_class[groups[of_class] == b]))
+            shares.append(round(ratios[a, b] * batch_size * len(of_class) / len(chosen)))
+    starts, batches = [0] * 4, []
+    for _ in range(max(1, len(chosen) // batch_size)):
+        batch = []
+        for k, (pool, share) in enumerate(zip(pools, shares, strict=True)):
+            for _ in range(share if len(pool) else 0):
+                if starts[k] == len(pool):
+                    pools[k], starts[k] = rng.permutation(pool), 0
+                batch.append(pools[k][starts[k]])
+                starts[k] += 1
+        batches.append(np.array(batch))
+    return batches

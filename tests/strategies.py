@@ -1,0 +1,53 @@
+"""Random problems for the property tests."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+
+class Problem(NamedTuple):
+    """A selection problem in codes."""
+
+    losses: np.ndarray
+    labels: np.ndarray
+    groups: np.ndarray
+    ratios: np.ndarray
+    clean_ratio: float
+
+
+@st.composite
+def ratio_rows(draw, columns):
+    """One row of ratios: anything on the simplex, its corners and its centre included."""
+    kind = draw(st.sampled_from(["corner", "even", "drawn"]))
+    if kind == "corner":
+        return np.eye(columns)[draw(st.integers(0, columns - 1))]
+    if kind == "even":
+        return np.full(columns, 1 / columns)
+    weights = np.array(draw(st.lists(st.integers(0, 100), min_size=columns, max_size=columns)), float)
+    return weights / weights.sum() if weights.sum() else np.full(columns, 1 / columns)
+
+
+LOSSES = {
+    "any": st.floats(allow_nan=False, width=32),
+    "ties": st.sampled_from([0.0, -0.0, 0.5, 1.0]),
+    "ordinary": st.floats(0, 20, width=32),
+    "same": st.just(1.5),
+}
+
+
+@st.composite
+def problems(draw, max_samples=40):
+    """Two to four classes and groups, some of them empty; ties; tiny n."""
+    classes, columns = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    n = draw(st.integers(1, max_samples))
+    codes = draw(st.lists(st.integers(0, classes * columns - 1), min_size=n, max_size=n))
+    values = LOSSES[draw(st.sampled_from(sorted(LOSSES)))]
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    losses = np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype)
+    ratios = np.array([draw(ratio_rows(columns)) for _ in range(classes)])
+    clean_ratio = draw(st.one_of(st.just(1.0), st.sampled_from([0.1, 0.29, 0.5, 0.9]), st.floats(0.01, 1)))
+    codes = np.array(codes)
+    return Problem(losses, codes // columns, codes % columns, ratios, clean_ratio)
