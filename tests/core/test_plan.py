@@ -1,0 +1,154 @@
+"""The order of an epoch, and resuming."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairsieve import Cells, InvalidInputError, NotReadyError, Plan
+from fairsieve.core.ratios import initial_ratios
+from tests.literal import literal_selection
+
+
+def random_cells(rng, n=60):
+    return Cells.of(rng.integers(0, 2, n), rng.integers(0, 2, n), classes=[0, 1], group_values=[0, 1])
+
+
+def test_warm_up_trains_on_everything_plainly():
+    rng = np.random.default_rng(0)
+    plan = Plan(random_cells(rng), 10, clean_ratio=0.5, warmup_epochs=2)
+    for _ in range(2):
+        plan.update(rng.random(60))
+        assert sorted(plan.batches().ravel()) == list(range(60))
+        assert plan.ratios.tolist() == initial_ratios(plan.cells).tolist()
+        plan.epoch += 1
+    with pytest.raises(NotReadyError, match="epoch 2 selects samples"):
+        plan.batches()
+    plan.update(rng.random(60))
+    assert len(plan.indices) <= 30
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10_000))
+def test_ratios_move_over_the_previous_selection_then_select(seed):
+    """Two epochs by hand, as method and paper say, against the plan."""
+    rng = np.random.default_rng(seed)
+    cells = random_cells(rng)
+    labels, groups = cells.label_codes, cells.group_codes
+    plan = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=0, step_size=0.05)
+    ratios, chosen = initial_ratios(cells), list(range(60))
+    for _ in range(3):
+        losses = rng.exponential(size=60)
+        means = np.full((2, 2), np.nan)
+        for y in (0, 1):
+            for z in (0, 1):
+                inside = [i for i in chosen if labels[i] == y and groups[i] == z]
+                if inside:
+                    means[y, z] = losses[inside].mean()
+        gaps = means[:, 1] - means[:, 0]
+        if np.isfinite(gaps).any():
+            y = int(np.nanargmax(np.abs(gaps)))
+            ratios[y, 1] = np.clip(ratios[y, 1] + 0.05 * np.sign(gaps[y]), 0, 1)
+            ratios[y, 0] = 1 - ratios[y, 1]
+        chosen, _ = literal_selection(losses, labels, groups, ratios, 0.8)
+        plan.update(losses)
+        plan.epoch += 1
+        assert plan.ratios == pytest.approx(ratios)
+        assert plan.indices.tolist() == chosen
+
+
+def test_the_parts_can_be_left_out():
+    rng = np.random.default_rng(1)
+    cells, losses = random_cells(rng), rng.random(60)
+    itlm = Plan(cells, 10, fairness=None, clean_ratio=0.5, warmup_epochs=0, constrained=False, weighted=False)
+    itlm.update(losses)
+    assert set(itlm.indices) == set(np.argsort(losses)[:30])
+    assert itlm.ratios.tolist() == initial_ratios(cells).tolist()
+    fairbatch = Plan(cells, 10, warmup_epochs=0, constrained=False)
+    fairbatch.update(losses)
+    assert len(fairbatch.indices) == 60
+    assert fairbatch.ratios.tolist() != initial_ratios(cells).tolist()
+
+
+@given(st.integers(0, 1000), st.integers(0, 6))
+def test_resumes_to_the_identical_next_plan(seed, stop):
+    def run(plan, rng, epochs):
+        for _ in range(epochs):
+            plan.update(rng.random(60))
+            plan.epoch += 1
+        return plan
+
+    cells = random_cells(np.random.default_rng(seed))
+    whole = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), np.random.default_rng(9), 8)
+    rng = np.random.default_rng(9)
+    half = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), rng, stop)
+    state = json.loads(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in half.state_dict().items()}))
+    resumed = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=0)
+    resumed.load_state_dict(state)
+    run(resumed, rng, 8 - stop)
+    assert resumed.ratios.tolist() == whole.ratios.tolist()
+    assert resumed.indices.tolist() == whole.indices.tolist()
+    assert resumed.batches().tolist() == whole.batches().tolist()
+
+
+def test_a_state_does_not_follow_the_plan():
+    plan = Plan(random_cells(np.random.default_rng(0)), 10, clean_ratio=0.8, warmup_epochs=0)
+    state = plan.state_dict()
+    plan.update(np.arange(60.0))
+    assert len(state["indices"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": 61}, "over the same samples"),
+        ({"ratios": [[1.0]]}, "over the same samples"),
+        ({"indices": [60]}, "points outside"),
+        ({"epoch": None}, "lacks epoch"),
+    ],
+)
+def test_a_state_of_something_else_is_refused(change, message):
+    plan = Plan(random_cells(np.random.default_rng(0)), 10)
+    state = {k: v for k, v in (plan.state_dict() | change).items() if v is not None}
+    with pytest.raises(InvalidInputError, match=message):
+        plan.load_state_dict(state)
+
+
+def test_signals_are_asked_for_when_losses_do_not_do():
+    plan = Plan(random_cells(np.random.default_rng(0)), 10, fairness="demographic_parity", warmup_epochs=0)
+    with pytest.raises(InvalidInputError, match="signals must be given"):
+        plan.update(np.ones(60))
+    with pytest.raises(InvalidInputError, match=r"signals must have the shape .*\(1, 60\)"):
+        plan.update(np.ones(60), np.ones((2, 60)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number"),
+        ({"warmup_epochs": -1}, "warmup_epochs must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"step_size": 2}, r"step_size must be a number in \[0, 1\]; got 2"),
+        ({"clean_ratio": 0}, "clean_ratio must be"),
+        ({"fairness": "none"}, "fairness must be one of"),
+        ({"signal": "margin"}, "signal must be one of loss, error; got 'margin'"),
+        ({"fairness": "equal_opportunity", "pos_label": 7}, r"pos_label must be one of \[0, 1\]; got 7"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Plan(random_cells(np.random.default_rng(0)), **({"batch_size": 10} | options))
+
+
+def test_one_sample_and_one_group():
+    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=1.0, warmup_epochs=0)
+    plan.update([0.5])
+    assert plan.batches().tolist() == [[0]]
+    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=0.5, warmup_epochs=0)
+    plan.update([0.5])
+    assert plan.batches().shape == (0, 0)  # a budget of nothing
