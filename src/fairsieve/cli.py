@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from fairsieve import __version__
 from fairsieve.commands_data import app as data_app
@@ -110,7 +111,7 @@ def main() -> None:
     try:
         app()
     except FairsieveError as error:
-        Console(stderr=True).print(f"[bold red]error[/bold red] {error}", markup=True, highlight=False)
+        Console(stderr=True).print(Text.assemble(("error ", "bold red"), str(error)), soft_wrap=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

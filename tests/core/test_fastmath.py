@@ -15,6 +15,7 @@ def test_exp():
     assert exp_negative(0.0) == 1
     assert exp_negative(-800.0) == 0
     assert exp_negative(-np.inf) == 0
+    assert np.isnan(exp_negative(np.nan))
 
 
 def test_log1p():
@@ -27,3 +28,4 @@ def test_sigmoid():
     assert [sigmoid(v) for v in x] == pytest.approx(expit(x).tolist(), rel=1e-14)
     assert sigmoid(np.inf) == 1
     assert sigmoid(-np.inf) == 0
+    assert np.isnan(sigmoid(np.nan))

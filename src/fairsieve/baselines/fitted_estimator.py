@@ -26,9 +26,7 @@ __all__ = ["Estimator", "FittedEstimator", "draw_classes", "fitted_estimator", "
 class Estimator(Protocol):
     """What :class:`FittedEstimator` holds."""
 
-    def probabilities(
-        self, features: NDArray[Any], groups: NDArray[np.int64] | None
-    ) -> NDArray[np.float64]:
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Chances of the classes, (n, classes); ``groups`` are places among the known groups."""
         ...
 
@@ -93,7 +91,7 @@ def draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArra
     [1, 0]
     """
     if seed is None:
-        return probabilities.argmax(axis=1)
+        return np.asarray(probabilities.argmax(axis=1))
     levels = np.random.default_rng(seed).random((len(probabilities), 1))
     # A class with no chance is never drawn, a class with every chance always: levels lie in [0, 1).
     drawn: NDArray[np.int64] = (levels >= probabilities.cumsum(axis=1)[:, :-1]).sum(axis=1)
@@ -162,9 +160,7 @@ def history_of_estimator(
         predicted = draw_classes(chances_of(evaluation), seed)
         tabulate(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
     positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
-    return history_of(
-        recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive
-    )
+    return history_of(recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive)
 
 
 def refuse_unknown(method: str, unknown: Mapping[str, Any], known: Collection[str] = ()) -> None:

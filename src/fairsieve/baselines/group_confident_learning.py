@@ -8,7 +8,8 @@ samples; here the averages are taken within each group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.baselines.fitted_estimator import refuse_unknown
 from fairsieve.core.checks import check_at_least
+from fairsieve.data.noise import flipped_to
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import classes_of
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
 from fairsieve.training.loop import ModelLike, check_data, fit
@@ -79,8 +80,8 @@ def confident_labels(
     likeliest = np.where(confident, probabilities, -1.0).argmax(axis=1)
     kept = ~confident.any(axis=1) | (likeliest == cells.label_codes)
     keep_a_sample_of_each_cell(kept, cells.codes, own)
-    labels = np.where(kept, samples.labels, classes_of(likeliest, cells.classes))
-    return ConfidentLabels(kept, labels.astype(samples.labels.dtype))
+    doubted = np.flatnonzero(~kept)
+    return ConfidentLabels(kept, flipped_to(samples, doubted, likeliest[doubted]).labels)
 
 
 def out_of_fold_probabilities(
@@ -114,6 +115,7 @@ def class_probabilities(
     features: NDArray[Any], labels: NDArray[np.int64], shown: NDArray[Any], classes: int
 ) -> NDArray[np.float64]:
     """A logistic regression on some samples, asked about others."""
+    features, shown = features.reshape(len(features), -1), shown.reshape(len(shown), -1)
     probabilities = np.zeros((len(shown), classes))
     found = np.unique(labels)
     if len(found) == 1:
@@ -151,6 +153,7 @@ def train_group_confident_learning(
     name = "group-confident-learning"
     refuse_unknown(name, unknown, ("folds", "decoupled"))
     check_data(data, evaluation)
+    started = time.perf_counter()
     found = confident_labels(data, folds=folds, seed=seed, decoupled=decoupled)
     rows = np.flatnonzero(found.kept)
     fitted = fit(
@@ -160,10 +163,14 @@ def train_group_confident_learning(
         seed=seed,
         evaluation=evaluation,
         progress=progress,
-        **{each.name: getattr(settings, each.name) for each in fields(settings)},
+        **vars(settings),
     )
     kept = np.zeros(len(data), fitted.history.kept.dtype)
     kept[rows] = fitted.history.kept
     return replace(
-        fitted, method=name, indices=rows[fitted.indices], history=replace(fitted.history, kept=kept)
+        fitted,
+        method=name,
+        indices=rows[fitted.indices],
+        history=replace(fitted.history, kept=kept),
+        seconds=time.perf_counter() - started,
     )

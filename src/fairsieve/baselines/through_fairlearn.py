@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -74,9 +76,10 @@ def train_exponentiated_gradient(
     constraints = getattr(reductions, MOMENTS[settings.fairness])(difference_bound=eps)
     mitigator = reductions.ExponentiatedGradient(base_learner(), constraints, eps=eps, max_iter=max_iter)
     is_positive = (data.cells.label_codes == positive).astype(np.int64)
-    mitigator.fit(data.features, is_positive, sensitive_features=data.cells.group_codes)
+    with quiet():
+        mitigator.fit(data.features, is_positive, sensitive_features=data.cells.group_codes)
     return fitted_estimator(
-        Mixture(list(mitigator.predictors_), mitigator.weights_.sort_index().to_numpy(), positive),
+        mixture_of(mitigator, positive),
         data,
         settings,
         method=name,
@@ -126,7 +129,8 @@ def train_threshold_optimizer(
         prefit=True,
         predict_method="predict_proba",
     )
-    optimizer.fit(data.features[in_play], is_positive[in_play], sensitive_features=groups[in_play])
+    with quiet():
+        optimizer.fit(data.features[in_play], is_positive[in_play], sensitive_features=groups[in_play])
     return fitted_estimator(
         GroupThresholds(regression, dict(optimizer.interpolated_thresholder_.interpolation_dict), positive),
         data,
@@ -148,14 +152,18 @@ class Mixture:
     weights: NDArray[np.float64]
     positive: int
 
-    def probabilities(
-        self, features: NDArray[Any], groups: NDArray[np.int64] | None
-    ) -> NDArray[np.float64]:
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         chance = np.zeros(len(features))
         for member, weight in zip(self.members, self.weights, strict=True):
-            if weight > 0:
-                chance += weight * member.predict(features)
+            chance += weight * member.predict(features)
         return two_columns(chance, self.positive)
+
+
+def mixture_of(mitigator: Any, positive: int) -> Mixture:
+    """The members that fairlearn's result asks at all."""
+    weights = mitigator.weights_[mitigator.weights_ > 0]
+    members = [mitigator.predictors_[place] for place in weights.index]
+    return Mixture(members, weights.to_numpy(), positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +174,7 @@ class GroupThresholds:
     rules: dict[Any, Any]
     positive: int
 
-    def probabilities(
-        self, features: NDArray[Any], groups: NDArray[np.int64] | None
-    ) -> NDArray[np.float64]:
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         scores = self.regression.predict_proba(features)[:, 1]
         chance = (scores > 0.5).astype(np.float64)
         for group, rule in self.rules.items():
@@ -191,10 +197,21 @@ def base_learner() -> Any:
     return LogisticRegression(max_iter=1000)
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings of what fairlearn asks of libraries below it: its users can do nothing about them."""
+    with warnings.catch_warnings():
+        for kind in (DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
+
+
 def import_fairlearn(part: str, purpose: str) -> Any:
     """A part of fairlearn, which is an extra."""
     try:
-        return import_module(f"fairlearn.{part}")
+        with quiet():
+            import_module("fairlearn")
+            return import_module(f"fairlearn.{part}")
     except ImportError as error:
         raise MissingExtraError("fairlearn", extra="fairlearn", purpose=f"the method {purpose}") from error
 

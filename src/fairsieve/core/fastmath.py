@@ -18,8 +18,8 @@ POWERS = 2.0 ** np.arange(-LOWEST_POWER, 1)
 
 @compiled
 def exp_negative(x: float) -> float:
-    """exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway."""
-    bounded = max(x, -708.0)
+    """exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway; NaN of NaN."""
+    bounded = x if x > -708.0 else -708.0  # also of NaN: the table below must not be left
     k = np.floor(bounded * LOG2_E + 0.5)
     r = (bounded - k * LN2_HIGH) - k * LN2_LOW
     series = 1.0 / 6227020800  # exp(r) for |r| ≤ ln 2 / 2, to the 13th power
@@ -37,7 +37,7 @@ def exp_negative(x: float) -> float:
     series = series * r + 1.0
     series = series * r + 1.0
     power = POWERS[np.int32(k) + LOWEST_POWER]
-    return series * power if x > -708.0 else 0.0
+    return series * power if x > -708.0 else (0.0 if x <= -708.0 else x)
 
 
 @compiled

@@ -1,7 +1,7 @@
-"""Label flips guided by influence: those that raise a clean validation loss most.
+"""Label flips guided by influence: those that raise the error on clean validation samples most.
 
 Flipping the label of one sample moves the logistic regression by about ``−H⁻¹ g``, with H the Hessian
-of the training loss and g what the flip adds to its gradient. The validation loss then moves by
+of the training loss and g what the flip adds to its gradient. The validation loss V then moves by
 ``−∇V · H⁻¹ g``, so that one linear system with ∇V on its right side scores every sample at once. The
 flips are made in rounds, with the regression fitted anew between them.
 
@@ -10,6 +10,8 @@ of a cell flipped no method can recover without clean data.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,10 @@ from fairsieve.samples import Samples
 
 __all__ = ["flip_influence"]
 
+# How steeply a validation sample comes to count as wrong. On the synthetic data sharp ones do most harm
+# at rates of 5 to 10 %, blunt ones from 15 % on, where the whole regression can be turned round.
+SHARPNESS = (1.0, 3.0, 10.0)
+
 
 def flip_influence(
     samples: Samples,
@@ -31,7 +37,10 @@ def flip_influence(
     validation: Samples | None = None,
     rounds: int = 10,
 ) -> NoisyLabels:
-    """Flip the labels whose flips raise a clean validation loss most, to first order.
+    """Flip the labels whose flips raise the error on clean validation samples most, to first order.
+
+    The loss that is raised is a smooth error rate. It is tried at a few degrees of smoothness; the
+    flips that leave the largest error are given. Nothing is random.
 
     Parameters
     ----------
@@ -53,43 +62,73 @@ def flip_influence(
     >>> int(noisy.flipped.sum())
     100
     """
-    candidates = mask_of(among, len(samples)).copy()
+    candidates = mask_of(among, len(samples))
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
     check_at_least("rounds", rounds, 1)
     target = samples if validation is None else validation
     check_binary(samples, target)
+    if wanted == 0:
+        return flipped_to(samples, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    attempts = [flips_by_influence(samples, target, candidates, wanted, rounds, each) for each in SHARPNESS]
+    chosen = np.flatnonzero(max(attempts, key=lambda flipped: error_after(samples, flipped, target)))
+    return flipped_to(samples, chosen, 1 - samples.cells.label_codes[chosen])
+
+
+def flips_by_influence(
+    samples: Samples,
+    target: Samples,
+    candidates: NDArray[np.bool_],
+    wanted: int,
+    rounds: int,
+    sharpness: float,
+) -> NDArray[np.bool_]:
+    """Whom to flip: in each round, those with the largest influence then."""
     labels = samples.cells.label_codes
     flipped = np.zeros(len(samples), dtype=bool)
     influence = np.zeros(len(samples))
-    for part in np.array_split(np.arange(wanted), rounds):
-        if len(part) == 0:
-            continue
+    for part in np.array_split(np.arange(wanted), min(rounds, wanted)):
         present = np.where(flipped, 1 - labels, labels)
         if present.min() < present.max():  # with one class left there is nothing to fit
-            influence = influence_of_flips(samples.features, present, target.features, target.cells.label_codes)
+            influence = influence_of_flips(samples.features, present, target, sharpness)
         order = np.argsort(-np.where(candidates & ~flipped, influence, -np.inf), kind="stable")
         flipped[order[: len(part)]] = True
-    chosen = np.flatnonzero(flipped)
-    return flipped_to(samples, chosen, 1 - labels[chosen])
+    return flipped
 
 
 def influence_of_flips(
-    features: NDArray[np.floating], labels: NDArray[np.int64], shown: NDArray[np.floating], truth: NDArray[np.int64]
+    features: NDArray[Any], labels: NDArray[np.int64], target: Samples, sharpness: float
 ) -> NDArray[np.float64]:
-    """How much each flip raises the loss on the samples shown, to first order."""
+    """How much each flip raises the loss on the target, to first order.
+
+    The loss is σ(−sharpness · margin): the error rate, made smooth. The training loss itself would not
+    do, since its gradient is next to nothing where training ended.
+    """
     regression = LogisticRegression(max_iter=1000).fit(features, labels)
-    rows, shown_rows = with_constant(features), with_constant(shown)
+    rows, target_rows = with_constant(features), with_constant(target.features)
     chances = regression.predict_proba(features)[:, 1]
-    penalty = np.ones(rows.shape[1]) / regression.C
-    penalty[-1] = 1e-8  # the intercept is not penalised; this much keeps the system solvable
+    penalty = np.ones(rows.shape[1])  # scikit-learn's, with C = 1
+    penalty[-1] = 1e-8  # it spares the intercept; this much keeps the system solvable
     hessian = (rows * (chances * (1 - chances))[:, None]).T @ rows + np.diag(penalty)
-    gradient = shown_rows.T @ (regression.predict_proba(shown)[:, 1] - truth) / len(truth)
-    direction = np.linalg.solve(hessian, gradient)
-    # A flip changes the sample's part of the gradient, (chance − label)·x, by (2·label − 1)·x.
-    return -(2 * labels - 1) * (rows @ direction)
+    signs = 2 * target.cells.label_codes - 1
+    steepness = 1 - np.tanh(sharpness * regression.decision_function(target.features) / 2) ** 2
+    gradient = -target_rows.T @ (signs * steepness) * sharpness / 4 / len(target)
+    # A flip changes the sample's part of the training gradient, (chance − label)·x, by (2·label − 1)·x.
+    influence: NDArray[np.float64] = -(2 * labels - 1) * (rows @ np.linalg.solve(hessian, gradient))
+    return influence
 
 
-def with_constant(features: NDArray[np.floating]) -> NDArray[np.float64]:
+def error_after(samples: Samples, flipped: NDArray[np.bool_], target: Samples) -> float:
+    """Error on the target of a regression trained on flipped labels."""
+    labels = samples.cells.label_codes
+    present = np.where(flipped, 1 - labels, labels)
+    truth = target.cells.label_codes
+    if present.min() == present.max():
+        return float((truth != present[0]).mean())
+    regression = LogisticRegression(max_iter=1000).fit(samples.features, present)
+    return float((regression.predict(target.features) != truth).mean())
+
+
+def with_constant(features: NDArray[Any]) -> NDArray[np.float64]:
     """Features with a last column of ones, in double precision."""
     return np.column_stack([features, np.ones(len(features))]).astype(np.float64)
 

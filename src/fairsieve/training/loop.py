@@ -122,6 +122,8 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
         raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
     if len(data) == 0:
         raise InvalidInputError("data must have at least one sample; got none")
+    if data.cells.shape[0] < 2:
+        raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
     if evaluation is not None:
         same = (data.classes, data.group_values) == (evaluation.classes, evaluation.group_values)
         if not same:

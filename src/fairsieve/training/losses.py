@@ -16,6 +16,7 @@ from fairsieve.errors import InvalidInputError
 
 __all__ = [
     "LossFunction",
+    "check_outputs",
     "class_losses",
     "cross_entropy",
     "outputs_of",
@@ -42,6 +43,16 @@ def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 def is_single(outputs: torch.Tensor) -> bool:
     """Whether a model gives one logit per sample rather than one per class."""
     return outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
+
+
+def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
+    """One logit per class or, for two classes, one per sample."""
+    single = is_single(outputs) and classes == 2
+    if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
+        raise InvalidInputError(
+            f"outputs must be the logits of all {samples} samples, one per class ({classes}) or, for two classes, "
+            f"one per sample; got the shape {tuple(outputs.shape)}"
+        )
 
 
 def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:

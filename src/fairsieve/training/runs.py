@@ -25,7 +25,7 @@ from fairsieve.training.linear import (
     train_batches,
     train_epochs,
 )
-from fairsieve.training.losses import cross_entropy, outputs_of, predicted_classes, signals_of
+from fairsieve.training.losses import check_outputs, cross_entropy, outputs_of, predicted_classes, signals_of
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
 from fairsieve.training.settings import Settings
@@ -162,6 +162,7 @@ class AutogradRun(Run):
 
     def measure(self) -> Measurement:
         outputs = outputs_of(self.model, self.features, chunk_size=self.settings.chunk_size)
+        check_outputs(outputs, len(self.labels), self.plan.cells.shape[0])
         losses = self.loss(outputs, self.labels)
         targets = self.plan.comparisons.targets
         signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)

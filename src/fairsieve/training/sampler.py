@@ -14,7 +14,7 @@ from fairsieve.core.cells import Cells
 from fairsieve.core.fairness import SignalName
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
-from fairsieve.training.losses import LossFunction, cross_entropy, signals_of
+from fairsieve.training.losses import LossFunction, check_outputs, cross_entropy, signals_of
 
 __all__ = ["FairRobustBatchSampler"]
 
@@ -126,13 +126,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self.plan.in_warmup:
             return
         outputs = torch.as_tensor(outputs).detach()
-        classes = self.plan.cells.shape[0]
-        single = tuple(outputs.shape) in {(len(self._targets),), (len(self._targets), 1)} and classes <= 2
-        if not single and tuple(outputs.shape) != (len(self._targets), classes):
-            raise InvalidInputError(
-                f"outputs must be the logits of all {len(self._targets)} samples, one per class "
-                f"({classes}) or, for two classes, one per sample; got the shape {tuple(outputs.shape)}"
-            )
+        check_outputs(outputs, len(self._targets), self.plan.cells.shape[0])
         targets = self._targets.to(outputs.device)
         losses = loss(outputs, targets)
         wanted = self.plan.comparisons.targets
@@ -168,9 +162,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return self.plan.batches_per_epoch
 
     def __iter__(self) -> Iterator[list[int]]:
+        # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
+        # does) does not count as a pass.
         batches = self.plan.batches()
         self.plan.epoch += 1
-        return (batch.tolist() for batch in batches)
+        for batch in batches:
+            yield batch.tolist()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next plan depends on."""

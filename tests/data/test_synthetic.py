@@ -1,0 +1,116 @@
+"""The synthetic data, and the authors' arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairsieve import InvalidInputError, MissingDataError, demographic_parity_disparity, equalized_odds_disparity
+from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
+from fairsieve.data.synthetic import NEGATIVE, POSITIVE, density
+
+
+def test_same_seed_same_data():
+    one, two, other = make_synthetic(100, seed=1), make_synthetic(100, seed=1), make_synthetic(100, seed=2)
+    assert (one.features == two.features).all()
+    assert (one.labels == two.labels).all()
+    assert (one.features != other.features).any()
+
+
+def test_it_follows_the_papers_distributions():
+    data = make_synthetic(60_000, seed=0)
+    assert data.labels.mean() == pytest.approx(0.5, abs=0.01)
+    for label, (mean, covariance) in ((1, POSITIVE), (0, NEGATIVE)):
+        points = data.features[data.labels == label, :2].astype(float)
+        assert points.mean(axis=0) == pytest.approx(mean, abs=0.06)
+        assert np.cov(points.T) == pytest.approx(covariance, abs=0.2)
+    assert (data.features[:, 2] == data.groups).all()
+    assert data.groups.mean() == pytest.approx(0.82, abs=0.01)
+
+
+def test_the_rotation_of_the_arrays_and_the_printed_one():
+    """Log-likelihood of z given x under either rotation is best for the one that drew it."""
+
+    def likelihood(data, angle):
+        cos, sin = np.cos(angle), np.sin(angle)
+        x = data.features[:, :2].astype(float)
+        turned = np.column_stack([x[:, 0] * cos - x[:, 1] * sin, x[:, 0] * sin + x[:, 1] * cos])
+        a, b = 7 * density(turned, *POSITIVE), density(turned, *NEGATIVE)
+        p = np.where(data.groups == 1, a / (a + b), b / (a + b))
+        return np.log(p).mean()
+
+    for rotation, sign in (("arrays", -1), ("printed", 1)):
+        data = make_synthetic(5000, seed=0, rotation=rotation)
+        assert likelihood(data, sign * np.pi / 5) > likelihood(data, -sign * np.pi / 5) + 0.05
+
+
+def test_plain_regression_is_as_expected_on_clean_labels():
+    scores = []
+    for seed in range(12):
+        parts = synthetic_splits(seed)
+        assert [len(part) for part in (parts.train, parts.test, parts.validation)] == [2000, 1000, 200]
+        model = LogisticRegression().fit(parts.train.features, parts.train.labels)
+        guessed, groups = model.predict(parts.test.features), parts.test.groups
+        scores.append(
+            (
+                (guessed == parts.test.labels).mean(),
+                equalized_odds_disparity(parts.test.labels, guessed, sensitive_features=groups),
+                demographic_parity_disparity(parts.test.labels, guessed, sensitive_features=groups),
+            )
+        )
+    accuracy, odds, parity = np.mean(scores, axis=0)
+    assert accuracy == pytest.approx(0.714, abs=0.01)
+    assert odds == pytest.approx(0.24, abs=0.04)
+    assert parity == pytest.approx(0.25, abs=0.04)
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """A folder in the layout of the authors' arrays, of our own draw."""
+    parts = synthetic_splits(0)
+    for name, part in (("train", parts.train), ("test", parts.test), ("val", parts.validation)):
+        np.save(tmp_path / f"xz_{name}.npy", part.features)
+        np.save(tmp_path / f"y_{name}.npy", part.labels * 2 - 1)
+        np.save(tmp_path / f"z_{name}.npy", part.groups)
+    for name in ("general", "grouptarget"):
+        np.save(tmp_path / f"y_noise_{name}.npy", 1 - parts.train.labels * 2)
+    return tmp_path
+
+
+def test_the_authors_layout_is_read(arrays):
+    splits, noisy = load_authors_arrays(arrays)
+    ours = synthetic_splits(0)
+    assert (splits.train.features == ours.train.features).all()
+    assert (splits.test.labels == ours.test.labels).all()
+    assert (splits.validation.groups == ours.validation.groups).all()
+    assert set(noisy) == {"general", "group-targeted"}
+    assert (noisy["general"] == 1 - ours.train.labels).all()
+
+
+def test_a_missing_file_is_named(arrays):
+    (arrays / "y_val.npy").unlink()
+    with pytest.raises(MissingDataError, match=r"y_val\.npy is not in"):
+        load_authors_arrays(arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("y_test.npy", np.full(1000, 7), r"y_test\.npy must hold labels of −1 and 1; got \[7\]"),
+        ("z_test.npy", np.zeros(3), "the test arrays must have equally many rows"),
+        ("y_noise_general.npy", np.ones(3), "must have one label per training sample, 2000; got 3"),
+        ("y_test.npy", np.array([{}], dtype=object), r"must be a NumPy \.npy file of numbers"),
+    ],
+)
+def test_bad_arrays_are_named(arrays, name, content, message):
+    np.save(arrays / name, content, allow_pickle=True)
+    with pytest.raises(InvalidInputError, match=message):
+        load_authors_arrays(arrays)
+
+
+def test_a_truncated_file_is_named(arrays):
+    path = arrays / "xz_train.npy"
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(InvalidInputError, match=r"xz_train\.npy must be a NumPy"):
+        load_authors_arrays(arrays)

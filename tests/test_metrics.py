@@ -1,0 +1,158 @@
+"""Metrics: values against fairlearn's, laws, and bad input."""
+
+from __future__ import annotations
+
+import fairlearn.metrics as fl
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score
+
+import fairsieve
+from fairsieve import (
+    InvalidInputError,
+    accuracy,
+    demographic_parity_disparity,
+    equal_opportunity_disparity,
+    equalized_odds_disparity,
+)
+
+DISPARITIES = (equalized_odds_disparity, demographic_parity_disparity, equal_opportunity_disparity)
+METHODS = ("to_overall", "between_groups")
+
+
+@st.composite
+def predictions(draw, classes=2, groups=3):
+    """Labels, predictions and groups in which every group has every label."""
+    n = draw(st.integers(0, 40))
+    sure = [(y, z) for y in range(classes) for z in range(groups)]
+    rest = draw(st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n))
+    labels, columns = zip(*(sure + rest), strict=True)
+    guessed = draw(st.lists(st.integers(0, classes - 1), min_size=len(labels), max_size=len(labels)))
+    weights = draw(st.lists(st.integers(1, 9), min_size=len(labels), max_size=len(labels)))
+    return np.array(labels), np.array(guessed), np.array(columns), np.array(weights, float)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weighted", [False, True])
+@given(predictions())
+def test_values_are_fairlearns(method, weighted, drawn):
+    labels, guessed, groups, weights = drawn
+    options = {"sensitive_features": groups, "method": method, "sample_weight": weights if weighted else None}
+    for ours, theirs in (
+        (equalized_odds_disparity, fl.equalized_odds_difference),
+        (demographic_parity_disparity, fl.demographic_parity_difference),
+        (equal_opportunity_disparity, fl.equal_opportunity_difference),
+    ):
+        assert ours(labels, guessed, **options) == pytest.approx(theirs(labels, guessed, **options))
+
+
+@given(predictions(classes=3))
+def test_accuracy_is_scikit_learns(drawn):
+    labels, guessed, _, weights = drawn
+    assert accuracy(labels, guessed, sample_weight=weights) == pytest.approx(
+        accuracy_score(labels, guessed, sample_weight=weights)
+    )
+
+
+@given(predictions(classes=4), st.sampled_from(METHODS))
+def test_disparities_lie_between_0_and_1_and_names_do_not_matter(drawn, method):
+    labels, guessed, groups, _ = drawn
+    names, renamed = np.array(list("dbca")), np.array(["x", "a", "m"])
+    for metric in DISPARITIES:
+        options = {"pos_label": 2} if metric is equal_opportunity_disparity else {}
+        value = metric(labels, guessed, sensitive_features=groups, method=method, **options)
+        options = {"pos_label": "c"} if options else {}
+        again = metric(names[labels], names[guessed], sensitive_features=renamed[groups], method=method, **options)
+        assert 0 <= value <= 1
+        assert value == pytest.approx(again)
+
+
+@given(predictions(classes=3))
+def test_to_overall_is_at_most_between_groups(drawn):
+    labels, guessed, groups, _ = drawn
+    for metric in DISPARITIES[:2]:
+        far = metric(labels, guessed, sensitive_features=groups, method="between_groups")
+        assert metric(labels, guessed, sensitive_features=groups) <= far + 1e-12
+
+
+@given(predictions(), st.integers(2, 4))
+def test_weights_are_repetitions(drawn, times):
+    labels, guessed, groups, _ = drawn
+    weights = np.ones(len(labels))
+    weights[0] = times
+    repeated = np.concatenate([np.arange(len(labels)), np.zeros(times - 1, int)])
+    for metric in DISPARITIES:
+        assert metric(labels, guessed, sensitive_features=groups, sample_weight=weights) == pytest.approx(
+            metric(labels[repeated], guessed[repeated], sensitive_features=groups[repeated])
+        )
+
+
+def test_the_papers_definitions_by_hand():
+    labels = [1, 1, 1, 1, 0, 0, 0, 0]
+    guessed = [1, 1, 1, 0, 1, 0, 0, 0]
+    groups = ["a", "a", "b", "b", "a", "a", "b", "b"]
+    # Pr(ŷ=1 | y=1) is 3/4, 1 in a, 1/2 in b; Pr(ŷ=1 | y=0) is 1/4, 1/2 in a, 0 in b.
+    assert equalized_odds_disparity(labels, guessed, sensitive_features=groups) == pytest.approx(0.25)
+    # Pr(ŷ=1) is 1/2, 3/4 in a, 1/4 in b.
+    assert demographic_parity_disparity(labels, guessed, sensitive_features=groups) == pytest.approx(0.25)
+    assert equal_opportunity_disparity(labels, guessed, sensitive_features=groups) == pytest.approx(0.25)
+
+
+def test_one_group_is_fair_and_an_empty_cell_is_left_out():
+    assert equalized_odds_disparity([0, 1], [1, 0], sensitive_features=["a", "a"]) == 0
+    assert equalized_odds_disparity([0, 0, 1], [0, 0, 1], sensitive_features=["a", "b", "b"]) == 0
+
+
+def test_tensors_frames_and_crossed_columns():
+    groups = np.array([["f", 0], ["m", 0], ["f", 1]], object)
+    value = demographic_parity_disparity(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]), sensitive_features=groups)
+    assert value == pytest.approx(2 / 3)
+
+
+def test_inside_a_metric_frame():
+    labels, guessed = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 1, 1, 0, 1, 0])
+    sex, age = np.array(list("ffmmfm")), np.array([0, 1, 0, 1, 0, 1])
+    frame = fl.MetricFrame(
+        metrics={"accuracy": accuracy, "eo": equalized_odds_disparity},
+        y_true=labels,
+        y_pred=guessed,
+        sensitive_features=sex,
+        sample_params={"eo": {"sensitive_features": age}, "accuracy": {"sample_weight": np.ones(6)}},
+    )
+    inside = sex == "f"
+    expected = equalized_odds_disparity(labels[inside], guessed[inside], sensitive_features=age[inside])
+    assert frame.by_group.loc["f", "eo"] == pytest.approx(expected)
+    assert frame.overall["accuracy"] == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_pred": [0]}, r"equally long; got \(2,\) and \(1,\)"),
+        ({"y_true": [], "y_pred": [], "sensitive_features": []}, "at least one sample"),
+        ({"sensitive_features": ["a"]}, "sensitive_features must have one value per sample, 2; got 1"),
+        ({"sample_weight": [1.0]}, "sample_weight must be finite"),
+        ({"sample_weight": [-1.0, 1]}, "sample_weight must be finite and not negative"),
+        ({"sample_weight": [np.nan, 1]}, "sample_weight must be finite"),
+        ({"method": "overall"}, "method must be one of to_overall, between_groups; got 'overall'"),
+        ({"sensitive_features": [None, "a"]}, "sensitive_features must not have missing values"),
+    ],
+)
+def test_bad_input_is_named(options, message):
+    arguments = {"y_true": [0, 1], "y_pred": [0, 1], "sensitive_features": ["a", "b"]} | options
+    with pytest.raises(InvalidInputError, match=message):
+        equalized_odds_disparity(**arguments)
+
+
+def test_equal_opportunity_of_many_classes_asks_which():
+    with pytest.raises(InvalidInputError, match="pos_label must be given"):
+        equal_opportunity_disparity([0, 1, 2], [0, 1, 2], sensitive_features=[0, 1, 0])
+
+
+def test_public_names_are_sorted_and_there():
+    assert sorted(fairsieve.__all__) == fairsieve.__all__
+    for name in fairsieve.__all__:
+        assert hasattr(fairsieve, name)
