@@ -22,7 +22,7 @@ from fairsieve.data import synthetic_splits
 from fairsieve.data.noise import flip_group_targeted
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.literal import literal_training  # noqa: E402
+from tests.literal import literal_training
 
 SETTINGS = {"clean_ratio": 0.9, "epochs": 400, "warmup_epochs": 100, "batch_size": 100}
 
@@ -67,7 +67,9 @@ def main() -> None:
     started = time.perf_counter()
     fit(None, data, engine="autograd", **SETTINGS)
     autograd = time.perf_counter() - started
-    table = Table(title=f"400 epochs over 2,000 samples, batch 100 (torch threads: {torch.get_num_threads()})")
+    table = Table(
+        title=f"400 epochs over 2,000 samples, batch 100 (torch threads: {torch.get_num_threads()})"
+    )
     for column in ("run", "seconds", "against"):
         table.add_column(column, justify="left" if column == "run" else "right")
     table.add_row("literal sequential implementation", f"{slow:.2f}", "1")

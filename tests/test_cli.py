@@ -12,7 +12,9 @@ FAIRSIEVE = [str(Path(sys.executable).parent / "fairsieve")]
 
 
 def run(*arguments, **options):
-    return subprocess.run([*FAIRSIEVE, *arguments], capture_output=True, text=True, check=False, timeout=200, **options)
+    return subprocess.run(
+        [*FAIRSIEVE, *arguments], capture_output=True, text=True, check=False, timeout=200, **options
+    )
 
 
 def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
@@ -25,7 +27,9 @@ def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
     assert figure.stat().st_size > 50_000
 
 
-@pytest.mark.parametrize("option", [("--fairness", "demographic-parity"), ("--noise", "uniform"), ("--rate", "0")])
+@pytest.mark.parametrize(
+    "option", [("--fairness", "demographic-parity"), ("--noise", "uniform"), ("--rate", "0")]
+)
 def test_demo_options(tmp_path, option):
     done = run("demo", "--seeds", "1", "--out", str(tmp_path), *option)
     assert done.returncode == 0, done.stderr

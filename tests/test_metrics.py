@@ -28,7 +28,9 @@ def predictions(draw, classes=2, groups=3):
     """Labels, predictions and groups in which every group has every label."""
     n = draw(st.integers(0, 40))
     sure = [(y, z) for y in range(classes) for z in range(groups)]
-    rest = draw(st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n))
+    rest = draw(
+        st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n)
+    )
     labels, columns = zip(*(sure + rest), strict=True)
     guessed = draw(st.lists(st.integers(0, classes - 1), min_size=len(labels), max_size=len(labels)))
     weights = draw(st.lists(st.integers(1, 9), min_size=len(labels), max_size=len(labels)))
@@ -65,7 +67,9 @@ def test_disparities_lie_between_0_and_1_and_names_do_not_matter(drawn, method):
         options = {"pos_label": 2} if metric is equal_opportunity_disparity else {}
         value = metric(labels, guessed, sensitive_features=groups, method=method, **options)
         options = {"pos_label": "c"} if options else {}
-        again = metric(names[labels], names[guessed], sensitive_features=renamed[groups], method=method, **options)
+        again = metric(
+            names[labels], names[guessed], sensitive_features=renamed[groups], method=method, **options
+        )
         assert 0 <= value <= 1
         assert value == pytest.approx(again)
 
@@ -108,7 +112,9 @@ def test_one_group_is_fair_and_an_empty_cell_is_left_out():
 
 def test_tensors_frames_and_crossed_columns():
     groups = np.array([["f", 0], ["m", 0], ["f", 1]], object)
-    value = demographic_parity_disparity(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]), sensitive_features=groups)
+    value = demographic_parity_disparity(
+        torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]), sensitive_features=groups
+    )
     assert value == pytest.approx(2 / 3)
 
 

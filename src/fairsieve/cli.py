@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve import __version__
+from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
-from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
+from fairsieve.experiments.folders import make_folder
 from fairsieve.report.demo_figure import draw_demo
 from fairsieve.report.style import pyplot
 from fairsieve.training.methods import SELECTION_METHODS
@@ -29,6 +31,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(data_app, name="data", help="Fetch, list and describe data sets.")
+app.command("compare")(compare_command)
 
 
 def show_version(wanted: bool) -> None:
@@ -96,14 +99,6 @@ def demo_table(found: Demo, seeds: int) -> Table:
         style = "bold" if row.title == SELECTION_METHODS["fairsieve"].title else None
         table.add_row(row.title, *shown, f"{row.seconds:.2f}", style=style)
     return table
-
-
-def make_folder(folder: Path) -> None:
-    """The folder for output, or a clear error."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(f"--out must be a folder that can be written; {folder}: {error.strerror}") from error
 
 
 def main() -> None:

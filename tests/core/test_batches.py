@@ -18,8 +18,12 @@ from fairsieve.core.shuffle import new_shuffle, shuffled
 def tables(draw):
     """Ratios and counts of selected samples."""
     classes, groups = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    counts = np.array(draw(st.lists(st.integers(0, 30), min_size=classes * groups, max_size=classes * groups)))
-    raw = np.array(draw(st.lists(st.integers(0, 9), min_size=classes * groups, max_size=classes * groups)), float)
+    counts = np.array(
+        draw(st.lists(st.integers(0, 30), min_size=classes * groups, max_size=classes * groups))
+    )
+    raw = np.array(
+        draw(st.lists(st.integers(0, 9), min_size=classes * groups, max_size=classes * groups)), float
+    )
     raw = raw.reshape(classes, groups)
     sums = raw.sum(axis=1, keepdims=True)
     ratios = np.divide(raw, sums, out=np.full_like(raw, 1 / groups), where=sums > 0)
@@ -35,7 +39,9 @@ def test_shares_fill_a_batch_exactly_and_follow_their_quota(table, size):
     assert shares.sum() == size
     assert (shares[counts == 0] == 0).all()
     per_class = counts.reshape(ratios.shape).sum(axis=1)
-    assert shares.reshape(ratios.shape).sum(axis=1) == pytest.approx(size * per_class / counts.sum(), abs=ratios.shape[1])
+    assert shares.reshape(ratios.shape).sum(axis=1) == pytest.approx(
+        size * per_class / counts.sum(), abs=ratios.shape[1]
+    )
     if (counts > 0).all():
         quotas = ratios * size * per_class[:, None] / counts.sum()
         assert (np.abs(shares - quotas.ravel()) < 1).all()
@@ -47,10 +53,20 @@ def test_an_empty_cell_leaves_its_share_to_its_class():
 
 
 def test_a_cell_alone_with_ratio_zero_still_stands_for_its_class():
-    assert batch_shares(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([4, 0, 2, 2]), 8).tolist() == [4, 0, 2, 2]
+    assert batch_shares(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([4, 0, 2, 2]), 8).tolist() == [
+        4,
+        0,
+        2,
+        2,
+    ]
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 5), st.integers(0, 9))
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=6),
+    st.integers(1, 20),
+    st.integers(0, 5),
+    st.integers(0, 9),
+)
 def test_drawing_goes_through_each_cell_without_replacement(counts, batches, seed, epoch):
     counts = np.array(counts)
     codes = np.repeat(np.arange(len(counts)), counts)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.literal import literal_selection
 
 from fairsieve import Cells, InvalidInputError, NotReadyError, Plan
 from fairsieve.core.ratios import initial_ratios
-from tests.literal import literal_selection
 
 
 def random_cells(rng, n=60):
@@ -86,7 +86,9 @@ def test_resumes_to_the_identical_next_plan(seed, stop):
     whole = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), np.random.default_rng(9), 8)
     rng = np.random.default_rng(9)
     half = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), rng, stop)
-    state = json.loads(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in half.state_dict().items()}))
+    state = json.loads(
+        json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in half.state_dict().items()})
+    )
     resumed = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=0)
     resumed.load_state_dict(state)
     run(resumed, rng, 8 - stop)

@@ -35,7 +35,10 @@ def even():
 def test_they_start_at_the_shares():
     cells = Cells.of([0, 0, 0, 0, 1], ["a", "b", "b", "b", "a"])
     assert initial_ratios(cells).tolist() == [[0.25, 0.75], [1, 0]]
-    assert initial_ratios(Cells.of([0], ["a"], classes=[0, 1], group_values=["a", "b"]))[1].tolist() == [0.5, 0.5]
+    assert initial_ratios(Cells.of([0], ["a"], classes=[0, 1], group_values=["a", "b"]))[1].tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 def test_equalized_odds_moves_the_class_with_the_widest_gap(even):
@@ -44,7 +47,9 @@ def test_equalized_odds_moves_the_class_with_the_widest_gap(even):
 
 
 def test_equal_opportunity_looks_at_the_positive_class_alone(even):
-    assert step(even, [9, 0, 0.1, 0.2], "equal_opportunity") == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
+    assert step(even, [9, 0, 0.1, 0.2], "equal_opportunity") == pytest.approx(
+        np.array([[0.5, 0.5], [0.4, 0.6]])
+    )
     moved = step(even, [0.1, 0.2, 9, 0], "equal_opportunity", pos_label=0)
     assert moved == pytest.approx(np.array([[0.4, 0.6], [0.5, 0.5]]))
 
@@ -106,7 +111,10 @@ def test_ratios_stay_on_the_simplex(classes, groups, fairness, size, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     cells = Cells.of(
-        rng.integers(0, classes, n), rng.integers(0, groups, n), classes=range(classes), group_values=range(groups)
+        rng.integers(0, classes, n),
+        rng.integers(0, groups, n),
+        classes=range(classes),
+        group_values=range(groups),
     )
     wanted = comparisons(fairness, cells, pos_label=classes - 1)
     ratios = initial_ratios(cells)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.literal import literal_selection, literal_selection_loop
+from tests.strategies import problems
 
 import fairsieve
 from fairsieve.core.cells import Cells
 from fairsieve.core.device import select_on_device
 from fairsieve.core.selection import bit_patterns, budget_of, select_cells
-from tests.literal import literal_selection, literal_selection_loop
-from tests.strategies import problems
 
 
 @settings(max_examples=3000)
@@ -103,7 +103,9 @@ def test_every_float_format_is_exact(dtype):
     groups = torch.randint(0, 3, (500,), generator=generator)
     ratios = torch.tensor([[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]], dtype=torch.float64)
     found = fairsieve.select(losses, labels, groups, ratios, 0.8)
-    expected, _ = literal_selection(losses.double().tolist(), labels.tolist(), groups.tolist(), ratios.tolist(), 0.8)
+    expected, _ = literal_selection(
+        losses.double().tolist(), labels.tolist(), groups.tolist(), ratios.tolist(), 0.8
+    )
     assert isinstance(found.indices, torch.Tensor)
     assert isinstance(found.counts, torch.Tensor)
     assert found.indices.tolist() == expected
@@ -152,7 +154,10 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
     ("arguments", "message"),
     [
         (([0.1, np.nan], [0, 1], [0, 1], RATIOS, 0.9), r"losses must not be NaN; got 1, the first at 1"),
-        (([0.1], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample, the shape \(2,\); got \(1,\)"),
+        (
+            ([0.1], [0, 1], [0, 1], RATIOS, 0.9),
+            r"losses must have one value per sample, the shape \(2,\); got \(1,\)",
+        ),
         (([[0.1], [0.2]], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample"),
         (([0.1, 0.2], [0, 1], [0], RATIOS, 0.9), r"got 2 labels and 1 groups"),
         (([0.1, 0.2], [0, 1], [0, 1], RATIOS, 0.0), r"clean_ratio must be a number in \(0, 1\].*got 0"),
@@ -172,7 +177,9 @@ def test_bad_input_is_named(arguments, message):
 
 
 def test_classes_that_are_absent_can_be_named():
-    found = fairsieve.select([0.1], ["no"], ["a"], RATIOS, 1.0, classes=["no", "yes"], group_values=["a", "b"])
+    found = fairsieve.select(
+        [0.1], ["no"], ["a"], RATIOS, 1.0, classes=["no", "yes"], group_values=["a", "b"]
+    )
     assert found.counts.shape == (2, 2)
     assert fairsieve.select([0.1], [1], [0], RATIOS, 1.0).counts.shape == (2, 2)  # codes need no names
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import InvalidInputError, MissingDataError, demographic_parity_disparity, equalized_odds_disparity
+from fairsieve import (
+    InvalidInputError,
+    MissingDataError,
+    demographic_parity_disparity,
+    equalized_odds_disparity,
+)
 from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
 from fairsieve.data.synthetic import NEGATIVE, POSITIVE, density
 

@@ -93,7 +93,9 @@ def test_repeatable_for_a_seed_and_different_for_another(noisy, engine):
 
 def test_any_module_with_dropout_is_repeatable_and_left_alone(many):
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(8, 3))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(8, 3)
+    )
     before = [p.detach().clone() for p in model.parameters()]
     state = torch.random.get_rng_state()
     one, two = (fit(model, many, **SHORT) for _ in range(2))
@@ -242,7 +244,10 @@ def test_divergence_is_told():
         ({"engine": "gpu"}, "engine must be one of auto, compiled, autograd"),
         ({"data": [[0]]}, "data must be Samples.*got list"),
         ({"model": torch.nn.Linear(3, 2), "engine": "compiled"}, "engine='compiled' takes the linear model"),
-        ({"evaluation": Samples([[0.0]], ["q"], ["q"])}, "evaluation must have the classes and groups of data"),
+        (
+            {"evaluation": Samples([[0.0]], ["q"], ["q"])},
+            "evaluation must have the classes and groups of data",
+        ),
     ],
 )
 def test_bad_input_is_named(noisy, change, message):
@@ -282,7 +287,9 @@ def test_what_the_method_promises():
             data = clean.with_labels(flip_margin(clean, 0.1, among=clean.groups == 1).labels)
             fitted = fit(None, data, method, seed=seed, clean_ratio=0.9, epochs=450)
             guessed = fitted.predict(test.features)
-            disparity = fairsieve.equalized_odds_disparity(test.labels, guessed, sensitive_features=test.groups)
+            disparity = fairsieve.equalized_odds_disparity(
+                test.labels, guessed, sensitive_features=test.groups
+            )
             values.append((fairsieve.accuracy(test.labels, guessed), disparity))
         scores[method] = np.mean(values, axis=0)
     assert scores["fairsieve"][0] > scores["lr"][0] + 0.04

@@ -113,7 +113,9 @@ def test_custom_losses_and_signals(data):
     logit = torch.randn(N)
     with pytest.raises(InvalidInputError, match="signals must be given"):
         sampler.update_losses(cross_entropy(logit, y))
-    sampler.update_losses(cross_entropy(logit, y), signals=cross_entropy(logit, torch.ones(N, dtype=torch.long)))
+    sampler.update_losses(
+        cross_entropy(logit, y), signals=cross_entropy(logit, torch.ones(N, dtype=torch.long))
+    )
     other = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
     other.update(logit)
     assert sampler.indices.tolist() == other.indices.tolist()
@@ -146,7 +148,9 @@ def test_three_classes_and_crossed_groups():
     labels = rng.choice(["low", "mid", "high"], 90)
     groups = np.column_stack([rng.choice(["f", "m"], 90), rng.choice([0, 1], 90).astype(str)])
     for fairness in ("equalized_odds", "demographic_parity"):
-        sampler = FairRobustBatchSampler(labels, groups, 16, fairness=fairness, clean_ratio=0.8, warmup_epochs=0)
+        sampler = FairRobustBatchSampler(
+            labels, groups, 16, fairness=fairness, clean_ratio=0.8, warmup_epochs=0
+        )
         for _ in range(3):
             sampler.update(torch.from_numpy(rng.normal(size=(90, 3))))
             assert all(len(batch) == 16 for batch in sampler)
@@ -179,6 +183,8 @@ def test_losses_restore_the_mode_after_an_error():
         sample_losses(model, (torch.zeros(2, 4), torch.zeros(2, dtype=torch.long)))
     assert model.training
     with pytest.raises(InvalidInputError, match="use reduction='none'"):
-        sample_losses(model, (torch.zeros(2, 3), torch.zeros(2, dtype=torch.long)), loss=torch.nn.CrossEntropyLoss())
+        sample_losses(
+            model, (torch.zeros(2, 3), torch.zeros(2, dtype=torch.long)), loss=torch.nn.CrossEntropyLoss()
+        )
     with pytest.raises(InvalidInputError, match="at least one sample"):
         sample_losses(model, TensorDataset(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)))

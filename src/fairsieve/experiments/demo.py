@@ -85,14 +85,10 @@ def run_demo(
             seconds[name] += time.perf_counter() - started
             scores[name].append(score(fitted, parts.test))
             first.setdefault(name, fitted)
-    rows = [
-        DemoRow(
-            SELECTION_METHODS[name].title,
-            *((float(np.mean(v)), float(np.std(v))) for v in zip(*scores[name], strict=True)),
-            seconds=seconds[name] / len(seeds),
-        )
-        for name in DEMO_METHODS
-    ]
+    rows = []
+    for name in DEMO_METHODS:
+        right, odds, parity = ((float(np.mean(v)), float(np.std(v))) for v in zip(*scores[name], strict=True))
+        rows.append(DemoRow(SELECTION_METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
     return Demo(rows, notion, noise, rate, train, flipped, first)
 
 

@@ -20,7 +20,7 @@ COLOURS = {
 }
 OTHERS = ("#009E73", "#F0E442", "#000000")
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,

@@ -42,6 +42,8 @@ class Task(NamedTuple):
     targets: NDArray[np.int64]  # labels that the groups' signals are measured against, −1: their own
     by_error: bool  # groups are compared by errors, not losses
     learning_rate: float
+    penalty_weight: float
+    directions: NDArray[np.float64]  # (terms, parameters): the penalty is Σ |direction · parameters|
 
 
 class Adam(NamedTuple):
@@ -154,7 +156,7 @@ def gradient(
     out: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> None:
-    """Gradient of the batch's mean cross-entropy."""
+    """Gradient of the batch's mean cross-entropy, and of the penalty over everyone."""
     features = task.features
     d, outputs = features.shape[1], out.shape[1]
     scores(features, batch, parameters, out)
@@ -165,6 +167,13 @@ def gradient(
             for j in range(d):
                 slope[k * d + j] += out[r, k] * features[batch[r], j]
             slope[outputs * d + k] += out[r, k]
+    for term in range(task.directions.shape[0]):
+        direction = task.directions[term]
+        covariance = 0.0
+        for k in range(parameters.size):
+            covariance += direction[k] * parameters[k]
+        for k in range(parameters.size):
+            slope[k] += task.penalty_weight * np.sign(covariance) * direction[k]
 
 
 @compiled

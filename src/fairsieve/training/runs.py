@@ -25,8 +25,16 @@ from fairsieve.training.linear import (
     train_batches,
     train_epochs,
 )
-from fairsieve.training.losses import check_outputs, cross_entropy, outputs_of, predicted_classes, signals_of
+from fairsieve.training.losses import (
+    check_outputs,
+    cross_entropy,
+    is_single,
+    outputs_of,
+    predicted_classes,
+    signals_of,
+)
 from fairsieve.training.models import LogisticRegression
+from fairsieve.training.penalty import covariance_penalty, penalised_classes, penalty_directions
 from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
 from fairsieve.training.settings import Settings
 
@@ -150,6 +158,7 @@ class AutogradRun(Run):
         self.model = model.to(self.device)
         self.features = torch.from_numpy(data.features).to(self.device, first.dtype)
         self.labels = torch.from_numpy(plan.cells.label_codes).to(self.device)
+        self.groups = torch.from_numpy(plan.cells.group_codes).to(self.device)
         if evaluation is not None:
             self.shown = torch.from_numpy(evaluation.features).to(self.device, first.dtype)
         self.loss = settings.loss or cross_entropy
@@ -177,8 +186,22 @@ class AutogradRun(Run):
         self.model.train()
         for batch in torch.from_numpy(batches).to(self.device):
             self.optimizer.zero_grad(set_to_none=True)
-            self.loss(self.model(self.features[batch]), self.labels[batch]).mean().backward()
+            outputs = self.model(self.features[batch])
+            objective = self.loss(outputs, self.labels[batch]).mean()
+            if self.settings.penalty_weight > 0:
+                objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
+            objective.backward()
             self.optimizer.step()
+
+    def penalty(self, outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+        """The covariance penalty over a batch."""
+        if is_single(outputs):  # a logit is 2·f, see LogisticRegression
+            decision = outputs.reshape(-1, 1) / 2
+        else:
+            decision = outputs - outputs.mean(dim=1, keepdim=True)
+        classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
+        groups = self.groups[batch]
+        return covariance_penalty(decision, self.labels[batch], groups, self.plan.cells.shape[1], classes)
 
     def state(self) -> State:
         return {name: value.clone() for name, value in self.model.state_dict().items()}
@@ -217,6 +240,8 @@ class CompiledRun(Run):
             np.array(plan.comparisons.targets),
             plan.signal == "error",
             settings.learning_rate,
+            settings.penalty_weight,
+            self.directions(data.features, len(bias)),
         )
         shown = data.take([]) if evaluation is None else evaluation
         self.shown = Evaluation(np.ascontiguousarray(shown.features, data.features.dtype), shown.cells.codes)
@@ -224,6 +249,13 @@ class CompiledRun(Run):
         self.workspace = new_workspace(len(data), len(bias))
         self.shown_workspace = new_workspace(len(shown), len(bias))
         self.signals = np.empty((len(self.task.targets), len(data)))
+
+    def directions(self, features: NDArray[Any], outputs: int) -> NDArray[np.float64]:
+        """What the penalty keeps small; nothing without a penalty."""
+        if self.settings.penalty_weight == 0:
+            return np.zeros((0, self.parameters.size))
+        classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
+        return penalty_directions(features, self.plan.cells, outputs, classes)
 
     def measure(self) -> Measurement:
         evaluate(self.task, self.parameters, self.workspace, self.signals)

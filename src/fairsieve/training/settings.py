@@ -38,6 +38,9 @@ class Settings:
         What the ratios' step compares between groups.
     average_last : int
         The result averages the parameters after each of the last so many epochs; 1 for none.
+    penalty_weight : float
+        μ of the covariance penalty that is added to the training loss, see
+        :mod:`~fairsieve.training.penalty`; 0 for none.
     pos_label : label, optional
         The positive class; the last of two when None.
     loss : callable, optional
@@ -59,6 +62,7 @@ class Settings:
     step_size: float = 0.0005
     signal: SignalName = "loss"
     average_last: int = 1
+    penalty_weight: float = 0.0
     pos_label: Any | None = None
     loss: LossFunction | None = None
     optimizer: OptimizerFactory | None = None
@@ -75,4 +79,6 @@ class Settings:
         check_share("step_size", self.step_size)
         check_choice("signal", self.signal, ("loss", "error"))
         check_at_least("average_last", self.average_last, 1)
+        if self.penalty_weight != 0:
+            check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)

@@ -1,0 +1,61 @@
+"""Every method by its name."""
+
+from __future__ import annotations
+
+from fairsieve.baselines.contract import Method
+from fairsieve.baselines.planned import plan_trainer, two_step_trainer
+from fairsieve.errors import InvalidInputError
+from fairsieve.training.methods import SELECTION_METHODS
+
+__all__ = ["METHODS", "PAPER_METHODS", "find_methods"]
+
+RATES = {"learning_rate": (0.0005, 0.0001)}
+STEPS = {"step_size": (0.0005, 0.001, 0.0001)}
+WEIGHTS = {"penalty_weight": (1.0, 0.3, 3.0)}
+
+ITLM = plan_trainer("itlm")
+FAIRBATCH = plan_trainer("fairbatch")
+PENALTY = plan_trainer("lr", penalty_weight=1.0)
+ITLM_WITH_PENALTY = plan_trainer("itlm", penalty_weight=1.0)
+
+PAPER = (
+    Method("lr", "LR", "plain", plan_trainer("lr"), RATES),
+    Method("itlm", "ITLM", "robust", ITLM, RATES),
+    Method("fairbatch", "FB", "fair", FAIRBATCH, RATES | STEPS),
+    Method("penalty", "Penalty", "fair", PENALTY, WEIGHTS),
+    Method("itlm-fairbatch", "ITLM→FB", "fair and robust", two_step_trainer(ITLM, FAIRBATCH), RATES | STEPS),
+    Method("itlm-penalty", "ITLM→Penalty", "fair and robust", two_step_trainer(ITLM, PENALTY), WEIGHTS),
+    Method(
+        "itlm+penalty-fairbatch",
+        "(ITLM+Penalty)→FB",
+        "fair and robust",
+        two_step_trainer(ITLM_WITH_PENALTY, FAIRBATCH),
+        STEPS | WEIGHTS,
+    ),
+    Method(
+        "itlm+penalty-penalty",
+        "(ITLM+Penalty)→Penalty",
+        "fair and robust",
+        two_step_trainer(ITLM_WITH_PENALTY, PENALTY),
+        WEIGHTS,
+    ),
+    Method("fairsieve", "fairsieve", "fair and robust", plan_trainer("fairsieve"), RATES | STEPS),
+    *(
+        Method(name, SELECTION_METHODS[name].title, "fair and robust", plan_trainer(name), RATES | STEPS)
+        for name in ("fairsieve-no-constraints", "fairsieve-no-weights")
+    ),
+)
+
+PAPER_METHODS = tuple(method.name for method in PAPER)
+METHODS = {method.name: method for method in PAPER}
+
+
+def find_methods(names: str) -> list[Method]:
+    """Methods by names with commas between them; ``all``, or ``paper`` for those of the paper."""
+    wanted = {"all": list(METHODS), "paper": list(PAPER_METHODS)}.get(names, names.split(","))
+    unknown = [name for name in wanted if name not in METHODS]
+    if unknown:
+        raise InvalidInputError(
+            f"methods must be all, paper, or among {', '.join(METHODS)}; got {', '.join(unknown)}"
+        )
+    return [METHODS[name] for name in wanted]

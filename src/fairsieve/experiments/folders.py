@@ -1,0 +1,19 @@
+"""Folders for output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairsieve.errors import InvalidInputError
+
+__all__ = ["make_folder"]
+
+
+def make_folder(folder: Path) -> None:
+    """The folder for output, or a clear error."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"--out must be a folder that can be written; {folder}: {error.strerror}"
+        ) from error
