@@ -78,10 +78,10 @@ def compare_command(
 
 
 def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
-    """Best in bold, second best underlined, among the fair and robust methods, as in the paper."""
+    """Best and second best marked, among the fair and robust methods, as in the paper."""
     table = Table(
         title=f"{asked.data}, {asked.rate:.0%} flips ({asked.noise}), clean test data, {seeds} seeds",
-        caption="bold: best, underlined: second best of the fair and robust methods",
+        caption="¹ best, ² second best of the fair and robust methods",
     )
     table.add_column("method")
     short = {"equalized_odds": "EO", "demographic_parity": "DP", "equal_opportunity": "EOpp"}[asked.fairness]
@@ -106,7 +106,7 @@ def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
 
 def marked(text: str, row: Row, order: list[Row]) -> str:
     """Text with the mark of its rank."""
-    for rank, style in enumerate(("bold", "underline")):
+    for rank, (style, mark) in enumerate((("bold", "¹"), ("underline", "²"))):
         if len(order) > rank and order[rank] is row:
-            return f"[{style}]{text}[/{style}]"
-    return text
+            return f"[{style}]{text}[/{style}] {mark}"
+    return f"{text}  "

@@ -139,5 +139,5 @@ def test_sums_are_those_of_the_chosen():
 
 def test_names():
     assert fairness_name("demographic-parity") == "demographic_parity"
-    with pytest.raises(InvalidInputError, match="fairness must be one of equalized_odds.*got 'fairness'"):
+    with pytest.raises(InvalidInputError, match=r"fairness must be one of equalized_odds.*got 'fairness'"):
         fairness_name("fairness")

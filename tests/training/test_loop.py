@@ -227,7 +227,7 @@ def test_divergence_is_told():
     data = make_synthetic(50, seed=0)
     data = Samples(data.features.astype(np.float64) * 1e300, data.labels, data.groups)
     for engine in ("compiled", "autograd"):
-        with pytest.raises(fairsieve.FairsieveError, match="training diverged.*Lower learning_rate"):
+        with pytest.raises(fairsieve.FairsieveError, match=r"training diverged.*Lower learning_rate"):
             fit(double(2), data, engine=engine, **(SHORT | {"learning_rate": 1e10}))
 
 

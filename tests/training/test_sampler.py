@@ -75,7 +75,6 @@ def test_order_is_a_function_of_seed_and_epoch(data):
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
 @pytest.mark.parametrize("signal", ["loss", "error"])
 def test_resumes_identically(data, fairness, signal):
-    x, _, _ = data
     outputs = [torch.randn(N, 2, generator=torch.Generator().manual_seed(s)) for s in range(6)]
 
     def run(sampler, some):
@@ -95,7 +94,7 @@ def test_resumes_identically(data, fairness, signal):
 
 
 def test_one_logit_two_logits_and_losses_agree(data):
-    x, y, _ = data
+    _, y, _ = data
     logit = torch.randn(N, generator=torch.Generator().manual_seed(5))
     samplers = [new_sampler(data, warmup_epochs=0) for _ in range(4)]
     samplers[0].update(logit)
@@ -122,7 +121,6 @@ def test_custom_losses_and_signals(data):
 
 
 def test_a_loss_of_your_own(data):
-    _, y, _ = data
     sampler = new_sampler(data, warmup_epochs=0)
     sampler.update(torch.randn(N, 2), loss=lambda out, target: (out[:, 1] - target).abs())
     assert 0 < len(sampler.indices) <= 108

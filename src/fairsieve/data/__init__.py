@@ -1,5 +1,23 @@
 """Synthetic data, COMPAS, Adult, German, and label noise."""
 
+from fairsieve.data.adult import load_adult
+from fairsieve.data.compas import load_compas
+from fairsieve.data.german import load_german
+from fairsieve.data.noise import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits
 
-__all__ = ["load_authors_arrays", "make_synthetic", "synthetic_splits"]
+__all__ = [
+    "NoisyLabels",
+    "Splits",
+    "flip_group_targeted",
+    "flip_margin",
+    "flip_uniform",
+    "load_adult",
+    "load_authors_arrays",
+    "load_compas",
+    "load_german",
+    "make_synthetic",
+    "split",
+    "synthetic_splits",
+]

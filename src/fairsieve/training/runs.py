@@ -195,10 +195,8 @@ class AutogradRun(Run):
 
     def penalty(self, outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
         """The covariance penalty over a batch."""
-        if is_single(outputs):  # a logit is 2·f, see LogisticRegression
-            decision = outputs.reshape(-1, 1) / 2
-        else:
-            decision = outputs - outputs.mean(dim=1, keepdim=True)
+        single = is_single(outputs)  # a logit is 2·f, see LogisticRegression
+        decision = outputs.reshape(-1, 1) / 2 if single else outputs - outputs.mean(dim=1, keepdim=True)
         classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
         groups = self.groups[batch]
         return covariance_penalty(decision, self.labels[batch], groups, self.plan.cells.shape[1], classes)
