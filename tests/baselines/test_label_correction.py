@@ -135,5 +135,7 @@ def test_wrong_values_are_refused():
         correct_labels(data, 2, seed=0)
     with pytest.raises(InvalidInputError, match="members must be a whole number of at least 1; got 0"):
         correct_labels(data, 0.1, members=0, seed=0)
-    with pytest.raises(InvalidInputError, match="has the hyperparameters members, rate; got also budget"):
+    with pytest.raises(
+        InvalidInputError, match=r"has the hyperparameters members, rate beside .*; got also budget"
+    ):
         train_fair_label_correction(data, SHORT, seed=0, budget=3)

@@ -120,8 +120,10 @@ def test_three_groups_strings_and_an_empty_cell():
     np.testing.assert_allclose(fitted.ratios.sum(axis=1), 1)
 
 
-def test_unknown_hyperparameters_are_refused(data):
+def test_hyperparameters_may_be_fields_of_settings(data):
+    changed = train_reweighing(data, SHORT, seed=0, epochs=3)
+    assert len(changed.history) == 3
     with pytest.raises(
-        InvalidInputError, match="reweighing has no hyperparameters of its own; got also strength"
+        InvalidInputError, match=r"reweighing has no hyperparameters beside .*; got also strength"
     ):
         train_reweighing(data, SHORT, seed=0, strength=2)

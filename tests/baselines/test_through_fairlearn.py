@@ -159,6 +159,8 @@ def test_groups_are_needed_to_predict(data):
         InvalidInputError, match=r"looks at the group of a sample .*sensitive_features=groups"
     ):
         fitted.predict(data.features)
+    regression = LogisticRegression(max_iter=1000).fit(data.features, data.labels)
+    np.testing.assert_allclose(fitted.predict_proba(data.features), regression.predict_proba(data.features))
     with pytest.raises(InvalidInputError, match=r"sensitive_features must be among \[0, 1\]; got also \[2\]"):
         fitted.predict(data.features[:1], sensitive_features=[2])
     with pytest.raises(InvalidInputError, match="one value per sample, 2; got 1"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from fairsieve.training.history import History, history_of
 from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
 from fairsieve.training.settings import Settings
 
-__all__ = ["Estimator", "FittedEstimator", "draw_classes", "fitted_estimator", "refuse_unknown"]
+__all__ = ["Estimator", "FittedEstimator", "draw_classes", "fitted_estimator", "settings_with"]
 
 
 class Estimator(Protocol):
@@ -42,7 +42,8 @@ class FittedEstimator(Fitted):
     group_values : list
         The groups it was fitted on.
     uses_groups : bool
-        Whether it looks at the group of a sample to predict it.
+        Whether it looks at the group of a sample to predict it. Without the groups there are then
+        only the probabilities that it starts from.
     randomised : bool
         Whether a prediction is drawn by the probabilities (the same draws for the same seed and
         number of samples) rather than the likeliest class.
@@ -57,6 +58,11 @@ class FittedEstimator(Fitted):
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[Any]:
         """Labels of new samples."""
+        if self.uses_groups and sensitive_features is None:
+            raise InvalidInputError(
+                f"{self.method} looks at the group of a sample to predict it: pass "
+                "predict(features, sensitive_features=groups)"
+            )
         chances = self.predict_proba(features, sensitive_features=sensitive_features)
         return classes_of(draw_classes(chances, self.seed if self.randomised else None), self.classes)
 
@@ -65,23 +71,15 @@ class FittedEstimator(Fitted):
     ) -> NDArray[np.float64]:
         """Probabilities of the classes, (n, classes); of being predicted as them where that is drawn."""
         rows = as_array("features", features)
-        probabilities: NDArray[np.float64] = self.model.probabilities(
-            rows, self._group_codes(sensitive_features, len(rows)) if self.uses_groups else None
-        )
+        groups = None
+        if self.uses_groups and sensitive_features is not None:
+            groups, _ = encode("sensitive_features", sensitive_features, self.group_values, crossed=True)
+            if len(groups) != len(rows):
+                raise InvalidInputError(
+                    f"sensitive_features must have one value per sample, {len(rows)}; got {len(groups)}"
+                )
+        probabilities: NDArray[np.float64] = self.model.probabilities(rows, groups)
         return probabilities
-
-    def _group_codes(self, sensitive_features: ArrayLike | None, samples: int) -> NDArray[np.int64]:
-        if sensitive_features is None:
-            raise InvalidInputError(
-                f"{self.method} looks at the group of a sample to predict it: pass "
-                "predict(features, sensitive_features=groups)"
-            )
-        codes, _ = encode("sensitive_features", sensitive_features, self.group_values, crossed=True)
-        if len(codes) != samples:
-            raise InvalidInputError(
-                f"sensitive_features must have one value per sample, {samples}; got {len(codes)}"
-            )
-        return codes
 
 
 def draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArray[np.int64]:
@@ -163,8 +161,17 @@ def history_of_estimator(
     return history_of(recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive)
 
 
-def refuse_unknown(method: str, unknown: Mapping[str, Any], known: Collection[str] = ()) -> None:
-    """Hyperparameters that a method does not have."""
+def settings_with(
+    method: str, settings: Settings, hyperparameters: Mapping[str, Any], own: Collection[str] = ()
+) -> Settings:
+    """The settings, changed where hyperparameters are fields of them; other names are refused.
+
+    ``own`` are the names that the method itself takes, for the message.
+    """
+    unknown = sorted(hyperparameters.keys() - settings.__dataclass_fields__.keys())
     if unknown:
-        has = f"has the hyperparameters {', '.join(known)}" if known else "has no hyperparameters of its own"
-        raise InvalidInputError(f"{method} {has}; got also {', '.join(sorted(unknown))}")
+        has = f"the hyperparameters {', '.join(own)}" if own else "no hyperparameters"
+        raise InvalidInputError(
+            f"{method} has {has} beside the fields of Settings; got also {', '.join(unknown)}"
+        )
+    return replace(settings, **hyperparameters)

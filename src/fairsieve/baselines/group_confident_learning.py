@@ -16,16 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.baselines.fitted_estimator import refuse_unknown
+from fairsieve.baselines.fitted_estimator import settings_with
+from fairsieve.baselines.planned import on_everyone, plan_trainer
 from fairsieve.core.checks import check_at_least
 from fairsieve.data.noise import flipped_to
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
-from fairsieve.training.loop import ModelLike, check_data, fit
+from fairsieve.training.loop import ModelLike, check_data
 from fairsieve.training.settings import Settings
 
 __all__ = ["ConfidentLabels", "confident_labels", "train_group_confident_learning"]
+
+PLAIN = plan_trainer("lr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,30 +150,16 @@ def train_group_confident_learning(
     progress: bool = False,
     folds: int = 5,
     decoupled: bool = False,
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """Drop the labels that :func:`confident_labels` takes for wrong, then train plainly; any module."""
     name = "group-confident-learning"
-    refuse_unknown(name, unknown, ("folds", "decoupled"))
+    settings = settings_with(name, settings, hyperparameters, ("folds", "decoupled"))
     check_data(data, evaluation)
     started = time.perf_counter()
     found = confident_labels(data, folds=folds, seed=seed, decoupled=decoupled)
-    rows = np.flatnonzero(found.kept)
-    fitted = fit(
-        model,
-        data.take(rows),
-        "lr",
-        seed=seed,
-        evaluation=evaluation,
-        progress=progress,
-        **vars(settings),
+    rows, seconds = np.flatnonzero(found.kept), time.perf_counter() - started
+    fitted = PLAIN(
+        data.take(rows), settings, seed=seed, model=model, evaluation=evaluation, progress=progress
     )
-    kept = np.zeros(len(data), fitted.history.kept.dtype)
-    kept[rows] = fitted.history.kept
-    return replace(
-        fitted,
-        method=name,
-        indices=rows[fitted.indices],
-        history=replace(fitted.history, kept=kept),
-        seconds=time.perf_counter() - started,
-    )
+    return replace(on_everyone(fitted, rows, data.cells, seconds, False), method=name)

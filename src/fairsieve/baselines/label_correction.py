@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.baselines.fitted_estimator import refuse_unknown
-from fairsieve.baselines.group_confident_learning import class_probabilities
+from fairsieve.baselines.fitted_estimator import settings_with
+from fairsieve.baselines.group_confident_learning import PLAIN, class_probabilities
 from fairsieve.core.cells import Cells
 from fairsieve.core.checks import check_at_least, check_share
 from fairsieve.core.selection import budget_of
 from fairsieve.data.noise import flipped_to
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
-from fairsieve.training.loop import ModelLike, check_data, fit
+from fairsieve.training.loop import ModelLike, check_data
 from fairsieve.training.settings import Settings
 
 __all__ = ["CorrectedLabels", "correct_labels", "train_fair_label_correction"]
@@ -149,7 +149,7 @@ def train_fair_label_correction(
     progress: bool = False,
     members: int = 20,
     rate: float | None = None,
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """Change labels by :func:`correct_labels`, then train plainly on them; any module.
 
@@ -161,19 +161,18 @@ def train_fair_label_correction(
         The most labels to change, as a share; what ``settings.clean_ratio`` leaves when None.
     """
     name = "fair-label-correction"
-    refuse_unknown(name, unknown, ("members", "rate"))
+    settings = settings_with(name, settings, hyperparameters, ("members", "rate"))
     check_data(data, evaluation)
     started = time.perf_counter()
     if rate is None:
         rate = 1 - budget_of(settings.clean_ratio, len(data)) / len(data)
     corrected = correct_labels(data, rate, members=members, seed=seed)
-    fitted = fit(
-        model,
+    fitted = PLAIN(
         data.with_labels(corrected.labels),
-        "lr",
+        settings,
         seed=seed,
+        model=model,
         evaluation=evaluation,
         progress=progress,
-        **vars(settings),
     )
     return replace(fitted, method=name, seconds=time.perf_counter() - started)

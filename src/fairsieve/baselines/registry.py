@@ -11,12 +11,12 @@ __all__ = ["METHODS", "PAPER_METHODS", "find_methods"]
 
 RATES = {"learning_rate": (0.0005, 0.0001)}
 STEPS = {"step_size": (0.0005, 0.001, 0.0001)}
-WEIGHTS = {"penalty_weight": (1.0, 0.3, 3.0)}
+WEIGHTS = {"penalty_weight": (0.3, 0.1, 1.0)}
 
 ITLM = plan_trainer("itlm")
 FAIRBATCH = plan_trainer("fairbatch")
-PENALTY = plan_trainer("lr", penalty_weight=1.0)
-ITLM_WITH_PENALTY = plan_trainer("itlm", penalty_weight=1.0)
+PENALTY = plan_trainer("lr", penalty_weight=0.3)
+ITLM_WITH_PENALTY = plan_trainer("itlm", penalty_weight=0.1)
 
 PAPER = (
     Method("lr", "LR", "plain", plan_trainer("lr"), RATES),

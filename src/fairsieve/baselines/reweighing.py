@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from fairsieve.baselines.fitted_estimator import refuse_unknown
+from fairsieve.baselines.fitted_estimator import settings_with
 from fairsieve.core.batches import sample_weights
 from fairsieve.core.cells import Cells
 from fairsieve.core.plan import Plan
@@ -62,10 +62,10 @@ def train_reweighing(
     validation: Samples | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """Plain training with each sample's loss weighted, once and for all; any module."""
-    refuse_unknown("reweighing", unknown)
+    settings = settings_with(REWEIGHING.name, settings, hyperparameters)
     check_data(data, evaluation)
     started = time.perf_counter()
     plan = Plan(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.baselines.fitted_estimator import fitted_estimator, refuse_unknown
+from fairsieve.baselines.fitted_estimator import fitted_estimator, settings_with
 from fairsieve.core.checks import check_at_least, check_positive
 from fairsieve.errors import FairsieveWarning, InvalidInputError, MissingExtraError
 from fairsieve.samples import Samples
@@ -55,7 +55,7 @@ def train_exponentiated_gradient(
     progress: bool = False,
     eps: float = 0.01,
     max_iter: int = 50,
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """A mixture of logistic regressions whose rates differ little between groups.
 
@@ -67,7 +67,7 @@ def train_exponentiated_gradient(
         The most regressions fitted.
     """
     name = "exponentiated-gradient"
-    refuse_unknown(name, unknown, ("eps", "max_iter"))
+    settings = settings_with(name, settings, hyperparameters, ("eps", "max_iter"))
     check_positive("eps", eps)
     check_at_least("max_iter", max_iter, 1)
     reductions = import_fairlearn("reductions", name)
@@ -100,12 +100,12 @@ def train_threshold_optimizer(
     evaluation: Samples | None = None,
     progress: bool = False,
     grid_size: int = 1000,
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """One logistic regression with thresholds for each group.
 
     A group that lacks one of the classes cannot be given thresholds: it keeps the regression's own
-    decisions, with a warning.
+    decisions, with a warning. ``predict_proba`` without groups gives the regression's probabilities.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def train_threshold_optimizer(
         How finely the rates that the groups are to share are searched.
     """
     name = "threshold-optimizer"
-    refuse_unknown(name, unknown, ("grid_size",))
+    settings = settings_with(name, settings, hyperparameters, ("grid_size",))
     check_at_least("grid_size", grid_size, 1)
     postprocessing = import_fairlearn("postprocessing", name)
     positive = check_binary(name, data, settings, model, evaluation)
@@ -176,6 +176,8 @@ class GroupThresholds:
 
     def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         scores = self.regression.predict_proba(features)[:, 1]
+        if groups is None:
+            return two_columns(scores, self.positive)
         chance = (scores > 0.5).astype(np.float64)
         for group, rule in self.rules.items():
             members = groups == group

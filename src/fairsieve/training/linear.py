@@ -156,7 +156,7 @@ def gradient(
     out: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> None:
-    """Gradient of the batch's mean cross-entropy, and of the penalty over everyone."""
+    """Gradient of the batch's mean cross-entropy."""
     features = task.features
     d, outputs = features.shape[1], out.shape[1]
     scores(features, batch, parameters, out)
@@ -167,6 +167,11 @@ def gradient(
             for j in range(d):
                 slope[k * d + j] += out[r, k] * features[batch[r], j]
             slope[outputs * d + k] += out[r, k]
+
+
+@compiled
+def add_penalty(task: Task, parameters: NDArray[np.float64], slope: NDArray[np.float64]) -> None:
+    """Add the gradient of the penalty over everyone."""
     for term in range(task.directions.shape[0]):
         direction = task.directions[term]
         covariance = 0.0
@@ -214,7 +219,7 @@ def adam_step(
 
 @compiled
 def train_batches(
-    task: Task, parameters: NDArray[np.float64], adam: Adam, batches: NDArray[np.int64]
+    task: Task, parameters: NDArray[np.float64], adam: Adam, batches: NDArray[np.int64], penalised: bool
 ) -> None:
     """One step for each batch."""
     outputs = parameters.size // (task.features.shape[1] + 1)
@@ -222,6 +227,8 @@ def train_batches(
     slope = np.empty(parameters.size)
     for b in range(batches.shape[0]):
         gradient(task, parameters, batches[b], out, slope)
+        if penalised:
+            add_penalty(task, parameters, slope)
         adam_step(parameters, slope, adam, task.learning_rate)
 
 
@@ -265,5 +272,6 @@ def train_epochs(
         if selective:
             chosen, counts = renew(rules, losses.view(np.int64), LOWEST, signals, ratios, chosen, counts)
         note_plan(recording, epoch, ratios, chosen, counts, selective)
-        train_batches(task, parameters, adam, epoch_batches(rules, epoch, ratios, chosen, counts))
+        batches = epoch_batches(rules, epoch, ratios, chosen, counts)
+        train_batches(task, parameters, adam, batches, selective)
     return chosen, counts, True

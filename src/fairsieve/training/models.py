@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn.utils import skip_init
 
 from fairsieve.core.checks import check_at_least
 
@@ -35,7 +36,8 @@ class LogisticRegression(nn.Module):
         super().__init__()
         check_at_least("n_features", n_features, 1)
         outputs = 1 if check_at_least("n_classes", n_classes, 1) <= 2 else n_classes
-        self.linear = nn.Linear(n_features, outputs)
+        # Not initialised twice: nn.Linear would draw from torch's global generator.
+        self.linear = skip_init(nn.Linear, n_features, outputs)
         with torch.no_grad():
             self.linear.weight.normal_(0, 0.2, generator=generator)
             self.linear.bias.zero_()

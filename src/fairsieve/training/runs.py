@@ -188,7 +188,7 @@ class AutogradRun(Run):
             self.optimizer.zero_grad(set_to_none=True)
             outputs = self.model(self.features[batch])
             objective = self.loss(outputs, self.labels[batch]).mean()
-            if self.settings.penalty_weight > 0:
+            if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
                 objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
             objective.backward()
             self.optimizer.step()
@@ -266,7 +266,7 @@ class CompiledRun(Run):
         return room.predicted
 
     def train(self, batches: NDArray[np.int64]) -> None:
-        train_batches(self.task, self.parameters, self.adam, batches)
+        train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
 
     def run_epochs(self, epochs: int) -> None:
         """:meth:`run_epoch` so many times, in one compiled call that other threads need not wait for."""
