@@ -39,7 +39,7 @@ def test_demo_options(tmp_path, option):
     ("arguments", "message"),
     [
         (("--fairness", "x"), "fairness must be one of equalized_odds"),
-        (("--noise", "x"), "noise must be one of none, label, group-targeted, uniform; got 'x'"),
+        (("--noise", "x"), "noise must be one of none, label, influence, group-targeted, "),
         (("--rate", "2"), "less than or equal to 0.5"),
         (("--seeds", "0"), "greater than or equal to 1"),
     ],

@@ -55,7 +55,7 @@ def demo(
         str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
     ] = "equalized-odds",
     noise: Annotated[
-        str, typer.Option(help="How labels are flipped: label, group-targeted, uniform or none.")
+        str, typer.Option(help="label, influence, group-targeted, group-targeted-influence, uniform or none.")
     ] = "group-targeted",
     rate: Annotated[float, typer.Option(min=0, max=0.5, help="Share of the training labels to flip.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="How many draws and runs to average.")] = 5,

@@ -113,6 +113,7 @@ def test_three_classes_or_a_clear_refusal(method, data, validation):
 
 
 @EVERY
+@pytest.mark.filterwarnings("ignore::fairsieve.FairsieveWarning")  # threshold-optimizer tells of it
 def test_an_empty_cell(method, data, validation):
     keep = ~((data.labels == 1) & (data.groups == 0))
     fitted = train(method, data.take(keep), validation)

@@ -29,7 +29,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fairsieve.baselines.contract import Method
-from fairsieve.baselines.fitted_estimator import refuse_unknown
+from fairsieve.baselines.fitted_estimator import settings_with
 from fairsieve.baselines.fr_train_linear import COIN, HIDDEN, LEAK, Board, Opponents, Stakes, play
 from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
 from fairsieve.core.ratios import initial_ratios
@@ -71,7 +71,7 @@ def train_fr_train(
     discriminator_rate: float = 0.05,
     batch_limit: int = 5_000,
     engine: Literal["auto", "compiled", "autograd"] = "auto",
-    **unknown: Any,
+    **hyperparameters: Any,
 ) -> Fitted:
     """Train by FR-Train; any module, two classes, any number of groups.
 
@@ -106,7 +106,7 @@ def train_fr_train(
     >>> fitted.history.epochs.tolist()[-1], len(fitted.indices)
     (29, 300)
     """
-    refuse_unknown("fr-train", unknown, HYPERPARAMETERS)
+    settings = settings_with("fr-train", settings, hyperparameters, OWN)
     check_data(data, evaluation)
     FR_TRAIN.check(data, settings, validation)
     assert validation is not None
@@ -154,10 +154,18 @@ FR_TRAIN = Method(
     uses_validation=True,
     most_classes=2,
 )
-HYPERPARAMETERS = (
-    "fairness_weight, robustness_weight, validation_kind, epochs, pretrain_epochs, discriminator_updates, "
-    "classifier_rate, discriminator_rate, batch_limit, engine"
-).split(", ")
+OWN = (
+    "fairness_weight",
+    "robustness_weight",
+    "validation_kind",
+    "epochs",
+    "pretrain_epochs",
+    "discriminator_updates",
+    "classifier_rate",
+    "discriminator_rate",
+    "batch_limit",
+    "engine",
+)
 
 
 def clean_with_itlm(validation: Samples, clean_ratio: float, *, seed: int = 0) -> Samples:

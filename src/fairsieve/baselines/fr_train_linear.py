@@ -61,21 +61,27 @@ class Room(NamedTuple):
     """Arrays that every update fills anew."""
 
     chances: NDArray[np.float64]  # (n,) Pr(ŷ = 1)
+    signs: NDArray[np.float64]  # (n,) labels as ±1
     out: NDArray[np.float64]  # (n, 1)
+    wrong: NDArray[np.float64]  # (groups − 1, n): probability of a group, less 1 for the sample's own
+    highest: NDArray[np.float64]  # (n,)
     hidden: NDArray[np.float64]  # (BLOCK, HIDDEN): before the label is added
-    lanes: NDArray[np.float64]  # (HIDDEN,)
+    lanes: NDArray[np.float64]  # (2, HIDDEN)
     odds: NDArray[np.float64]  # (2, BLOCK): logits of "real", were the label 0 or 1
     belief: NDArray[np.float64]  # the same as probabilities
     losses: NDArray[np.float64]  # log(1 + exp(odds))
 
 
 @compiled
-def new_room(samples: int) -> Room:
+def new_room(samples: int, groups: int) -> Room:
     return Room(
         np.empty(samples),
+        np.empty(samples),
         np.empty((samples, 1)),
+        np.empty((groups - 1, samples)),
+        np.empty(samples),
         np.empty((BLOCK, HIDDEN)),
-        np.empty(HIDDEN),
+        np.empty((2, HIDDEN)),
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
@@ -91,8 +97,8 @@ def judge(
     room: Room,
 ) -> None:
     """The robustness discriminator on at most BLOCK samples, with either label."""
-    hidden, lanes, size, k = room.hidden, room.lanes, rows.size, inputs.shape[1]
-    for r in range(size):
+    hidden, lanes, k = room.hidden, room.lanes[0], inputs.shape[1]
+    for r in range(rows.size):
         for h in range(HIDDEN):
             hidden[r, h] = entry[k + 1, h]
         for j in range(k):
@@ -103,16 +109,14 @@ def judge(
             sign = 2.0 * label - 1.0
             for h in range(HIDDEN):
                 value = hidden[r, h] + sign * entry[k, h]
-                lanes[h] = (value if value > 0 else LEAK * value) * exit_[h]
-            width = HIDDEN // 2
-            while width > 0:
-                for h in range(width):
-                    lanes[h] += lanes[h + width]
-                width //= 2
-            room.odds[label, r] = lanes[0] + exit_[HIDDEN]
+                lanes[h] = max(value, LEAK * value) * exit_[h]
+            total = exit_[HIDDEN]
+            for h in range(HIDDEN // 4):
+                total += (lanes[h] + lanes[h + 4]) + (lanes[h + 8] + lanes[h + 12])
+            room.odds[label, r] = total
     for label in range(2):
         odds, belief, losses = room.odds[label], room.belief[label], room.losses[label]
-        for r in range(size):
+        for r in range(rows.size):
             small = exp_negative(-abs(odds[r]))
             belief[r] = (1.0 if odds[r] >= 0 else small) / (1.0 + small)
             losses[r] = max(odds[r], 0.0) + log1p_unit(small)
@@ -133,31 +137,36 @@ def learn_block(
 
     A sample counts ``share`` times the chance of each label: for real samples that is 1 for their own.
     """
-    entry, exit_, k = opponents.entry, opponents.exit, inputs.shape[1]
+    entry, exit_, hidden, k = opponents.entry, opponents.exit, room.hidden, inputs.shape[1]
+    slope_entry, slope_exit = slope.entry, slope.exit
+    no, yes = room.lanes[0], room.lanes[1]
     judge(inputs, rows, entry, exit_, room)
     total = 0.0
     for r in range(rows.size):
-        lanes = room.lanes
-        lanes[:] = 0.0
+        # Few arrays in a loop: compilers give up on vectors where many might overlap.
         for label in range(2):
+            back = yes if label == 1 else no
             sign = 2.0 * label - 1.0
             mass = share * (chances[r] if label == 1 else 1.0 - chances[r])
             total += mass * (room.losses[label, r] - (room.odds[label, r] if real else 0.0))
             pull = mass * (room.belief[label, r] - (1.0 if real else 0.0))
-            slope.exit[HIDDEN] += pull
+            slope_exit[HIDDEN] += pull
             for h in range(HIDDEN):
-                value = room.hidden[r, h] + sign * entry[k, h]
-                rise = 1.0 if value > 0 else LEAK
-                slope.exit[h] += pull * rise * value
-                back = pull * rise * exit_[h]
-                lanes[h] += back
-                slope.entry[k, h] += sign * back
+                value = hidden[r, h] + sign * entry[k, h]
+                slope_exit[h] += pull * max(value, LEAK * value)
+            for h in range(HIDDEN):
+                value = hidden[r, h] + sign * entry[k, h]
+                back[h] = (pull if value > 0 else LEAK * pull) * exit_[h]
         for h in range(HIDDEN):
-            slope.entry[k + 1, h] += lanes[h]
+            slope_entry[k, h] += yes[h] - no[h]
+        for h in range(HIDDEN):
+            no[h] += yes[h]
+        for h in range(HIDDEN):
+            slope_entry[k + 1, h] += no[h]
         for j in range(k):
             x = inputs[rows[r], j]
             for h in range(HIDDEN):
-                slope.entry[j, h] += x * lanes[h]
+                slope_entry[j, h] += x * no[h]
     return total
 
 
@@ -191,21 +200,30 @@ def teach_robust(
 
 
 @compiled
-def blame(board: Board, i: int, chance: float, fair: NDArray[np.float64], wrong: NDArray[np.float64]) -> None:
-    """Probability of each group but the first, less 1 for the sample's own: what softmax's loss falls by."""
-    inputs = fair.shape[1] - 1
-    highest = 0.0
-    for g in range(fair.shape[0]):
-        wrong[g] = fair[g, 0] * (2.0 * chance - 1.0) + fair[g, inputs]
-        if inputs == 2:
-            wrong[g] += fair[g, 1] * (2.0 * board.labels[i] - 1.0)
-        highest = max(highest, wrong[g])
-    total = exp_negative(-highest)
-    for g in range(fair.shape[0]):
-        wrong[g] = exp_negative(wrong[g] - highest)
-        total += wrong[g]
-    for g in range(fair.shape[0]):
-        wrong[g] = wrong[g] / total - (1.0 if board.groups[i] == g + 1 else 0.0)
+def blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room: Room) -> None:
+    """What the fairness discriminator's loss changes by with its logits, one row each group but the first."""
+    wrong, highest, chances = room.wrong, room.highest, room.chances
+    bias = fair.shape[1] - 1
+    highest[:] = 0.0
+    for g in range(wrong.shape[0]):
+        logits, of_label = wrong[g], fair[g, 1] if bias == 2 else 0.0
+        for r in range(rows.size):
+            logits[r] = fair[g, 0] * (2.0 * chances[r] - 1.0) + of_label * room.signs[r] + fair[g, bias]
+        for r in range(rows.size):
+            highest[r] = max(highest[r], logits[r])
+    for g in range(wrong.shape[0]):
+        logits = wrong[g]
+        for r in range(rows.size):
+            logits[r] = exp_negative(logits[r] - highest[r])
+    for r in range(rows.size):
+        highest[r] = exp_negative(-highest[r])  # of the first group, whose logit is 0
+    for g in range(wrong.shape[0]):
+        for r in range(rows.size):
+            highest[r] += wrong[g, r]
+    for g in range(wrong.shape[0]):
+        for r in range(rows.size):
+            own = 1.0 if board.groups[rows[r]] == g + 1 else 0.0
+            wrong[g, r] = board.counted[rows[r]] * (wrong[g, r] / highest[r] - own)
 
 
 @compiled
@@ -213,28 +231,25 @@ def teach_fair(
     board: Board,
     rows: NDArray[np.int64],
     opponents: Opponents,
-    slope: Opponents,
     rate: float,
+    counted: float,
     room: Room,
-    wrong: NDArray[np.float64],
 ) -> None:
     """One step of the fairness discriminator."""
     fair = opponents.fair
-    inputs = fair.shape[1] - 1
-    slope.fair[:] = 0.0
-    total = 0.0
-    for r in range(rows.size):
-        i = rows[r]
-        if board.counted[i] == 0:
-            continue
-        total += 1.0
-        blame(board, i, room.chances[r], fair, wrong)
-        for g in range(fair.shape[0]):
-            slope.fair[g, 0] += wrong[g] * (2.0 * room.chances[r] - 1.0)
-            if inputs == 2:
-                slope.fair[g, 1] += wrong[g] * (2.0 * board.labels[i] - 1.0)
-            slope.fair[g, inputs] += wrong[g]
-    fair[:] -= rate / max(total, 1.0) * slope.fair
+    bias = fair.shape[1] - 1
+    blame(board, rows, fair, room)
+    for g in range(fair.shape[0]):
+        of_output = of_label = of_bias = 0.0
+        for r in range(rows.size):
+            wrong = room.wrong[g, r]
+            of_output += wrong * (2.0 * room.chances[r] - 1.0)
+            of_label += wrong * room.signs[r]
+            of_bias += wrong
+        fair[g, 0] -= rate * of_output / counted
+        if bias == 2:
+            fair[g, 1] -= rate * of_label / counted
+        fair[g, bias] -= rate * of_bias / counted
 
 
 @compiled
@@ -243,30 +258,25 @@ def objections(
     rows: NDArray[np.int64],
     opponents: Opponents,
     stakes: Stakes,
+    counted: float,
     room: Room,
-    wrong: NDArray[np.float64],
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
     """How −λf·L_fair − λr·L_robust moves with each sample's Pr(ŷ = 1), and each sample's weight."""
-    fair, total = opponents.fair, 0.0
-    for r in range(rows.size):
-        total += board.counted[rows[r]]
     for first in range(0, rows.size, BLOCK):
         block = rows[first : first + BLOCK]
         judge(board.inputs, block, opponents.entry, opponents.exit, room)
         for r in range(block.size):
-            i = block[r]
             gain = room.losses[1, r] - room.losses[0, r]
             pulls[first + r] = -stakes.robustness_weight * gain / rows.size
-            weights[first + r] = room.belief[board.labels[i], r]
-    for r in range(rows.size):
-        i = rows[r]
-        if board.counted[i] > 0:
-            blame(board, i, room.chances[r], fair, wrong)
-            for g in range(fair.shape[0]):
-                pulls[r] -= stakes.fairness_weight * 2.0 * wrong[g] * fair[g, 0] / total
+            weights[first + r] = room.belief[board.labels[block[r]], r]
     weights /= max(weights.mean(), 1e-300)
+    blame(board, rows, opponents.fair, room)
+    for g in range(opponents.fair.shape[0]):
+        scale = stakes.fairness_weight * 2.0 * opponents.fair[g, 0] / counted
+        for r in range(rows.size):
+            pulls[r] -= scale * room.wrong[g, r]
 
 
 @compiled
@@ -307,10 +317,9 @@ def play(
 
     ``opponents``, ``parameters`` and ``adam`` are updated in place.
     """
-    size = batches.shape[1]
-    room, everyone = new_room(size), np.arange(board.real_labels.size)
-    wrong, pulls, weights = np.empty(opponents.fair.shape[0]), np.zeros(size), np.ones(size)
-    gradient = np.empty(parameters.size)
+    size, rate = batches.shape[1], stakes.discriminator_rate
+    room, everyone = new_room(size, opponents.fair.shape[0] + 1), np.arange(board.real_labels.size)
+    pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
         scores(board.features, rows, parameters, room.out)
@@ -318,15 +327,18 @@ def play(
             room.chances[r] = sigmoid(2.0 * room.out[r, 0])
         turn = epoch - stakes.pretrain_epochs + 1
         if turn <= 0:
-            pulls[:] = 0.0
-            weights[:] = 1.0
             classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
             adam_step(parameters, gradient, adam, stakes.classifier_rate)
             continue
-        teach_fair(board, rows, opponents, slope, stakes.discriminator_rate, room, wrong)
-        loss = teach_robust(board, rows, everyone, opponents, slope, stakes.discriminator_rate, room)
+        counted = 0.0
+        for r in range(size):
+            room.signs[r] = 2.0 * board.labels[rows[r]] - 1.0
+            counted += board.counted[rows[r]]
+        counted = max(counted, 1.0)
+        teach_fair(board, rows, opponents, rate, counted, room)
+        loss = teach_robust(board, rows, everyone, opponents, slope, rate, room)
         if turn % stakes.discriminator_updates == 0:
-            objections(board, rows, opponents, stakes, room, wrong, pulls, weights)
+            objections(board, rows, opponents, stakes, counted, room, pulls, weights)
             if loss >= COIN:  # it has not learned enough to be asked for weights
                 weights[:] = 1.0
             share = 1.0 - stakes.fairness_weight - stakes.robustness_weight

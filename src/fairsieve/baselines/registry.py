@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from fairsieve.baselines.contract import Method
+from fairsieve.baselines.group_confident_learning import train_group_confident_learning
+from fairsieve.baselines.label_correction import train_fair_label_correction
 from fairsieve.baselines.planned import plan_trainer, two_step_trainer
+from fairsieve.baselines.reweighing import train_reweighing
+from fairsieve.baselines.through_fairlearn import train_exponentiated_gradient, train_threshold_optimizer
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.methods import SELECTION_METHODS
 
@@ -46,8 +50,29 @@ PAPER = (
     ),
 )
 
+OTHERS = (
+    Method(
+        "exponentiated-gradient",
+        "ExponentiatedGradient",
+        "fair",
+        train_exponentiated_gradient,
+        {"eps": (0.01,)},
+        most_classes=2,
+    ),
+    Method("threshold-optimizer", "ThresholdOptimizer", "fair", train_threshold_optimizer, most_classes=2),
+    Method("reweighing", "Reweighing", "fair", train_reweighing),
+    Method(
+        "group-confident-learning",
+        "Group confident learning",
+        "robust",
+        train_group_confident_learning,
+        {"decoupled": (False, True)},
+    ),
+    Method("fair-label-correction", "Fair label correction", "fair and robust", train_fair_label_correction),
+)
+
 PAPER_METHODS = tuple(method.name for method in PAPER)
-METHODS = {method.name: method for method in PAPER}
+METHODS = {method.name: method for method in (*PAPER, *OTHERS)}
 
 
 def find_methods(names: str) -> list[Method]:

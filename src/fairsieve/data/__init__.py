@@ -3,6 +3,7 @@
 from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
+from fairsieve.data.influence import flip_influence
 from fairsieve.data.noise import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits
@@ -11,6 +12,7 @@ __all__ = [
     "NoisyLabels",
     "Splits",
     "flip_group_targeted",
+    "flip_influence",
     "flip_margin",
     "flip_uniform",
     "load_adult",

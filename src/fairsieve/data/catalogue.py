@@ -10,6 +10,7 @@ from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
 from fairsieve.data.sources import CC_BY, FILES, NONE_FOUND, PROPUBLICA, UCI_ADULT, UCI_GERMAN
+from fairsieve.data.synthetic import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -70,9 +71,23 @@ class Description(TypedDict):
     note: str
 
 
+def load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
+    """One draw, of as many samples as the paper's."""
+    return make_synthetic(3200, seed=seed)
+
+
 DATASETS: dict[str, Dataset] = {
     entry.name: entry
     for entry in (
+        Dataset(
+            name="synthetic",
+            title="The paper's synthetic data",
+            load=load_synthetic,
+            label="1 and 0: two overlapping Gaussians",
+            sensitive={"z": "0, 1"},
+            licence="generated, no restrictions",
+            source="Roh, Lee, Whang, Suh: Sample Selection for Fair and Robust Training, NeurIPS 2021, Sec. 5",
+        ),
         Dataset(
             name="compas",
             title="COMPAS recidivism",

@@ -68,8 +68,11 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
             f"samples must have two or more classes to flip between; got {np.unique(codes).size}"
         )
     model = LogisticRegression(max_iter=1000).fit(samples.features, codes)
+    scores = model.decision_function(samples.features)
+    if scores.ndim == 1:  # two classes: margins are differences of log-odds
+        scores = np.column_stack([np.zeros(len(samples)), scores])
     log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
-    log_odds[:, model.classes_] = model.predict_log_proba(samples.features)
+    log_odds[:, model.classes_] = scores
     own = log_odds[np.arange(len(samples)), codes]
     others = log_odds.copy()
     others[np.arange(len(samples)), codes] = -np.inf

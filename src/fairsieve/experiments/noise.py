@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fairsieve.data.influence import flip_influence
 from fairsieve.data.noise import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
@@ -20,7 +21,11 @@ def unflipped(samples: Samples, rate: float, seed: int) -> NoisyLabels:
 NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels]] = {
     "none": unflipped,
     "label": lambda samples, rate, seed: flip_margin(samples, rate),
+    "influence": lambda samples, rate, seed: flip_influence(samples, rate),
     "group-targeted": lambda samples, rate, seed: flip_group_targeted(samples, rate),
+    "group-targeted-influence": lambda samples, rate, seed: flip_group_targeted(
+        samples, rate, attack=flip_influence
+    ),
     "uniform": lambda samples, rate, seed: flip_uniform(samples, rate, seed=seed),
 }
 
