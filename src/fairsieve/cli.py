@@ -18,6 +18,7 @@ from fairsieve.commands_data import app as data_app
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.experiments.folders import make_folder
+from fairsieve.experiments.noise import NOISES
 from fairsieve.report.demo_figure import draw_demo
 from fairsieve.report.style import pyplot
 from fairsieve.training.methods import SELECTION_METHODS
@@ -54,9 +55,7 @@ def demo(
     fairness: Annotated[
         str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
     ] = "equalized-odds",
-    noise: Annotated[
-        str, typer.Option(help="label, influence, group-targeted, group-targeted-influence, uniform or none.")
-    ] = "group-targeted",
+    noise: Annotated[str, typer.Option(help=", ".join(NOISES) + ".")] = "group-targeted",
     rate: Annotated[float, typer.Option(min=0, max=0.5, help="Share of the training labels to flip.")] = 0.1,
     seeds: Annotated[int, typer.Option(min=1, help="How many draws and runs to average.")] = 5,
     out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo"),

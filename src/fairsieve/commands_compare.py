@@ -24,7 +24,7 @@ __all__ = ["compare_command", "comparison_table"]
 
 def compare_command(
     data: Annotated[str, typer.Option(help="synthetic, compas, adult or german.")] = "synthetic",
-    noise: Annotated[str, typer.Option(help="label, influence, group-targeted, group-targeted-influence, uniform or none.")] = "label",
+    noise: Annotated[str, typer.Option(help=", ".join(NOISES) + ".")] = "label",
     rate: Annotated[float, typer.Option(min=0, max=0.5, help="Share of the training labels to flip.")] = 0.1,
     fairness: Annotated[
         str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")

@@ -73,7 +73,9 @@ def test_history_and_kept_samples_are_of_the_data(method, data, validation):
 def test_string_labels(method, data, validation):
     def named(samples):
         return Samples(
-            samples.features, np.where(samples.labels == 1, "yes", "no"), np.where(samples.groups == 1, "m", "f")
+            samples.features,
+            np.where(samples.labels == 1, "yes", "no"),
+            np.where(samples.groups == 1, "m", "f"),
         )
 
     fitted = train(method, named(data), named(validation))
@@ -150,7 +152,7 @@ def test_a_validation_set_is_asked_for(data):
 def test_methods_by_name():
     assert [m.name for m in find_methods("lr,fairsieve")] == ["lr", "fairsieve"]
     assert len(find_methods("all")) == len(METHODS)
-    with pytest.raises(InvalidInputError, match="methods must be all, paper, or among lr, .*got magic"):
+    with pytest.raises(InvalidInputError, match=r"methods must be all, paper, or among lr, .*got magic"):
         find_methods("lr,magic")
 
 
@@ -162,7 +164,11 @@ def scores(name, *, noise, fairness="equalized_odds", draws=3, **options):
     values = []
     for seed in range(draws):
         parts = synthetic_splits(seed)
-        labels = flip_margin(parts.train, 0.1, among=parts.train.groups == 1).labels if noise else parts.train.labels
+        labels = (
+            flip_margin(parts.train, 0.1, among=parts.train.groups == 1).labels
+            if noise
+            else parts.train.labels
+        )
         settings = Settings(fairness=fairness, clean_ratio=0.9, epochs=450)
         fitted = METHODS[name].train(
             parts.train.with_labels(labels), settings, seed=seed, validation=parts.validation, **options
@@ -188,7 +194,9 @@ def test_fair_methods_lower_the_disparity_on_clean_labels(name, fairness):
     assert fair[0] > plain[0] - 0.03
 
 
-@pytest.mark.parametrize("name", ["itlm-fairbatch", "itlm-penalty", "itlm+penalty-fairbatch", "itlm+penalty-penalty"])
+@pytest.mark.parametrize(
+    "name", ["itlm-fairbatch", "itlm-penalty", "itlm+penalty-fairbatch", "itlm+penalty-penalty"]
+)
 def test_two_step_methods_are_fairer_than_cleaning_and_more_accurate_than_plain(name):
     found = scores(name, noise=True)
     assert found[1] < scores("itlm", noise=True)[1]

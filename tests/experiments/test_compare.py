@@ -46,7 +46,9 @@ def test_a_record_says_everything(path):
     assert record["settings"]["seed"] == 3
     assert record["hyperparameters"] == {"learning_rate": 0.0005, "step_size": 0.0005}
     assert {"torch", "fairsieve", "python"} <= set(record["versions"])
-    assert {"accuracy", "equalized_odds", "demographic_parity", "kept", "flips_dropped"} <= set(record["metrics"])
+    assert {"accuracy", "equalized_odds", "demographic_parity", "kept", "flips_dropped"} <= set(
+        record["metrics"]
+    )
     assert record["seconds"] > 0
     assert record == json.loads(path.read_text())
     assert record["checksum"] == make_problem("synthetic", "label", 0.1, 3).checksum
@@ -134,7 +136,9 @@ def test_tuning_takes_the_fairest_of_the_accurate():
                 truth = np.array([right[tuple(f)] for f in features])
                 rng = np.random.default_rng(0)
                 if kind == "accurate":  # wrong for group 0 only
-                    return np.where((features[:, 2] == 0) & (rng.random(len(features)) < 0.1), 1 - truth, truth)
+                    return np.where(
+                        (features[:, 2] == 0) & (rng.random(len(features)) < 0.1), 1 - truth, truth
+                    )
                 wrong = rng.random(len(features)) < {"fair": 0.02, "poor": 0.5}[kind]
                 return np.where(wrong, 1 - truth, truth)
 
@@ -149,7 +153,10 @@ def test_folds_partition_every_cell():
     held = [fold for _, fold in fold_indices(data, 3, seed=1)]
     assert sorted(np.concatenate(held)) == list(range(200))
     for fold in held:
-        assert np.abs(np.bincount(data.cells.codes[fold], minlength=4) - data.cells.counts.ravel() / 3).max() < 1.5
+        assert (
+            np.abs(np.bincount(data.cells.codes[fold], minlength=4) - data.cells.counts.ravel() / 3).max()
+            < 1.5
+        )
 
 
 def test_problems_flip_training_labels_only():
@@ -180,12 +187,24 @@ def test_the_authors_arrays_stand_in_for_a_draw(tmp_path):
 def test_the_papers_settings():
     assert paper_settings("compas", "label", 0.1, "equalized_odds").batch_size == 200
     assert paper_settings("synthetic", "group-targeted", 0.1, "demographic_parity").epochs == 500
-    with pytest.raises(InvalidInputError, match="data must be one of synthetic, compas, adult, german; got 'mnist'"):
+    with pytest.raises(
+        InvalidInputError, match="data must be one of synthetic, compas, adult, german; got 'mnist'"
+    ):
         paper_settings("mnist", "label", 0.1, "equalized_odds")
 
 
 def test_the_command(tmp_path):
-    arguments = ["compare", "--methods", "lr,fairsieve,itlm-penalty", "--seeds", "1", "--jobs", "1", "--epochs", "4"]
+    arguments = [
+        "compare",
+        "--methods",
+        "lr,fairsieve,itlm-penalty",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--epochs",
+        "4",
+    ]
     done = CliRunner().invoke(app, [*arguments, "--no-tune", "--out", str(tmp_path)], catch_exceptions=False)
     assert done.exit_code == 0
     assert "ITLM→Penalty" in done.output
@@ -206,7 +225,9 @@ def test_the_command(tmp_path):
 )
 def test_bad_options_are_named_before_any_work(tmp_path, arguments, message):
     with pytest.raises(InvalidInputError, match=message):
-        CliRunner().invoke(app, ["compare", *arguments, "--out", str(tmp_path / "new")], catch_exceptions=False)
+        CliRunner().invoke(
+            app, ["compare", *arguments, "--out", str(tmp_path / "new")], catch_exceptions=False
+        )
     assert not (tmp_path / "new").exists()
 
 

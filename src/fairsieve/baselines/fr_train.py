@@ -305,14 +305,12 @@ class CompiledGame:
         weight, bias = model.linear.weight.detach(), model.linear.bias.detach()
         self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
         self.adam = new_adam(self.parameters.size)
-        self.slope = Opponents(*(np.zeros_like(part) for part in opponents))
 
     def advance(self, batches: NDArray[np.int64], first: int, last: int) -> None:
         play(
             self.board,
             self.stakes,
             self.opponents,
-            self.slope,
             self.parameters,
             self.adam,
             batches,
@@ -375,7 +373,7 @@ class AutogradGame:
         if moves:
             odds = self.odds(self.inputs[rows])
             losses = self.loss(outputs, self.labels[rows])
-            if float(loss) < COIN:
+            if float(loss.detach()) < COIN:
                 weights = torch.sigmoid(odds.detach()).gather(0, self.labels[rows][None])[0]
                 losses = losses * weights / weights.mean()
             fair, robust = self.stakes.fairness_weight, self.stakes.robustness_weight

@@ -65,26 +65,36 @@ class Room(NamedTuple):
     out: NDArray[np.float64]  # (n, 1)
     wrong: NDArray[np.float64]  # (groups − 1, n): probability of a group, less 1 for the sample's own
     highest: NDArray[np.float64]  # (n,)
-    hidden: NDArray[np.float64]  # (BLOCK, HIDDEN): before the label is added
-    lanes: NDArray[np.float64]  # (2, HIDDEN)
+    inputs: NDArray[np.float64]  # (k, BLOCK): a block's inputs, one row a feature
+    hidden: NDArray[np.float64]  # (HIDDEN, BLOCK): before the label is added
     odds: NDArray[np.float64]  # (2, BLOCK): logits of "real", were the label 0 or 1
     belief: NDArray[np.float64]  # the same as probabilities
     losses: NDArray[np.float64]  # log(1 + exp(odds))
+    pulls: NDArray[np.float64]  # (2, BLOCK): change of the loss with the logits
+    back: NDArray[np.float64]  # (2, BLOCK): change of the loss with a hidden unit
+    entry: NDArray[np.float64]  # (k + 2, HIDDEN, BLOCK): gradients, apart for each place in a block …
+    exit: NDArray[np.float64]  # (HIDDEN + 1, BLOCK): … since sums within a block would be slow
+    total: NDArray[np.float64]  # (BLOCK,) the loss likewise
 
 
 @compiled
-def new_room(samples: int, groups: int) -> Room:
+def new_room(samples: int, groups: int, inputs: int) -> Room:
     return Room(
         np.empty(samples),
         np.empty(samples),
         np.empty((samples, 1)),
         np.empty((groups - 1, samples)),
         np.empty(samples),
-        np.empty((BLOCK, HIDDEN)),
-        np.empty((2, HIDDEN)),
+        np.empty((inputs, BLOCK)),
+        np.empty((HIDDEN, BLOCK)),
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((inputs + 2, HIDDEN, BLOCK)),
+        np.empty((HIDDEN + 1, BLOCK)),
+        np.empty(BLOCK),
     )
 
 
@@ -97,26 +107,26 @@ def judge(
     room: Room,
 ) -> None:
     """The robustness discriminator on at most BLOCK samples, with either label."""
-    hidden, lanes, k = room.hidden, room.lanes[0], inputs.shape[1]
-    for r in range(rows.size):
-        for h in range(HIDDEN):
-            hidden[r, h] = entry[k + 1, h]
+    size, k = rows.size, inputs.shape[1]
+    for r in range(size):
         for j in range(k):
-            x = inputs[rows[r], j]
-            for h in range(HIDDEN):
-                hidden[r, h] += x * entry[j, h]
+            room.inputs[j, r] = inputs[rows[r], j]
+    room.odds[:] = exit_[HIDDEN]
+    for h in range(HIDDEN):
+        hidden = room.hidden[h]
+        hidden[:] = entry[k + 1, h]
+        for j in range(k):
+            x, weight = room.inputs[j], entry[j, h]
+            for r in range(size):
+                hidden[r] += weight * x[r]
         for label in range(2):
-            sign = 2.0 * label - 1.0
-            for h in range(HIDDEN):
-                value = hidden[r, h] + sign * entry[k, h]
-                lanes[h] = max(value, LEAK * value) * exit_[h]
-            total = exit_[HIDDEN]
-            for h in range(HIDDEN // 4):
-                total += (lanes[h] + lanes[h + 4]) + (lanes[h + 8] + lanes[h + 12])
-            room.odds[label, r] = total
+            odds, step, weight = room.odds[label], (2.0 * label - 1.0) * entry[k, h], exit_[h]
+            for r in range(size):
+                value = hidden[r] + step
+                odds[r] += weight * (value if value > 0 else LEAK * value)
     for label in range(2):
         odds, belief, losses = room.odds[label], room.belief[label], room.losses[label]
-        for r in range(rows.size):
+        for r in range(size):
             small = exp_negative(-abs(odds[r]))
             belief[r] = (1.0 if odds[r] >= 0 else small) / (1.0 + small)
             losses[r] = max(odds[r], 0.0) + log1p_unit(small)
@@ -127,47 +137,56 @@ def learn_block(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     chances: NDArray[np.float64],
-    real: bool,
+    target: float,
     share: float,
     opponents: Opponents,
-    slope: Opponents,
     room: Room,
-) -> float:
-    """Add a block's part of the gradient of the robustness discriminator; returns its part of the loss.
+) -> None:
+    """Add a block's part of the robustness discriminator's loss and gradient.
 
-    A sample counts ``share`` times the chance of each label: for real samples that is 1 for their own.
+    ``target`` is 1 for real samples. A sample counts ``share`` times the chance of each label: for
+    real samples that is 1 for their own.
     """
-    entry, exit_, hidden, k = opponents.entry, opponents.exit, room.hidden, inputs.shape[1]
-    slope_entry, slope_exit = slope.entry, slope.exit
-    no, yes = room.lanes[0], room.lanes[1]
-    judge(inputs, rows, entry, exit_, room)
-    total = 0.0
-    for r in range(rows.size):
-        # Few arrays in a loop: compilers give up on vectors where many might overlap.
-        for label in range(2):
-            back = yes if label == 1 else no
-            sign = 2.0 * label - 1.0
+    size, k = rows.size, inputs.shape[1]
+    judge(inputs, rows, opponents.entry, opponents.exit, room)
+    for label in range(2):
+        odds, belief, losses, pulls = (
+            room.odds[label],
+            room.belief[label],
+            room.losses[label],
+            room.pulls[label],
+        )
+        for r in range(size):
             mass = share * (chances[r] if label == 1 else 1.0 - chances[r])
-            total += mass * (room.losses[label, r] - (room.odds[label, r] if real else 0.0))
-            pull = mass * (room.belief[label, r] - (1.0 if real else 0.0))
-            slope_exit[HIDDEN] += pull
-            for h in range(HIDDEN):
-                value = hidden[r, h] + sign * entry[k, h]
-                slope_exit[h] += pull * max(value, LEAK * value)
-            for h in range(HIDDEN):
-                value = hidden[r, h] + sign * entry[k, h]
-                back[h] = (pull if value > 0 else LEAK * pull) * exit_[h]
-        for h in range(HIDDEN):
-            slope_entry[k, h] += yes[h] - no[h]
-        for h in range(HIDDEN):
-            no[h] += yes[h]
-        for h in range(HIDDEN):
-            slope_entry[k + 1, h] += no[h]
+            room.total[r] += mass * (losses[r] - target * odds[r])
+            pulls[r] = mass * (belief[r] - target)
+        add_product(pulls, 1.0, room.exit[HIDDEN], size)
+    for h in range(HIDDEN):
+        hidden, exit_sum = room.hidden[h], room.exit[h]
+        for label in range(2):
+            pulls, back = room.pulls[label], room.back[label]
+            step, weight = (2.0 * label - 1.0) * opponents.entry[k, h], opponents.exit[h]
+            for r in range(size):
+                value = hidden[r] + step
+                exit_sum[r] += pulls[r] * (value if value > 0 else LEAK * value)
+            for r in range(size):
+                value = hidden[r] + step
+                back[r] = pulls[r] * (weight if value > 0 else LEAK * weight)
+        no, yes = room.back[0], room.back[1]
+        add_product(no, -1.0, room.entry[k, h], size)
+        add_product(yes, 1.0, room.entry[k, h], size)
+        add_product(yes, 1.0, no, size)
+        add_product(no, 1.0, room.entry[k + 1, h], size)
         for j in range(k):
-            x = inputs[rows[r], j]
-            for h in range(HIDDEN):
-                slope_entry[j, h] += x * no[h]
-    return total
+            x, entry_sum = room.inputs[j], room.entry[j, h]
+            for r in range(size):
+                entry_sum[r] += x[r] * no[r]
+
+
+@compiled
+def add_product(one: NDArray[np.float64], factor: float, total: NDArray[np.float64], size: int) -> None:
+    for r in range(size):
+        total[r] += factor * one[r]
 
 
 @compiled
@@ -176,27 +195,25 @@ def teach_robust(
     rows: NDArray[np.int64],
     everyone: NDArray[np.int64],
     opponents: Opponents,
-    slope: Opponents,
     rate: float,
     room: Room,
 ) -> float:
     """One step of the robustness discriminator; returns its loss before the step."""
-    slope.entry[:] = 0.0
-    slope.exit[:] = 0.0
-    total = 0.0
+    room.entry[:] = 0.0
+    room.exit[:] = 0.0
+    room.total[:] = 0.0
     for first in range(0, rows.size, BLOCK):
-        block = rows[first : first + BLOCK]
-        chances = room.chances[first : first + BLOCK]
-        total += learn_block(board.inputs, block, chances, False, 1.0 / rows.size, opponents, slope, room)
+        block, chances = rows[first : first + BLOCK], room.chances[first : first + BLOCK]
+        learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
     for first in range(0, everyone.size, BLOCK):
-        block = everyone[first : first + BLOCK]
-        chances = board.real_labels[first : first + BLOCK]
-        total += learn_block(
-            board.real_inputs, block, chances, True, 1.0 / everyone.size, opponents, slope, room
-        )
-    opponents.entry[:] -= rate * slope.entry
-    opponents.exit[:] -= rate * slope.exit
-    return total
+        block, chances = everyone[first : first + BLOCK], board.real_labels[first : first + BLOCK]
+        learn_block(board.real_inputs, block, chances, 1.0, 1.0 / everyone.size, opponents, room)
+    for j in range(room.entry.shape[0]):
+        for h in range(HIDDEN):
+            opponents.entry[j, h] -= rate * room.entry[j, h].sum()
+    for h in range(HIDDEN + 1):
+        opponents.exit[h] -= rate * room.exit[h].sum()
+    return float(room.total.sum())
 
 
 @compiled
@@ -306,7 +323,6 @@ def play(
     board: Board,
     stakes: Stakes,
     opponents: Opponents,
-    slope: Opponents,
     parameters: NDArray[np.float64],
     adam: Adam,
     batches: NDArray[np.int64],
@@ -318,7 +334,10 @@ def play(
     ``opponents``, ``parameters`` and ``adam`` are updated in place.
     """
     size, rate = batches.shape[1], stakes.discriminator_rate
-    room, everyone = new_room(size, opponents.fair.shape[0] + 1), np.arange(board.real_labels.size)
+    room, everyone = (
+        new_room(size, opponents.fair.shape[0] + 1, board.inputs.shape[1]),
+        np.arange(board.real_labels.size),
+    )
     pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
@@ -336,7 +355,7 @@ def play(
             counted += board.counted[rows[r]]
         counted = max(counted, 1.0)
         teach_fair(board, rows, opponents, rate, counted, room)
-        loss = teach_robust(board, rows, everyone, opponents, slope, rate, room)
+        loss = teach_robust(board, rows, everyone, opponents, rate, room)
         if turn % stakes.discriminator_updates == 0:
             objections(board, rows, opponents, stakes, counted, room, pulls, weights)
             if loss >= COIN:  # it has not learned enough to be asked for weights

@@ -20,6 +20,7 @@ from fairsieve.baselines.fitted_estimator import settings_with
 from fairsieve.baselines.planned import on_everyone, plan_trainer
 from fairsieve.core.checks import check_at_least
 from fairsieve.data.noise import flipped_to
+from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
@@ -95,10 +96,7 @@ def out_of_fold_probabilities(
     check_at_least("folds", folds, 2)
     if len(samples) < folds:
         raise InvalidInputError(f"folds must not exceed the samples, {len(samples)}; got {folds}")
-    order = np.random.default_rng(check_at_least("seed", seed, 0)).permutation(len(samples))
-    order = order[np.argsort(cells.codes[order], kind="stable")]
-    fold = np.empty(len(samples), np.int64)
-    fold[order] = np.arange(len(samples)) % folds  # cell by cell, so that each is spread over all
+    fold = fold_numbers(cells, folds, check_at_least("seed", seed, 0))
     groups = cells.group_codes if decoupled else np.zeros(len(samples), np.int64)
     probabilities = np.empty((len(samples), cells.shape[0]))
     for held_out in range(folds):

@@ -12,7 +12,7 @@ from fairsieve.core.cells import Cells
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
-__all__ = ["Scaling", "Splits", "split", "split_indices"]
+__all__ = ["Scaling", "Splits", "fold_numbers", "split", "split_indices"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +157,12 @@ class Scaling:
         """Scaled features, of the same type."""
         scaled: NDArray[Any] = ((features - self.shift) / self.factor).astype(features.dtype)
         return scaled
+
+
+def fold_numbers(cells: Cells, folds: int, seed: int) -> NDArray[np.int64]:
+    """A fold, 0 … folds − 1, for every sample; every cell is spread evenly over them."""
+    order = np.random.default_rng(seed).permutation(len(cells))
+    order = order[np.argsort(cells.codes[order], kind="stable")]
+    fold = np.empty(len(cells), np.int64)
+    fold[order] = np.arange(len(cells)) % folds
+    return fold

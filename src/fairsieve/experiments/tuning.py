@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.baselines.contract import Method
+from fairsieve.data.splits import fold_numbers
 from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
@@ -77,11 +78,7 @@ def fold_indices(
     data: Samples, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Training and held-out positions, every cell spread evenly over the folds."""
-    rng = np.random.default_rng([seed, folds])
-    shuffled = rng.permutation(len(data))
-    by_cell = shuffled[np.argsort(data.cells.codes[shuffled], kind="stable")]
-    fold = np.empty(len(data), np.int64)
-    fold[by_cell] = np.arange(len(data)) % folds
+    fold = fold_numbers(data.cells, folds, seed)
     for k in range(folds):
         yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
