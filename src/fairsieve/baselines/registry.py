@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairsieve.baselines.contract import Method
+from fairsieve.baselines.fr_train import FR_TRAIN
 from fairsieve.baselines.group_confident_learning import train_group_confident_learning
 from fairsieve.baselines.label_correction import train_fair_label_correction
 from fairsieve.baselines.planned import plan_trainer, two_step_trainer
@@ -48,6 +49,7 @@ PAPER = (
         Method(name, SELECTION_METHODS[name].title, "fair and robust", plan_trainer(name), RATES | STEPS)
         for name in ("fairsieve-no-constraints", "fairsieve-no-weights")
     ),
+    FR_TRAIN,
 )
 
 OTHERS = (

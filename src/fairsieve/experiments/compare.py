@@ -16,6 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from fairsieve.baselines.contract import Method
+from fairsieve.baselines.fr_train import clean_with_itlm
+from fairsieve.baselines.registry import METHODS
 from fairsieve.core.fairness import FairnessName, fairness_name
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.problems import Problem, make_problem, paper_settings
@@ -77,8 +79,6 @@ def compare(
 
 def run_one(comparison: Comparison, name: str, seed: int) -> dict[str, Any]:
     """One run, in a process of its own: draw, attack, choose hyperparameters, train, measure."""
-    from fairsieve.baselines.registry import METHODS
-
     torch.set_num_threads(1)
     method = METHODS[name]
     asked = comparison.run_settings(method, seed)
@@ -114,8 +114,6 @@ def validation_of(problem: Problem, comparison: Comparison) -> Samples:
         return problem.clean_validation
     if comparison.validation == "noisy":
         return problem.noisy_validation
-    from fairsieve.baselines.fr_train import clean_with_itlm
-
     return clean_with_itlm(problem.noisy_validation, 1 - comparison.rate)
 
 
