@@ -50,6 +50,7 @@ __all__ = ["FR_TRAIN", "clean_with_itlm", "train_fr_train"]
 
 ROWS = 200  # of the history
 State = dict[str, torch.Tensor]
+Draw = Callable[[int], NDArray[np.int64]]  # number of updates → rows of each, (updates or 1, batch size)
 
 
 def train_fr_train(
@@ -69,7 +70,7 @@ def train_fr_train(
     discriminator_updates: int = 5,
     classifier_rate: float = 0.001,
     discriminator_rate: float = 0.05,
-    batch_limit: int = 5_000,
+    batch_limit: int = 2_000,
     engine: Literal["auto", "compiled", "autograd"] = "auto",
     **hyperparameters: Any,
 ) -> Fitted:
@@ -94,7 +95,8 @@ def train_fr_train(
     classifier_rate, discriminator_rate : float
         Learning rates, of Adam and of gradient descent.
     batch_limit : int
-        An update looks at all training samples, where there are more than this at so many of them.
+        An update looks at all training and all validation samples, or at so many of each where there are
+        more: a shuffle, part by part.
     engine : {"auto", "compiled", "autograd"}
         The linear model has a compiled loop beside the autograd one; auto uses it where it can.
 
@@ -139,9 +141,13 @@ def train_fr_train(
     )
     game = kind(module, board, stakes, opponents, settings)
     match = Match(game, data, evaluation, settings, epochs)
+    draw, draw_real = (
+        batches_of(len(part), batch_limit, random)
+        for part, random in zip((data, validation), rng.spawn(2), strict=True)
+    )
     with progress_bar("FR-Train", epochs, shown=progress) as report, torch.random.fork_rng():
         torch.manual_seed(seed)
-        interrupted = match.play_all(batches_of(len(data), batch_limit, rng), report)
+        interrupted = match.play_all(draw, draw_real, report)
     return match.fitted(pretrain_epochs, seed, time.perf_counter() - started, interrupted)
 
 
@@ -229,12 +235,12 @@ def new_board(data: Samples, validation: Samples, settings: Settings) -> Board:
     flat, real = (part.features.reshape(len(part), -1).astype(np.float64) for part in (data, validation))
     shift, scale = flat.mean(axis=0), flat.std(axis=0)
     scale[scale == 0] = 1.0
-    inputs, real_inputs = (flat - shift) / scale, (real - shift) / scale
     groups = data.cells.group_codes
+    one_hot = np.ones((data.cells.shape[1], 1))  # a constant, and which group it is, unless a feature tells
     if not tells_groups(flat, groups):
-        one_hot = np.eye(data.cells.shape[1])
-        inputs = np.hstack([inputs, one_hot[groups]])
-        real_inputs = np.hstack([real_inputs, one_hot[validation.cells.group_codes]])
+        one_hot = np.hstack([np.eye(len(one_hot)), one_hot])
+    inputs = np.hstack([(flat - shift) / scale, one_hot[groups]])
+    real_inputs = np.hstack([(real - shift) / scale, one_hot[validation.cells.group_codes]])
     labels = data.cells.label_codes
     counted = np.ones(len(data))
     if settings.fairness == "equal_opportunity":
@@ -261,15 +267,15 @@ def tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> bo
 def new_opponents(board: Board, groups: int, fairness: str, rng: np.random.Generator) -> Opponents:
     """Discriminators at their start: the fairness one knows nothing, the other has random weights."""
     inputs = board.inputs.shape[1]
-    reach, reach_out = 1 / np.sqrt(inputs + 1), 1 / np.sqrt(HIDDEN)
+    reach, reach_out = 1 / np.sqrt(inputs), 1 / np.sqrt(HIDDEN)
     return Opponents(
         np.zeros((groups - 1, 3 if fairness == "equalized_odds" else 2)),
-        rng.uniform(-reach, reach, (inputs + 2, HIDDEN)),
+        rng.uniform(-reach, reach, (inputs + 1, HIDDEN)),
         rng.uniform(-reach_out, reach_out, HIDDEN + 1),
     )
 
 
-def batches_of(samples: int, limit: int, rng: np.random.Generator) -> Callable[[int], NDArray[np.int64]]:
+def batches_of(samples: int, limit: int, rng: np.random.Generator) -> Draw:
     """Rows for so many updates: everyone (once, for all of them), or parts of shuffles."""
     if samples <= limit:
         everyone = np.arange(samples)[None]
@@ -287,7 +293,7 @@ def batches_of(samples: int, limit: int, rng: np.random.Generator) -> Callable[[
 class Game(Protocol):
     """A classifier and its discriminators in play."""
 
-    def advance(self, batches: NDArray[np.int64], first: int, last: int) -> None:
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
         """Play the epochs from ``first`` up to ``last``, in turn with each of the batches."""
 
     def module(self) -> nn.Module:
@@ -306,7 +312,7 @@ class CompiledGame:
         self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
         self.adam = new_adam(self.parameters.size)
 
-    def advance(self, batches: NDArray[np.int64], first: int, last: int) -> None:
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
         play(
             self.board,
             self.stakes,
@@ -314,6 +320,7 @@ class CompiledGame:
             self.parameters,
             self.adam,
             batches,
+            real,
             first,
             last,
         )
@@ -350,13 +357,14 @@ class AutogradGame:
     def tensor(self, part: NDArray[Any]) -> torch.Tensor:
         return torch.tensor(part, dtype=self.dtype, device=self.device)
 
-    def advance(self, batches: NDArray[np.int64], first: int, last: int) -> None:
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
         self.model.train()
-        rows = torch.from_numpy(batches).to(self.device)
-        for epoch in range(first, last):
-            self.play_epoch(epoch - self.stakes.pretrain_epochs + 1, rows[(epoch - first) % len(rows)])
+        rows, real_rows = (torch.from_numpy(part).to(self.device) for part in (batches, real))
+        for step, epoch in enumerate(range(first, last)):
+            turn = epoch - self.stakes.pretrain_epochs + 1
+            self.play_epoch(turn, rows[step % len(rows)], real_rows[step % len(real_rows)])
 
-    def play_epoch(self, turn: int, rows: torch.Tensor) -> None:
+    def play_epoch(self, turn: int, rows: torch.Tensor, real: torch.Tensor) -> None:
         """Plain training in the turns up to 0; after them, discriminators and sometimes the classifier."""
         moves = turn <= 0 or turn % self.stakes.discriminator_updates == 0
         with torch.set_grad_enabled(moves):
@@ -368,7 +376,7 @@ class AutogradGame:
         chances = torch.sigmoid(outputs.reshape(-1)) if is_single(outputs) else outputs.softmax(dim=1)[:, 1]
         fixed = chances.detach()
         self.descend([self.fair], self.fair_loss(fixed, rows))
-        loss = self.fake_loss(fixed, self.odds(self.inputs[rows])) + self.real_loss()
+        loss = self.fake_loss(fixed, self.odds(self.inputs[rows])) + self.real_loss(real)
         self.descend([self.entry, self.exit], loss)
         if moves:
             odds = self.odds(self.inputs[rows])
@@ -384,17 +392,17 @@ class AutogradGame:
 
     def odds(self, inputs: torch.Tensor) -> torch.Tensor:
         """The robustness discriminator's logits of "real", were the label 0 or 1: (2, samples)."""
-        hidden = inputs @ self.entry[:-2] + self.entry[-1]
-        sides = torch.stack([hidden - self.entry[-2], hidden + self.entry[-2]])
+        hidden = inputs @ self.entry[:-1]
+        sides = torch.stack([hidden - self.entry[-1], hidden + self.entry[-1]])
         return F.leaky_relu(sides, LEAK) @ self.exit[:-1] + self.exit[-1]
 
     def fake_loss(self, chances: torch.Tensor, odds: torch.Tensor) -> torch.Tensor:
         """−log(1 − D(x, z, ŷ)), in expectation over ŷ."""
         return -((1 - chances) * F.logsigmoid(-odds[0]) + chances * F.logsigmoid(-odds[1])).mean()
 
-    def real_loss(self) -> torch.Tensor:
+    def real_loss(self, rows: torch.Tensor) -> torch.Tensor:
         """−log D(x, z, y) of the clean samples."""
-        odds, chances = self.odds(self.real_inputs), self.real_chances
+        odds, chances = self.odds(self.real_inputs[rows]), self.real_chances[rows]
         return -((1 - chances) * F.logsigmoid(odds[0]) + chances * F.logsigmoid(odds[1])).mean()
 
     def fair_loss(self, chances: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -437,7 +445,7 @@ class Match:
         self.recorded: list[int] = []
         self.average: State | None = None
 
-    def play_all(self, batches: Callable[[int], NDArray[np.int64]], report: Callable[[int], None]) -> bool:
+    def play_all(self, draw: Draw, draw_real: Draw, report: Callable[[int], None]) -> bool:
         """Play to the end, recording now and then and averaging the last epochs; True when interrupted."""
         averaged_from = max(self.epochs - self.settings.average_last, 0)
         try:
@@ -447,7 +455,8 @@ class Match:
                 stop = self.done + 1
                 if self.done < averaged_from:
                     stop = min(self.done - self.done % self.every + self.every, averaged_from)
-                self.game.advance(batches(stop - self.done), self.done, stop)
+                updates = stop - self.done
+                self.game.advance(draw(updates), draw_real(updates), self.done, stop)
                 self.done = stop
                 if stop > averaged_from:
                     self.add_to_average(stop - averaged_from)

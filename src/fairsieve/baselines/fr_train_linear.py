@@ -28,7 +28,9 @@ class Board(NamedTuple):
     """The samples of a game: those trained on and the real, clean ones."""
 
     features: NDArray[Any]  # (n, d), what the classifier sees
-    inputs: NDArray[np.float64]  # (n, k), what the robustness discriminator sees beside a label
+    inputs: NDArray[
+        np.float64
+    ]  # (n, k), what the robustness discriminator sees beside a label; the last is 1, for a bias
     labels: NDArray[np.int64]  # (n,) 0 or 1
     groups: NDArray[np.int64]  # (n,)
     counted: NDArray[np.float64]  # (n,) 1 where the notion of fairness looks at a sample, else 0
@@ -37,12 +39,12 @@ class Board(NamedTuple):
 
 
 class Opponents(NamedTuple):
-    """Parameters of the two discriminators (or their gradients)."""
+    """Parameters of the two discriminators."""
 
     fair: NDArray[
         np.float64
     ]  # (groups − 1, 2 or 3): of ŷ, for equalized odds of y, bias; first group: logit 0
-    entry: NDArray[np.float64]  # (k + 2, HIDDEN): of the inputs, the label as ±1, bias
+    entry: NDArray[np.float64]  # (k + 1, HIDDEN): of the inputs, and of the label as ±1
     exit: NDArray[np.float64]  # (HIDDEN + 1,): of the hidden units, bias
 
 
@@ -61,6 +63,7 @@ class Room(NamedTuple):
     """Arrays that every update fills anew."""
 
     chances: NDArray[np.float64]  # (n,) Pr(ŷ = 1)
+    real_chances: NDArray[np.float64]  # (m,) the same of the labels of real samples: 0 or 1
     signs: NDArray[np.float64]  # (n,) labels as ±1
     out: NDArray[np.float64]  # (n, 1)
     wrong: NDArray[np.float64]  # (groups − 1, n): probability of a group, less 1 for the sample's own
@@ -71,16 +74,19 @@ class Room(NamedTuple):
     belief: NDArray[np.float64]  # the same as probabilities
     losses: NDArray[np.float64]  # log(1 + exp(odds))
     pulls: NDArray[np.float64]  # (2, BLOCK): change of the loss with the logits
-    back: NDArray[np.float64]  # (2, BLOCK): change of the loss with a hidden unit
-    entry: NDArray[np.float64]  # (k + 2, HIDDEN, BLOCK): gradients, apart for each place in a block …
-    exit: NDArray[np.float64]  # (HIDDEN + 1, BLOCK): … since sums within a block would be slow
+    back: NDArray[np.float64]  # (2, BLOCK): change of the loss with a hidden unit, by label
+    both: NDArray[np.float64]  # (BLOCK, HIDDEN): the same of every hidden unit, labels together
+    entry: NDArray[np.float64]  # (k, HIDDEN): gradient of the inputs' weights; of the others …
+    label: NDArray[np.float64]  # (HIDDEN, BLOCK): … apart for each place in a block, …
+    exit: NDArray[np.float64]  # (HIDDEN + 1, BLOCK): … since sums within one are slow
     total: NDArray[np.float64]  # (BLOCK,) the loss likewise
 
 
 @compiled
-def new_room(samples: int, groups: int, inputs: int) -> Room:
+def new_room(samples: int, real: int, groups: int, inputs: int) -> Room:
     return Room(
         np.empty(samples),
+        np.empty(real),
         np.empty(samples),
         np.empty((samples, 1)),
         np.empty((groups - 1, samples)),
@@ -92,7 +98,9 @@ def new_room(samples: int, groups: int, inputs: int) -> Room:
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
         np.empty((2, BLOCK)),
-        np.empty((inputs + 2, HIDDEN, BLOCK)),
+        np.empty((BLOCK, HIDDEN)),
+        np.empty((inputs, HIDDEN)),
+        np.empty((HIDDEN, BLOCK)),
         np.empty((HIDDEN + 1, BLOCK)),
         np.empty(BLOCK),
     )
@@ -114,7 +122,7 @@ def judge(
     room.odds[:] = exit_[HIDDEN]
     for h in range(HIDDEN):
         hidden = room.hidden[h]
-        hidden[:] = entry[k + 1, h]
+        hidden[:] = 0.0
         for j in range(k):
             x, weight = room.inputs[j], entry[j, h]
             for r in range(size):
@@ -160,7 +168,8 @@ def learn_block(
             mass = share * (chances[r] if label == 1 else 1.0 - chances[r])
             room.total[r] += mass * (losses[r] - target * odds[r])
             pulls[r] = mass * (belief[r] - target)
-        add_product(pulls, 1.0, room.exit[HIDDEN], size)
+        for r in range(size):
+            room.exit[HIDDEN, r] += pulls[r]
     for h in range(HIDDEN):
         hidden, exit_sum = room.hidden[h], room.exit[h]
         for label in range(2):
@@ -172,45 +181,54 @@ def learn_block(
             for r in range(size):
                 value = hidden[r] + step
                 back[r] = pulls[r] * (weight if value > 0 else LEAK * weight)
-        no, yes = room.back[0], room.back[1]
-        add_product(no, -1.0, room.entry[k, h], size)
-        add_product(yes, 1.0, room.entry[k, h], size)
-        add_product(yes, 1.0, no, size)
-        add_product(no, 1.0, room.entry[k + 1, h], size)
-        for j in range(k):
-            x, entry_sum = room.inputs[j], room.entry[j, h]
-            for r in range(size):
-                entry_sum[r] += x[r] * no[r]
+        no, yes, label_sum = room.back[0], room.back[1], room.label[h]
+        for r in range(size):
+            label_sum[r] += yes[r] - no[r]
+        for r in range(size):
+            room.both[r, h] = yes[r] + no[r]
+    add_outer(inputs, rows, room.both, room.entry)
 
 
 @compiled
-def add_product(one: NDArray[np.float64], factor: float, total: NDArray[np.float64], size: int) -> None:
-    for r in range(size):
-        total[r] += factor * one[r]
+def add_outer(
+    inputs: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    back: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """total += inputsᵀ · back."""
+    width = back.shape[1]  # not a constant: as one, the loop is unrolled before it can be vectorised
+    for r in range(rows.size):
+        i = rows[r]
+        for j in range(inputs.shape[1]):
+            x = inputs[i, j]
+            for h in range(width):
+                total[j, h] += x * back[r, h]
 
 
 @compiled
 def teach_robust(
     board: Board,
     rows: NDArray[np.int64],
-    everyone: NDArray[np.int64],
+    real: NDArray[np.int64],
     opponents: Opponents,
     rate: float,
     room: Room,
 ) -> float:
     """One step of the robustness discriminator; returns its loss before the step."""
-    room.entry[:] = 0.0
-    room.exit[:] = 0.0
+    for part in (room.entry, room.label, room.exit):
+        part[:] = 0.0
     room.total[:] = 0.0
     for first in range(0, rows.size, BLOCK):
         block, chances = rows[first : first + BLOCK], room.chances[first : first + BLOCK]
         learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
-    for first in range(0, everyone.size, BLOCK):
-        block, chances = everyone[first : first + BLOCK], board.real_labels[first : first + BLOCK]
-        learn_block(board.real_inputs, block, chances, 1.0, 1.0 / everyone.size, opponents, room)
-    for j in range(room.entry.shape[0]):
-        for h in range(HIDDEN):
-            opponents.entry[j, h] -= rate * room.entry[j, h].sum()
+    for first in range(0, real.size, BLOCK):
+        block, chances = real[first : first + BLOCK], room.real_chances[first : first + BLOCK]
+        learn_block(board.real_inputs, block, chances, 1.0, 1.0 / real.size, opponents, room)
+    k = room.entry.shape[0]
+    opponents.entry[:k] -= rate * room.entry
+    for h in range(HIDDEN):
+        opponents.entry[k, h] -= rate * room.label[h].sum()
     for h in range(HIDDEN + 1):
         opponents.exit[h] -= rate * room.exit[h].sum()
     return float(room.total.sum())
@@ -319,6 +337,18 @@ def classifier_slope(
 
 
 @compiled
+def enter(board: Board, rows: NDArray[np.int64], real: NDArray[np.int64], room: Room) -> float:
+    """Gather the labels of a batch; returns how many of its samples count for fairness, at least 1."""
+    counted = 0.0
+    for r in range(rows.size):
+        room.signs[r] = 2.0 * board.labels[rows[r]] - 1.0
+        counted += board.counted[rows[r]]
+    for r in range(real.size):
+        room.real_chances[r] = board.real_labels[real[r]]
+    return max(counted, 1.0)
+
+
+@compiled
 def play(
     board: Board,
     stakes: Stakes,
@@ -326,6 +356,7 @@ def play(
     parameters: NDArray[np.float64],
     adam: Adam,
     batches: NDArray[np.int64],
+    real_batches: NDArray[np.int64],
     first: int,
     last: int,
 ) -> None:
@@ -334,10 +365,8 @@ def play(
     ``opponents``, ``parameters`` and ``adam`` are updated in place.
     """
     size, rate = batches.shape[1], stakes.discriminator_rate
-    room, everyone = (
-        new_room(size, opponents.fair.shape[0] + 1, board.inputs.shape[1]),
-        np.arange(board.real_labels.size),
-    )
+    groups, inputs = opponents.fair.shape[0] + 1, board.inputs.shape[1]
+    room = new_room(size, real_batches.shape[1], groups, inputs)
     pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
@@ -349,13 +378,10 @@ def play(
             classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
             adam_step(parameters, gradient, adam, stakes.classifier_rate)
             continue
-        counted = 0.0
-        for r in range(size):
-            room.signs[r] = 2.0 * board.labels[rows[r]] - 1.0
-            counted += board.counted[rows[r]]
-        counted = max(counted, 1.0)
+        real = real_batches[(epoch - first) % real_batches.shape[0]]
+        counted = enter(board, rows, real, room)
         teach_fair(board, rows, opponents, rate, counted, room)
-        loss = teach_robust(board, rows, everyone, opponents, rate, room)
+        loss = teach_robust(board, rows, real, opponents, rate, room)
         if turn % stakes.discriminator_updates == 0:
             objections(board, rows, opponents, stakes, counted, room, pulls, weights)
             if loss >= COIN:  # it has not learned enough to be asked for weights
