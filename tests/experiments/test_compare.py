@@ -20,7 +20,7 @@ from fairsieve.experiments import compare as compare_module
 from fairsieve.experiments.compare import Comparison, compare, summarise
 from fairsieve.experiments.problems import make_problem, paper_settings
 from fairsieve.experiments.records import append_record, fingerprint, read_records
-from fairsieve.experiments.tuning import choose, fold_indices
+from fairsieve.experiments.tuning import choose, fold_indices, pick
 from fairsieve.training.settings import Settings
 
 QUICK = Comparison(data="synthetic", noise="label", epochs=4, tune=False)
@@ -146,6 +146,16 @@ def test_tuning_takes_the_fairest_of_the_accurate():
 
     method = Method("stub", "stub", "fair", train, {"kind": ("accurate", "poor", "fair")})
     assert choose(method, data, Settings(), seed=0) == {"kind": "fair"}
+
+
+def test_chance_does_not_replace_the_default():
+    accuracies = np.full((5, 2), 0.7)
+    noisy = np.array([[0.1, 0.2], [0.2, 0.1], [0.1, 0.2], [0.3, 0.1], [0.2, 0.1]])
+    assert noisy[:, 1].mean() < noisy[:, 0].mean()
+    assert pick(accuracies, noisy) == 0
+    assert pick(accuracies, np.column_stack([np.full(5, 0.2), [0.1, 0.12, 0.11, 0.1, 0.1]])) == 1
+    accuracies[:, 0] = 0.5  # a default that is far from the best accuracy
+    assert pick(accuracies, noisy) == 1
 
 
 def test_folds_partition_every_cell():

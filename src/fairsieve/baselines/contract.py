@@ -50,6 +50,8 @@ class Method:
     candidates : mapping of str to tuple
         Values that hyperparameters are chosen from; the first of each is the default. Names of
         fields of :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
+    while_tuning : mapping of str to value
+        Hyperparameters that make cross-validation cheaper.
     uses_validation : bool
         Whether it needs a validation set beside the training set.
     most_groups : int or None
@@ -64,6 +66,7 @@ class Method:
     family: Family
     train: Trainer
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    while_tuning: Mapping[str, Any] = field(default_factory=dict)
     uses_validation: bool = False
     most_groups: int | None = None
     most_classes: int | None = None

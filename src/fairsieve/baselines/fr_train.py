@@ -157,6 +157,7 @@ FR_TRAIN = Method(
     "fair and robust",
     train_fr_train,
     {"fairness_weight": (0.4, 0.2)},
+    while_tuning={"epochs": 3_000},
     uses_validation=True,
     most_classes=2,
 )

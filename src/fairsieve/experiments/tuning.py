@@ -1,7 +1,7 @@
 """Choosing hyperparameters, as the paper says, inside the training part alone.
 
 Cross-validation on the (noisy) training data; of the candidates whose accuracy stays close to the
-best, the one with the lowest disparity.
+best, the one with the lowest disparity, if that is more than chance.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ def train_with(
     *,
     seed: int,
     validation: Samples | None = None,
-    evaluation: Samples | None = None,
+    own: Mapping[str, Any] | None = None,
 ) -> Fitted:
-    """Train with hyperparameters: those that are settings change them, others are passed on."""
+    """Train with hyperparameters: those that are settings change them, others are passed on.
+
+    ``own`` are passed on whatever their names.
+    """
     known = {name: value for name, value in values.items() if name in settings.__dataclass_fields__}
-    others = {name: value for name, value in values.items() if name not in known}
+    others = {name: value for name, value in values.items() if name not in known} | dict(own or {})
     chosen = replace(settings, **known)
     method.check(data, chosen, validation)
-    return method.train(data, chosen, seed=seed, validation=validation, evaluation=evaluation, **others)
+    return method.train(data, chosen, seed=seed, validation=validation, **others)
 
 
 def choose(
@@ -57,21 +60,36 @@ def choose(
     *,
     seed: int,
     validation: Samples | None = None,
-    folds: int = 3,
+    folds: int = 5,
 ) -> dict[str, Any]:
     """The hyperparameters to use on ``data``."""
     options = candidates(method)
     if len(options) == 1:
         return options[0]
-    results = np.zeros((len(options), 2))
-    for kept, held in fold_indices(data, folds, seed):
+    accuracies, disparities = np.zeros((2, folds, len(options)))
+    for fold, (kept, held) in enumerate(fold_indices(data, folds, seed)):
         train, test = data.take(kept), data.take(held)
         for i, values in enumerate(options):
-            fitted = train_with(method, train, settings, values, seed=seed, validation=validation)
-            accuracy, disparity = scores_of(fitted, test, settings.fairness)
-            results[i] += accuracy / folds, disparity / folds
-    close = results[:, 0] >= results[:, 0].max() - CLOSE
-    return options[int(np.where(close, results[:, 1], np.inf).argmin())]
+            fitted = train_with(
+                method, train, settings, values, seed=seed, validation=validation, own=method.while_tuning
+            )
+            accuracies[fold, i], disparities[fold, i] = scores_of(fitted, test, settings.fairness)
+    return options[pick(accuracies, disparities)]
+
+
+def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
+    """The candidate to use, from scores of (folds, candidates), of which the first is the default.
+
+    Of those close to the best accuracy the one with the lowest disparity; but not in place of a
+    default that is close too, unless its gain is beyond the standard error over folds. Held-out
+    labels are noisy, and chance would choose otherwise.
+    """
+    means = accuracies.mean(axis=0)
+    close = means >= means.max() - CLOSE
+    best = int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
+    gains = disparities[:, 0] - disparities[:, best]
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return 0 if close[0] and gains.mean() <= error else best
 
 
 def fold_indices(
