@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import median_seconds
 
 from fairsieve import Cells
 from fairsieve.core.selection import select_cells
-
-
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 def main() -> None:

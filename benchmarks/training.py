@@ -7,15 +7,14 @@ are taken within this one process.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
+from timing import median_seconds
 
 from fairsieve import fit, fit_seeds
 from fairsieve.data import synthetic_splits
@@ -25,17 +24,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.literal import literal_training
 
 SETTINGS = {"clean_ratio": 0.9, "epochs": 400, "warmup_epochs": 100, "batch_size": 100}
-
-
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Median over repeats, after one call that is not counted (it compiles)."""
-    call()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return statistics.median(times)
 
 
 def main() -> None:

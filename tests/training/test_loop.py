@@ -78,6 +78,8 @@ def test_seeds_together_are_each_seed_alone_bit_for_bit(noisy, method):
     together = fit_seeds(None, noisy, method, seeds=[3, 1, 2], **options)
     for seed, fitted in zip([3, 1, 2], together, strict=True):
         alone = fit(None, noisy, method, seed=seed, **options)
+        unwatched = fit(None, noisy, method, seed=seed, watched=False, **options)
+        assert weights(unwatched).tolist() == weights(alone).tolist()
         assert fitted.seed == seed
         assert weights(fitted).tolist() == weights(alone).tolist()
         assert fitted.indices.tolist() == alone.indices.tolist()

@@ -41,7 +41,14 @@ def plan_trainer(method: str, *, penalty_weight: float | None = None) -> Trainer
         elif chosen.penalty_weight == 0:
             chosen = replace(chosen, penalty_weight=penalty_weight)
         return fit(
-            model, data, method, seed=seed, evaluation=evaluation, progress=progress, **fields_of(chosen)
+            model,
+            data,
+            method,
+            seed=seed,
+            evaluation=evaluation,
+            progress=progress,
+            watched=progress,
+            **fields_of(chosen),
         )
 
     return train

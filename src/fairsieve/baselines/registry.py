@@ -35,7 +35,7 @@ PAPER = (
         "(ITLM+Penalty)→FB",
         "fair and robust",
         two_step_trainer(ITLM_WITH_PENALTY, FAIRBATCH),
-        STEPS | WEIGHTS,
+        STEPS | {"penalty_weight": (0.1, 0.3)},
     ),
     Method(
         "itlm+penalty-penalty",
