@@ -57,7 +57,9 @@ def test_group_targeted_stays_in_the_group_that_hurts_most(clean):
 def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):
     def accuracy(group):
         labels = flip_group_targeted(clean, 0.05, group=group).labels
-        return LogisticRegression(max_iter=1000).fit(clean.features, labels).score(clean.features, clean.labels)
+        return (
+            LogisticRegression(max_iter=1000).fit(clean.features, labels).score(clean.features, clean.labels)
+        )
 
     small = clean.cells.counts.sum(axis=0)[0]
     assert small > 100  # at 5 %, flips are under half of either group
@@ -94,7 +96,11 @@ def test_uniform_flips_of_many_classes_go_anywhere_else(many):
 
 def test_inputs_stay(clean):
     before = clean.labels.copy()
-    for labels in (flip_margin(clean, 0.2), flip_group_targeted(clean, 0.1), flip_uniform(clean, 0.3, seed=0)):
+    for labels in (
+        flip_margin(clean, 0.2),
+        flip_group_targeted(clean, 0.1),
+        flip_uniform(clean, 0.3, seed=0),
+    ):
         labels.labels[:] = 9
     assert (clean.labels == before).all()
 
@@ -103,7 +109,10 @@ def test_inputs_stay(clean):
     ("flip", "message"),
     [
         (lambda s: flip_margin(s, 1.5), r"rate must be a number in \[0, 1\]; got 1.5"),
-        (lambda s: flip_margin(s, 0.5, among=s.groups == 0), "rate must not ask for more flips than there are"),
+        (
+            lambda s: flip_margin(s, 0.5, among=s.groups == 0),
+            "rate must not ask for more flips than there are",
+        ),
         (lambda s: flip_margin(s, 0.1, among=[0, 1]), "among must be a boolean mask of the 1000 samples"),
         (lambda s: flip_group_targeted(s, 0.1, group="z"), r"group must be one of \[0, 1\]; got 'z'"),
         (lambda s: flip_group_targeted(s, 0.9), "rate must leave a group with under half"),
