@@ -6,7 +6,7 @@ import fairlearn.metrics as fl
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
@@ -39,6 +39,7 @@ def predictions(draw, classes=2, groups=3):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=50)  # fairlearn takes its time
 @given(predictions())
 def test_values_are_fairlearns(method, weighted, drawn):
     labels, guessed, groups, weights = drawn

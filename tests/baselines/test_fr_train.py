@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairsieve import InvalidInputError, LogisticRegression, Samples, fit
-from fairsieve.baselines import fr_train
+from fairsieve.baselines import fr_train_games
 from fairsieve.baselines.fr_train import FR_TRAIN, clean_with_itlm, tells_groups, train_fr_train
 from fairsieve.data import flip_group_targeted, flip_margin, make_synthetic, synthetic_splits
 from fairsieve.errors import FairsieveError
@@ -153,7 +153,7 @@ def test_history(data, validation):
 
 
 def test_an_interruption_returns_what_there_is(data, validation, monkeypatch):
-    calls, play = [], fr_train.play
+    calls, play = [], fr_train_games.play
 
     def interrupted_play(*arguments):
         calls.append(arguments)
@@ -162,7 +162,7 @@ def test_an_interruption_returns_what_there_is(data, validation, monkeypatch):
         play(*arguments)
 
     whole = train(data, validation, epochs=5)
-    monkeypatch.setattr(fr_train, "play", interrupted_play)
+    monkeypatch.setattr(fr_train_games, "play", interrupted_play)
     fitted = train(data, validation, epochs=40)
     assert fitted.interrupted
     assert fitted.history.epochs.tolist() == list(range(6))

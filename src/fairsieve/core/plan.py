@@ -113,7 +113,7 @@ class Plan:
 
     Examples
     --------
-    >>> plan = Plan(Cells.of([0, 0, 1, 1], "abab"), 2, fairness="equalized_odds", clean_ratio=1.0,
+    >>> plan = Plan(Cells.of([0, 0, 1, 1], list("abab")), 2, fairness="equalized_odds", clean_ratio=1.0,
     ...             warmup_epochs=0)
     >>> plan.update([0.1, 0.2, 0.3, 0.4])
     >>> plan.batches().shape
