@@ -117,7 +117,7 @@ class Plan:
     ...             warmup_epochs=0)
     >>> plan.update([0.1, 0.2, 0.3, 0.4])
     >>> plan.batches().shape
-    (2, 2)
+    (1, 2)
     """
 
     def __init__(
