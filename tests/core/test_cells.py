@@ -85,7 +85,6 @@ def test_codes_say_the_labels_and_groups_back(pairs):
         ([0, None], [0, 1], "labels must not have missing values; got 1, the first at 1"),
         ([0.0, np.nan], [0, 1], "labels must not have missing values"),
         ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
-        ([0, "a"], [0, 1], "labels must be of one type|labels must"),
         (np.array([0, "a"], object), [0, 1], "labels must be of one type.*int, str"),
         (np.zeros((2, 2)), [0, 1], "labels must have one dimension"),
         (np.zeros((2, 2, 2)), [0, 1], "labels must have one dimension"),
@@ -94,11 +93,12 @@ def test_codes_say_the_labels_and_groups_back(pairs):
     ],
 )
 def test_bad_input_is_named(labels, groups, message):
-    if isinstance(labels, list) and "a" in labels:  # NumPy makes strings of such a list
-        assert Cells.of(labels, groups).classes == ["0", "a"]
-        return
     with pytest.raises(InvalidInputError, match=message):
         Cells.of(labels, groups)
+
+
+def test_a_list_of_numbers_and_strings_is_strings_as_in_numpy():
+    assert Cells.of([0, "a"], [0, 1]).classes == ["0", "a"]
 
 
 def test_unknown_values_are_named():
