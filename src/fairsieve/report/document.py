@@ -1,0 +1,157 @@
+"""What a page says, apart from how it looks: sections of text, verdicts, tables, figures and facts.
+
+Whoever has results writes a :class:`Document`; the page (``report/page``) and the figure files
+(``report/figure_files``) draw it. Every string is plain text and is escaped where it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Block",
+    "Cell",
+    "Column",
+    "Document",
+    "Facts",
+    "Figure",
+    "Panel",
+    "Section",
+    "Series",
+    "Table",
+    "Text",
+    "Verdict",
+]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and whether the numbers bear it out (None: they cannot tell)."""
+
+    claim: str
+    source: str
+    holds: bool | None
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head; numbers sort by value and align right."""
+
+    title: str
+    numeric: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table.
+
+    Attributes
+    ----------
+    text : str
+        What is read first: our value.
+    value : float or str, optional
+        What sorts; the text when None.
+    reference : str
+        The value beside it, for example the paper's.
+    apart : float, optional
+        How many standard deviations lie between the two; shades the cell.
+    mark : {"", "best", "second"}
+        How it ranks in its column.
+    note : str
+        More, for those who ask (a tooltip, and a screen reader's description).
+    """
+
+    text: str
+    value: float | str | None = None
+    reference: str = ""
+    apart: float | None = None
+    mark: Literal["", "best", "second"] = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under a caption. ``filterable`` adds a field that searches the rows."""
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    filterable: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """One method's (or cell's) values in a panel.
+
+    ``deviation`` is shaded around lines and drawn as bars at points; ``labels`` name the points;
+    ``dashed`` sets a reference apart (the paper's values, a Pareto front).
+    """
+
+    name: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    kind: Literal["line", "points", "bars"] = "line"
+    deviation: Sequence[float] | None = None
+    x_deviation: Sequence[float] | None = None
+    labels: Sequence[str] | None = None
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x_title: str
+    y_title: str
+    series: Sequence[Series]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side. A series of one name has one colour in all, and hides in all at once."""
+
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values: settings, versions, the machine, seconds."""
+
+    caption: str
+    values: Mapping[str, str]
+
+
+Block = Text | Verdict | Table | Figure | Facts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of the page; ``name`` is its anchor."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page: a title, a lead that says what it shows, and sections."""
+
+    title: str
+    lead: str
+    sections: Sequence[Section] = field(default_factory=tuple)
