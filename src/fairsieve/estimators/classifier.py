@@ -1,0 +1,282 @@
+"""A fair and robust classifier in scikit-learn's manner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from torch import nn
+
+from fairsieve.core.batches import batch_count
+from fairsieve.core.checks import check_choice
+from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.estimators.inputs import check_features, check_samples, dense_chunks, seed_of
+from fairsieve.samples import Samples
+from fairsieve.training.fitted import Fitted
+from fairsieve.training.history import History
+from fairsieve.training.loop import ModelLike, fit
+from fairsieve.training.losses import is_single, outputs_of
+from fairsieve.training.models import LogisticRegression
+
+__all__ = ["FairRobustClassifier"]
+
+ModuleLike = nn.Module | Callable[[int, int], nn.Module] | None
+Auto = Literal["auto"]
+
+
+class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that is fair to groups and robust to wrong labels.
+
+    Every epoch it trains on the samples that look rightly labelled, as long as no group's share of a
+    class falls behind, and shifts those shares towards the group that is served worse. The result is
+    one deterministic model that needs no groups to predict.
+
+    It learns by gradient steps and does not scale the features: put a
+    :class:`~sklearn.preprocessing.StandardScaler` before it, in a pipeline.
+
+    Parameters
+    ----------
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    clean_ratio : float in (0, 1] or "auto"
+        Share of the labels believed to be right; rather too low than too high. "auto" estimates it.
+    module : None, nn.Module, or callable
+        None is the paper's logistic regression, which has a compiled loop. A module is copied and
+        trained. A class or other callable is called as ``module(n_features, n_classes)`` and makes
+        one; its first weights follow ``random_state``. It gives a logit per class or, for two
+        classes, one logit.
+    epochs, warmup_epochs : int
+        Epochs in all, and how many of them train plainly on everything first.
+    batch_size : int or "auto"
+        "auto" is a twentieth of the samples, between 100 and 2,000.
+    learning_rate : float or "auto"
+        Of Adam. "auto" is 0.01 divided by the number of batches in an epoch, so that an epoch leads
+        equally far on little and on much data; the paper's 0.0005 for 20 batches.
+    step_size : float
+        How far the shares move in an epoch.
+    average_last : int
+        The result averages the parameters after each of the last so many epochs.
+    random_state : int, RandomState or None
+        An int gives the same model every time.
+    device : str, optional
+        Where to train, such as "cuda"; the CPU when None.
+    verbose : int
+        Above 0, a progress bar.
+    on_collapse : {"warn", "fallback", "raise"}
+        What to do with a model that is certainly worse than plain training.
+    signal : {"loss", "error"}
+        What is compared between groups: mean losses or error rates.
+    pos_label : label, optional
+        The positive class; the last of two when None.
+
+    Attributes
+    ----------
+    classes_ : array
+    sensitive_values_ : list
+        The groups; tuples, where several columns are crossed.
+    sample_indices_ : integer array
+        Rows of the training data that the last epoch kept, ascending.
+    ratios_ : array of shape (classes, groups)
+        The last shares of each class by group.
+    clean_ratio_ : float
+        The clean ratio that was used.
+    history_ : History
+    module_ : nn.Module
+        The trained model.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Where the features have names.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> data = make_synthetic(500, seed=0)
+    >>> model = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, random_state=0)
+    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).ratios_.shape
+    (2, 2)
+    """
+
+    module_: nn.Module
+    history_: History
+
+    def __init__(
+        self,
+        fairness: str = "equalized_odds",
+        clean_ratio: float | Auto = "auto",
+        module: ModuleLike = None,
+        epochs: int = 400,
+        warmup_epochs: int = 100,
+        batch_size: int | Auto = "auto",
+        learning_rate: float | Auto = "auto",
+        step_size: float = 0.0005,
+        average_last: int = 1,
+        random_state: Any = None,
+        device: str | None = None,
+        verbose: int = 0,
+        on_collapse: Literal["warn", "fallback", "raise"] = "warn",
+        signal: Literal["loss", "error"] = "loss",
+        pos_label: Any | None = None,
+    ) -> None:
+        self.fairness = fairness
+        self.clean_ratio = clean_ratio
+        self.module = module
+        self.epochs = epochs
+        self.warmup_epochs = warmup_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.step_size = step_size
+        self.average_last = average_last
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+        self.on_collapse = on_collapse
+        self.signal = signal
+        self.pos_label = pos_label
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairRobustClassifier:
+        """Train on labels that may be wrong.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+            A sparse one is made dense to train on.
+        y : n labels
+            Of any type, two or more classes.
+        sensitive_features : n values, or several columns of them, which are crossed
+            None is one group: then the model is robust and nothing more.
+        sample_weight : n numbers, optional
+            Each multiplies its sample's training loss.
+        """
+        check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
+        if sample_weight is not None:
+            raise InvalidInputError("sample_weight is not supported yet; got weights: pass None")
+        data = check_samples(self, X, y, sensitive_features)
+        seed = seed_of(self.random_state)
+        self.clean_ratio_ = self._find_clean_ratio(data, seed)
+        fitted = self._train(data, self.clean_ratio_, seed)
+        if fitted.interrupted:
+            warnings.warn(
+                f"training was stopped after {len(fitted.history)} of {self.epochs} epochs; the model is the "
+                "best of those",
+                FairsieveWarning,
+                stacklevel=2,
+            )
+        return self._take_over(fitted, data)
+
+    def _find_clean_ratio(self, data: Samples, seed: int) -> float:
+        """The clean ratio given, or estimated."""
+        if self.clean_ratio != "auto":
+            return float(self.clean_ratio)
+        return 0.9  # stands in for the estimate
+
+    def _train(self, data: Samples, clean_ratio: float, seed: int) -> Fitted:
+        """Train on checked samples."""
+        batch_size = auto_batch_size(len(data)) if self.batch_size == "auto" else self.batch_size
+        learning_rate = self.learning_rate
+        if learning_rate == "auto":
+            learning_rate = 0.01 / batch_count(len(data), batch_size)
+        return fit(
+            model_of(self.module, data, seed),
+            data,
+            "fairsieve",
+            seed=seed,
+            progress=bool(self.verbose),
+            watched=bool(self.verbose),
+            fairness=self.fairness,
+            clean_ratio=clean_ratio,
+            epochs=self.epochs,
+            warmup_epochs=self.warmup_epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            step_size=self.step_size,
+            average_last=min(self.average_last, self.epochs),
+            signal=self.signal,
+            pos_label=self.pos_label,
+            device=self.device,
+        )
+
+    def _take_over(self, fitted: Fitted, data: Samples) -> FairRobustClassifier:
+        """Keep what training came to."""
+        self.module_, self.history_ = fitted.model, fitted.history
+        self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices
+        self.classes_ = np.asarray(data.cells.classes, dtype=data.labels.dtype)
+        self.sensitive_values_ = data.cells.groups
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
+        rows = check_features(self, X)
+        dtype = next(self.module_.parameters()).dtype
+        parts = [
+            outputs_of(self.module_, torch.as_tensor(chunk).to(dtype)).cpu() for chunk in dense_chunks(rows)
+        ]
+        outputs = torch.cat(parts).double()
+        if is_single(outputs):
+            return outputs.reshape(-1).numpy()
+        return (outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs).numpy()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n, classes)."""
+        return probabilities_of(self.decision_function(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each sample."""
+        decision = self.decision_function(X)
+        codes = (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def auto_batch_size(samples: int) -> int:
+    """A twentieth of the samples, as in the paper's experiments, within [100, 2000].
+
+    >>> [auto_batch_size(n) for n in (30, 2000, 3800, 31000, 10**6)]
+    [100, 100, 190, 1550, 2000]
+    """
+    return min(max(samples // 20, 100), 2000)
+
+
+def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
+    """What ``fit`` trains; logistic regression in double precision, as scikit-learn's."""
+    sizes = data.features.shape[1], data.cells.shape[0]
+    if module is None:
+        return lambda generator: LogisticRegression(*sizes, generator=generator).double()
+    if isinstance(module, nn.Module):
+        return module
+    if not callable(module):
+        raise InvalidInputError(
+            "module must be None, an nn.Module, or a callable (n_features, n_classes) → nn.Module; "
+            f"got {module!r}"
+        )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        made = module(*sizes)
+    if not isinstance(made, nn.Module):
+        raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")
+    return made
+
+
+def probabilities_of(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of the classes, from what ``decision_function`` gives.
+
+    >>> probabilities_of(np.zeros(1)).tolist()
+    [[0.5, 0.5]]
+    """
+    logits = torch.from_numpy(decision)
+    if logits.ndim == 1:
+        return torch.stack([torch.sigmoid(-logits), torch.sigmoid(logits)], dim=1).numpy()
+    return torch.softmax(logits, dim=1).numpy()
