@@ -6,9 +6,13 @@ Whoever has results writes a :class:`Document`; the page (``report/page``) and t
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from fairsieve.errors import InvalidInputError
 
 __all__ = [
     "Block",
@@ -24,6 +28,15 @@ __all__ = [
     "Text",
     "Verdict",
 ]
+
+
+def check_name(of: str, name: str) -> None:
+    """A name becomes a file's name and an anchor."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InvalidInputError(
+            f"the name of {of} must be letters, digits, dots, hyphens and underscores, and begin with a letter "
+            f"or digit; got {name!r}"
+        )
 
 
 @dataclass(frozen=True)
@@ -82,13 +95,27 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under a caption. ``filterable`` adds a field that searches the rows."""
+    """Rows of cells under a caption.
+
+    ``filterable`` adds a field that searches the rows; ``reference_title`` says what the cells' references
+    are, for example "the paper's".
+    """
 
     name: str
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     filterable: bool = False
+    reference_title: str = "reference"
+
+    def __post_init__(self) -> None:
+        check_name("a table", self.name)
+        for i, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InvalidInputError(
+                    f"rows of table {self.name!r} must have a cell for each of its {len(self.columns)} columns; "
+                    f"row {i} has {len(row)}"
+                )
 
 
 @dataclass(frozen=True)
@@ -108,6 +135,14 @@ class Series:
     labels: Sequence[str] | None = None
     dashed: bool = False
 
+    def __post_init__(self) -> None:
+        for field_name in ("y", "deviation", "x_deviation", "labels"):
+            values = getattr(self, field_name)
+            if values is not None and len(values) != len(self.x):
+                raise InvalidInputError(
+                    f"{field_name} of series {self.name!r} must be as long as x, {len(self.x)}; got {len(values)}"
+                )
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -126,6 +161,9 @@ class Figure:
     name: str
     caption: str
     panels: Sequence[Panel]
+
+    def __post_init__(self) -> None:
+        check_name("a figure", self.name)
 
 
 @dataclass(frozen=True)
@@ -147,6 +185,9 @@ class Section:
     title: str
     blocks: Sequence[Block]
 
+    def __post_init__(self) -> None:
+        check_name("a section", self.name)
+
 
 @dataclass(frozen=True)
 class Document:
@@ -155,3 +196,12 @@ class Document:
     title: str
     lead: str
     sections: Sequence[Section] = field(default_factory=tuple)
+
+    def __post_init__(self) -> None:
+        sections = [f"section {section.name!r}" for section in self.sections]
+        blocks = [block for section in self.sections for block in section.blocks]
+        tables = [f"table {block.name!r}" for block in blocks if isinstance(block, Table)]
+        figures = [f"figure {block.name!r}" for block in blocks if isinstance(block, Figure)]
+        for name, count in Counter([*sections, *tables, *figures]).items():
+            if count > 1:
+                raise InvalidInputError(f"names in a document must differ; {name} is there {count} times")

@@ -1,4 +1,4 @@
-"""One look for every figure: colour-blind safe, quiet, the same method in the same colour."""
+"""Matplotlib in our style: quiet, and in the colours of :mod:`fairsieve.report.looks`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from types import ModuleType
 from typing import Any
 
 from fairsieve.errors import MissingExtraError
+from fairsieve.report.looks import THEMES, looks_of
 
-__all__ = ["COLOURS", "colour", "pyplot"]
-
-# Okabe and Ito's palette.
-COLOURS = {
-    "lr": "#999999",
-    "itlm": "#E69F00",
-    "fairbatch": "#56B4E9",
-    "fairsieve": "#0072B2",
-    "penalty": "#CC79A7",
-    "fr-train": "#D55E00",
-}
-OTHERS = ("#009E73", "#F0E442", "#000000")
+__all__ = ["colour", "pyplot"]
 
 SETTINGS: Any = {
+    "axes.edgecolor": THEMES["light"].muted,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -37,9 +28,9 @@ SETTINGS: Any = {
 }
 
 
-def colour(method: str) -> str:
-    """The colour of a method."""
-    return COLOURS.get(method) or OTHERS[sum(map(ord, method)) % len(OTHERS)]
+def colour(name: str) -> str:
+    """The colour of a method or another series, where only one look is needed."""
+    return THEMES["light"].hues[looks_of([name])[name].hue]
 
 
 def pyplot() -> ModuleType:

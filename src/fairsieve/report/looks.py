@@ -1,0 +1,180 @@
+"""What has which colour and shape: one look for each series name, and two themes.
+
+Figures on the page and in files take their colours from here. The hues are the families of Okabe and Ito,
+darkened (or lightened) until each stands at least 3 : 1 from the background and no two are alike to an eye
+that sees two primaries; a symbol tells those of one hue apart. The tests measure both.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["SYMBOLS", "THEMES", "Look", "Symbol", "Theme", "looks_of"]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A shape, for Matplotlib, for Plotly, and as an SVG path in a box of 10 by 10 around the origin."""
+
+    matplotlib: str
+    plotly: str
+    path: str
+
+
+SYMBOLS = {
+    "circle": Symbol("o", "circle", "M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z"),
+    "square": Symbol("s", "square", "M-3.6-3.6H3.6V3.6H-3.6Z"),
+    "triangle": Symbol("^", "triangle-up", "M0-4.4L4.4 3.4H-4.4Z"),
+    "diamond": Symbol("D", "diamond", "M0-5L5 0L0 5L-5 0Z"),
+    "cross": Symbol("P", "cross", "M-1.6-4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z"),
+    "point": Symbol("v", "triangle-down", "M0 4.4L4.4-3.4H-4.4Z"),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A hue by its name, and a symbol by its name."""
+
+    hue: str
+    symbol: str = "circle"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a page: its surfaces and words, the hues of series, the shades of cells."""
+
+    background: str
+    panel: str
+    line: str
+    ink: str
+    muted: str
+    link: str
+    hues: dict[str, str]
+    # Words and ground of a claim that holds, that does not, and that cannot be told.
+    holds: tuple[str, str]
+    fails: tuple[str, str]
+    unknown: tuple[str, str]
+    # Ground of a cell by how far it lies from its reference; words on it are ink.
+    apart: tuple[str, str, str, str]
+
+
+THEMES = {
+    "light": Theme(
+        background="#FFFFFF",
+        panel="#F6F8FA",
+        line="#D5DBE1",
+        ink="#1F2328",
+        muted="#57606A",
+        link="#0B57A4",
+        hues={
+            "blue": "#0B57A4",
+            "orange": "#C0841A",
+            "sky": "#1A96E0",
+            "green": "#158058",
+            "red": "#A8320C",
+            "pink": "#A23E86",
+            "black": "#1F2328",
+            "grey": "#767D86",
+        },
+        holds=("#0F5C2E", "#DDF4E4"),
+        fails=("#93290A", "#FDE7DF"),
+        unknown=("#4A525B", "#E9EDF1"),
+        apart=("#EAF4EC", "#FFF3D1", "#FFE0A8", "#FFC57A"),
+    ),
+    "dark": Theme(
+        background="#171B20",
+        panel="#1F252C",
+        line="#3A434D",
+        ink="#E8EDF2",
+        muted="#A7B1BC",
+        link="#86C5F7",
+        hues={
+            "blue": "#3D8FD1",
+            "orange": "#F0B429",
+            "sky": "#9AD7F5",
+            "green": "#43DDA6",
+            "red": "#DD6A35",
+            "pink": "#E08AC8",
+            "black": "#F0F3F6",
+            "grey": "#8A9299",
+        },
+        holds=("#86E3AE", "#143524"),
+        fails=("#FFAE92", "#44200F"),
+        unknown=("#C6CED6", "#2E363F"),
+        apart=("#1D2E25", "#3A3014", "#574212", "#755408"),
+    ),
+}
+
+# Every method under its name and under its title.
+METHOD_LOOKS = {
+    "fairsieve": Look("blue"),
+    "fairsieve-no-constraints": Look("blue", "triangle"),
+    "w/o constraints": Look("blue", "triangle"),
+    "fairsieve-no-weights": Look("blue", "point"),
+    "w/o weights": Look("blue", "point"),
+    "lr": Look("grey"),
+    "itlm": Look("orange", "square"),
+    "fairbatch": Look("sky", "triangle"),
+    "fb": Look("sky", "triangle"),
+    "penalty": Look("pink", "diamond"),
+    "itlm-fairbatch": Look("green", "triangle"),
+    "itlm→fb": Look("green", "triangle"),
+    "itlm-penalty": Look("black", "diamond"),
+    "itlm→penalty": Look("black", "diamond"),
+    "itlm+penalty-fairbatch": Look("green", "cross"),
+    "(itlm+penalty)→fb": Look("green", "cross"),
+    "itlm+penalty-penalty": Look("black", "cross"),
+    "(itlm+penalty)→penalty": Look("black", "cross"),
+    "fr-train": Look("red", "square"),
+    "exponentiated-gradient": Look("pink", "cross"),
+    "exponentiatedgradient": Look("pink", "cross"),
+    "threshold-optimizer": Look("pink", "square"),
+    "thresholdoptimizer": Look("pink", "square"),
+    "reweighing": Look("pink", "point"),
+    "group-confident-learning": Look("orange", "diamond"),
+    "group confident learning": Look("orange", "diamond"),
+    "fair-label-correction": Look("red", "diamond"),
+    "fair label correction": Look("red", "diamond"),
+}
+# All hues with the first symbol come before any hue with the second.
+ALL_LOOKS = [
+    Look(hue, symbol) for symbol, hue in itertools.product(SYMBOLS, THEMES["light"].hues) if hue != "grey"
+]
+
+
+def looks_of(names: Iterable[str]) -> dict[str, Look]:
+    """A look for each name: a method's own, or else one that depends on the name and is not yet taken.
+
+    Examples
+    --------
+    >>> looks_of(["ITLM", "fairsieve"])["ITLM"]
+    Look(hue='orange', symbol='square')
+    >>> len(set(looks_of(f"cell {i}" for i in range(7)).values()))
+    7
+    """
+    distinct = list(dict.fromkeys(names))
+    found = {name: METHOD_LOOKS[name.lower()] for name in distinct if name.lower() in METHOD_LOOKS}
+    taken = set(found.values())
+    hues = {look.hue for look in taken}
+    for name in distinct:
+        if name not in found:
+            found[name] = free_look(name, taken, hues)
+            taken.add(found[name])
+            hues.add(found[name].hue)
+    return {name: found[name] for name in distinct}
+
+
+def free_look(name: str, taken: set[Look], hues: set[str]) -> Look:
+    """A look for a name that has none of its own: of a new hue while there is one, then merely new."""
+    per_symbol = len(ALL_LOOKS) // len(SYMBOLS)
+    start = zlib.crc32(name.encode()) % per_symbol
+    order = [
+        ALL_LOOKS[row + (start + step) % per_symbol]
+        for row in range(0, len(ALL_LOOKS), per_symbol)
+        for step in range(per_symbol)
+    ]
+    fresh = [look for look in order if look.hue not in hues] or [look for look in order if look not in taken]
+    return (fresh or order)[0]
