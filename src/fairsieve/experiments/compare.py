@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,15 +26,30 @@ from fairsieve.experiments.records import append_record, fingerprint, read_recor
 from fairsieve.experiments.tuning import choose, scores_of, train_with
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
+from fairsieve.training.settings import Settings
 
-__all__ = ["Comparison", "Row", "compare", "summarise"]
+__all__ = [
+    "Comparison",
+    "Row",
+    "ValidationKind",
+    "compare",
+    "run_one",
+    "settings_of",
+    "summarise",
+    "validation_of",
+    "versions",
+]
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What is compared: everything that decides a run but its method and its seed."""
+    """What is compared: everything that decides a run but its method and its seed.
+
+    ``fixed`` are hyperparameters that are given in place of choosing them; ``history`` records the
+    cells' losses in every epoch too.
+    """
 
     data: str = "synthetic"
     noise: str = "label"
@@ -43,6 +59,8 @@ class Comparison:
     tune: bool = True
     epochs: int | None = None
     arrays: str | None = None
+    fixed: Mapping[str, Any] | None = None
+    history: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
@@ -52,6 +70,9 @@ class Comparison:
         asked = asdict(self) | {"method": method.name, "seed": seed}
         if not method.uses_validation:
             del asked["validation"]
+        for added in ("fixed", "history"):  # so that runs without them keep the names they had before
+            if not asked[added]:
+                del asked[added]
         return asked
 
 
@@ -83,29 +104,52 @@ def run_one(comparison: Comparison, name: str, seed: int) -> dict[str, Any]:
     method = METHODS[name]
     asked = comparison.run_settings(method, seed)
     record: dict[str, Any] = {"run": fingerprint(asked), "settings": asked, "versions": versions()}
-    problem = make_problem(comparison.data, comparison.noise, comparison.rate, seed, arrays=comparison.arrays)
+    problem = problem_of(comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays)
     record["checksum"] = problem.checksum
-    settings = paper_settings(comparison.data, comparison.noise, comparison.rate, comparison.fairness)
-    if comparison.epochs is not None:
-        warmup = min(settings.warmup_epochs, comparison.epochs // 4)
-        settings = replace(settings, epochs=comparison.epochs, warmup_epochs=warmup)
+    settings = settings_of(comparison)
     validation = validation_of(problem, comparison) if method.uses_validation else None
     try:
         started = time.perf_counter()
-        chosen = (
-            choose(method, problem.train, settings, seed=seed, validation=validation)
-            if comparison.tune
-            else {k: values[0] for k, values in method.candidates.items()}
-        )
+        if comparison.fixed is not None:
+            chosen = dict(comparison.fixed)
+        elif comparison.tune:
+            chosen = choose(method, problem.train, settings, seed=seed, validation=validation)
+        else:
+            chosen = {k: values[0] for k, values in method.candidates.items()}
         tuned = time.perf_counter()
-        fitted = train_with(method, problem.train, settings, chosen, seed=seed, validation=validation)
+        fitted = train_with(
+            method,
+            problem.train,
+            settings,
+            chosen,
+            seed=seed,
+            validation=validation,
+            own=None if comparison.epochs is None else method.while_tuning,  # it counts epochs its own way
+        )
     except FairsieveError as error:
         return record | {"error": str(error)}
     record["seconds"] = round(time.perf_counter() - tuned, 4)
     record["tuning_seconds"] = round(tuned - started, 4)
     record["hyperparameters"] = chosen
     record["metrics"] = metrics_of(fitted, problem)
+    if comparison.history:
+        record["history"] = history_of(fitted)
     return record
+
+
+@lru_cache(maxsize=1)
+def problem_of(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> Problem:
+    """A problem, kept for the next method on it: Adult takes seconds to load and attack."""
+    return make_problem(data, noise, rate, seed, arrays=arrays)
+
+
+def settings_of(comparison: Comparison) -> Settings:
+    """The paper's settings, with as many epochs as are asked for."""
+    settings = paper_settings(comparison.data, comparison.noise, comparison.rate, comparison.fairness)
+    if comparison.epochs is None:
+        return settings
+    warmup = min(settings.warmup_epochs, comparison.epochs // 4)
+    return replace(settings, epochs=comparison.epochs, warmup_epochs=warmup)
 
 
 def validation_of(problem: Problem, comparison: Comparison) -> Samples:
@@ -128,6 +172,18 @@ def metrics_of(fitted: Fitted, problem: Problem) -> dict[str, float]:
     if problem.flipped.any():
         measured["flips_dropped"] = float(dropped[problem.flipped].mean())
     return {name: round(value, 6) for name, value in measured.items()}
+
+
+def history_of(fitted: Fitted) -> dict[str, Any]:
+    """The cells' sizes and their mean losses in every epoch, small enough for a record."""
+    history = fitted.history
+    return {
+        "classes": [str(label) for label in history.classes],
+        "groups": [str(group) for group in history.groups],
+        "counts": history.counts[0].tolist(),
+        "epochs": history.epochs.tolist(),
+        "cell_losses": history.cell_losses.round(4).tolist(),
+    }
 
 
 def versions() -> dict[str, str]:

@@ -21,7 +21,7 @@ from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["choose", "scores_of", "train_with"]
+__all__ = ["candidates", "choose", "fold_scores", "pick", "scores_of", "train_with"]
 
 CLOSE = 0.02  # how far below the best accuracy a candidate may be
 
@@ -66,15 +66,29 @@ def choose(
     options = candidates(method)
     if len(options) == 1:
         return options[0]
-    accuracies, disparities = np.zeros((2, folds, len(options)))
+    return options[pick(*fold_scores(method, data, settings, seed=seed, validation=validation, folds=folds))]
+
+
+def fold_scores(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    folds: int = 5,
+) -> NDArray[np.float64]:
+    """Accuracies and disparities on the held-out folds: (2, folds, candidates)."""
+    options = candidates(method)
+    scores = np.zeros((2, folds, len(options)))
     for fold, (kept, held) in enumerate(fold_indices(data, folds, seed)):
         train, test = data.take(kept), data.take(held)
         for i, values in enumerate(options):
             fitted = train_with(
                 method, train, settings, values, seed=seed, validation=validation, own=method.while_tuning
             )
-            accuracies[fold, i], disparities[fold, i] = scores_of(fitted, test, settings.fairness)
-    return options[pick(accuracies, disparities)]
+            scores[:, fold, i] = scores_of(fitted, test, settings.fairness)
+    return scores
 
 
 def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
@@ -104,5 +118,5 @@ def fold_indices(
 def scores_of(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, float]:
     """Accuracy and disparity."""
     predicted = fitted.predict(samples.features, sensitive_features=samples.groups)
-    table, _ = confusion_table(samples.labels, predicted, samples.groups)
+    table, *_ = confusion_table(samples.labels, predicted, samples.groups)
     return float(accuracy_of(table)), float(disparity_of(table, fairness))

@@ -1,0 +1,87 @@
+"""What records say of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.baselines.registry import METHODS
+from fairsieve.experiments.compare import Comparison
+from fairsieve.experiments.records import fingerprint, read_records
+from fairsieve.experiments.reproduce.trials import Scope, Trial
+
+__all__ = ["Results"]
+
+Record = dict[str, Any]
+
+
+class Results:
+    """Records, looked up by trial and seed.
+
+    Records of errors do not count: what failed (for want of an extra, say) is tried again.
+
+    Examples
+    --------
+    >>> results = Results([], Scope(seeds=2))
+    >>> results.values(Trial("lr", "compas"), "accuracy")
+    array([nan, nan])
+    """
+
+    def __init__(self, records: Iterable[Record], scope: Scope) -> None:
+        self.scope = scope
+        self.records: dict[str, Record] = {}
+        for record in records:
+            self.add(record)
+
+    @classmethod
+    def read(cls, path: Path, scope: Scope) -> Results:
+        """The results in a file of records."""
+        return cls(read_records(path), scope)
+
+    def add(self, record: Record) -> None:
+        """Take in a record."""
+        if "error" not in record:
+            self.records[record["run"]] = record
+
+    def chosen(self, trial: Trial) -> dict[str, Any] | None:
+        """The hyperparameters chosen for a trial (empty: its defaults), None before the choice is made."""
+        tuned = self.scope.tuned_as(trial)
+        if tuned is None:
+            return {}
+        record = self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
+        return None if record is None else dict(record["hyperparameters"])
+
+    def comparison(self, trial: Trial) -> Comparison:
+        """What to run for a trial."""
+        return self.scope.comparison(trial, self.chosen(trial))
+
+    def run(self, trial: Trial, seed: int) -> Record | None:
+        """The record of a run."""
+        if self.chosen(trial) is None:
+            return None
+        settings = self.comparison(trial).run_settings(METHODS[trial.method], seed)
+        return self.records.get(fingerprint(settings))
+
+    def runs(self, trial: Trial) -> list[Record]:
+        """The records of a trial, by seed; those that are there."""
+        found = (self.run(trial, seed) for seed in self.scope.seeds_of(trial))
+        return [record for record in found if record is not None]
+
+    def has(self, trial: Trial) -> bool:
+        """Whether every seed of a trial is there."""
+        return len(self.runs(trial)) == len(self.scope.seeds_of(trial))
+
+    def values(self, trial: Trial, measure: str) -> NDArray[np.float64]:
+        """A measure (or ``seconds``) of a trial, one value per seed; NaN where a run is missing."""
+        found = []
+        for seed in self.scope.seeds_of(trial):
+            record = self.run(trial, seed)
+            if record is None:
+                found.append(np.nan)
+            else:
+                found.append(record["seconds"] if measure == "seconds" else record["metrics"][measure])
+        return np.array(found)
