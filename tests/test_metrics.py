@@ -119,6 +119,22 @@ def test_tensors_frames_and_crossed_columns():
     assert value == pytest.approx(2 / 3)
 
 
+@given(predictions(classes=3), st.sampled_from(METHODS), st.integers(0, 2**32 - 1))
+def test_samples_without_a_group_count_for_accuracy_alone(drawn, method, seed):
+    labels, guessed, groups, weights = drawn
+    missing = np.random.default_rng(seed).random(len(labels)) < 0.3
+    partly, there = np.where(missing, np.nan, groups), ~missing
+    for metric in (equalized_odds_disparity, demographic_parity_disparity):
+        found = metric(labels, guessed, sensitive_features=partly, sample_weight=weights, method=method)
+        if there.any():
+            without = {"sensitive_features": groups[there], "sample_weight": weights[there]}
+            assert found == metric(labels[there], guessed[there], method=method, **without)
+        else:
+            assert found == 0
+    whole = accuracy(labels, guessed, sample_weight=weights)
+    assert accuracy(labels, guessed, sensitive_features=partly, sample_weight=weights) == pytest.approx(whole)
+
+
 def test_inside_a_metric_frame():
     labels, guessed = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 1, 1, 0, 1, 0])
     sex, age = np.array(list("ffmmfm")), np.array([0, 1, 0, 1, 0, 1])
@@ -145,7 +161,6 @@ def test_inside_a_metric_frame():
         ({"sample_weight": [-1.0, 1]}, "sample_weight must be finite and not negative"),
         ({"sample_weight": [np.nan, 1]}, "sample_weight must be finite"),
         ({"method": "overall"}, "method must be one of to_overall, between_groups; got 'overall'"),
-        ({"sensitive_features": [None, "a"]}, "sensitive_features must not have missing values"),
     ],
 )
 def test_bad_input_is_named(options, message):

@@ -4,6 +4,8 @@ Every metric here is a function of one table: how many samples of each label and
 predicted as each class. The disparities follow the paper: the largest distance between a group's
 rate and the overall rate (``method="to_overall"``). ``method="between_groups"`` is the largest
 distance between two groups, which is fairlearn's own default.
+
+A sample whose group is missing counts for accuracy and not for any disparity.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.cells import Cells, as_array, encode
+from fairsieve.core.cells import Cells, as_array, encode, encode_groups, is_ungrouped
 from fairsieve.core.checks import check_choice
 from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError
@@ -26,6 +28,7 @@ __all__ = [
     "disparity_of",
     "equal_opportunity_disparity",
     "equalized_odds_disparity",
+    "grouped_part",
 ]
 
 Method = Literal["to_overall", "between_groups"]
@@ -66,8 +69,8 @@ def equalized_odds_disparity(
     >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, _ = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(table, "equalized_odds", method=method))
+    table, _, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(grouped_part(table, groups), "equalized_odds", method=method))
 
 
 def demographic_parity_disparity(
@@ -83,8 +86,8 @@ def demographic_parity_disparity(
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
     """
-    table, _ = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(table, "demographic_parity", method=method))
+    table, _, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(grouped_part(table, groups), "demographic_parity", method=method))
 
 
 def equal_opportunity_disparity(
@@ -103,9 +106,10 @@ def equal_opportunity_disparity(
     >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, classes = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, classes, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
     positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    return float(disparity_of(table, "equal_opportunity", positive=positive, method=method))
+    grouped = grouped_part(table, groups)
+    return float(disparity_of(grouped, "equal_opportunity", positive=positive, method=method))
 
 
 def confusion_table(
@@ -113,8 +117,11 @@ def confusion_table(
     y_pred: ArrayLike,
     groups: ArrayLike,
     sample_weight: ArrayLike | None = None,
-) -> tuple[Table, list[Any]]:
-    """Weight of the samples by (label, group, prediction), and the classes in order."""
+) -> tuple[Table, list[Any], list[Any]]:
+    """Weight of the samples by (label, group, prediction); the classes and the groups in order.
+
+    Samples without a group are in a last column, whose group is None.
+    """
     true, pred = as_array("y_true", y_true), as_array("y_pred", y_pred)
     if true.shape != pred.shape or true.ndim != 1:
         raise InvalidInputError(
@@ -123,14 +130,24 @@ def confusion_table(
     if len(true) == 0:
         raise InvalidInputError("y_true must have at least one sample; got none")
     both, classes = encode("y_true and y_pred", np.concatenate([true, pred]))
-    group_codes, group_values = encode("sensitive_features", groups, crossed=True)
+    group_codes, group_values = encode_groups("sensitive_features", groups, missing="own")
     if len(group_codes) != len(true):
         raise InvalidInputError(
             f"sensitive_features must have one value per sample, {len(true)}; got {len(group_codes)}"
         )
-    return count_table(
+    table = count_table(
         both[: len(true)], group_codes, both[len(true) :], len(classes), len(group_values), sample_weight
-    ), classes
+    )
+    return table, classes, group_values
+
+
+def grouped_part(table: Table, groups: Sequence[Any]) -> Table:
+    """One or more tables less the samples without a group, whose column is emptied."""
+    if not is_ungrouped(groups):
+        return table
+    kept = table.copy()
+    kept[..., -1, :] = 0
+    return kept
 
 
 def count_table(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.cells import Cells, as_array
+from fairsieve.core.cells import Cells, Missing, as_array
 from fairsieve.errors import InvalidInputError
 
 __all__ = ["Samples"]
@@ -25,11 +25,13 @@ class Samples:
     labels : array of shape (n,)
         Any type, two or more classes.
     groups : array of shape (n,) or (n, columns)
-        The sensitive attribute; several columns are crossed.
+        The sensitive attribute; several columns are crossed. With ``missing="own"`` some may lack it.
     feature_names : tuple of str
         One per feature; empty when unnamed.
     classes, group_values : lists, optional
         All the values labels and groups may take, for data that lacks some.
+    missing : {"refuse", "own"}
+        What to do with missing groups, see :meth:`~fairsieve.core.cells.Cells.of`.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Samples:
     feature_names: tuple[str, ...] = ()
     classes: list[Any] | None = None
     group_values: list[Any] | None = None
+    missing: Missing = "refuse"
     cells: Cells = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +61,13 @@ class Samples:
             )
         if features.dtype not in (np.float32, np.float64):
             features = features.astype(np.float32)
-        cells = Cells.of(self.labels, self.groups, classes=self.classes, group_values=self.group_values)
+        cells = Cells.of(
+            self.labels,
+            self.groups,
+            classes=self.classes,
+            group_values=self.group_values,
+            missing=self.missing,
+        )
         if len(cells) != len(features):
             raise InvalidInputError(
                 f"features and labels must have one row per sample; got {len(features)} rows and "

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairsieve.core.checks import check_choice
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "Missing"]
+
+Missing = Literal["refuse", "own"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Cells:
         ``class_index * len(groups) + group_index`` of each sample.
     classes, groups : lists
         The labels of the rows and the groups of the columns, sorted. Groups made of several
-        crossed columns are tuples.
+        crossed columns are tuples. A last group None is that of the samples without a group.
 
     Examples
     --------
@@ -50,14 +53,19 @@ class Cells:
         *,
         classes: Sequence[Any] | None = None,
         group_values: Sequence[Any] | None = None,
+        missing: Missing = "refuse",
     ) -> Cells:
         """Cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
 
         ``groups`` may have several columns: they are crossed. ``classes`` and ``group_values``
         fix the rows and columns, for values that may be absent from the data.
+
+        A group is missing where any of its columns is None, NaN, NA or NaT. ``missing="refuse"``
+        makes that an error; with ``"own"`` those samples have a last column of their own, which
+        trains but does not count for fairness.
         """
         label_codes, class_list = encode("labels", labels, classes)
-        group_codes, group_list = encode("groups", groups, group_values, crossed=True)
+        group_codes, group_list = encode_groups("groups", groups, group_values, missing)
         if len(label_codes) != len(group_codes):
             raise InvalidInputError(
                 f"labels and groups must have one value per sample; got {len(label_codes)} labels "
@@ -74,6 +82,16 @@ class Cells:
     def shape(self) -> tuple[int, int]:
         """(number of classes, number of groups)."""
         return len(self.classes), len(self.groups)
+
+    @property
+    def has_ungrouped(self) -> bool:
+        """Whether the last column is that of the samples without a group."""
+        return is_ungrouped(self.groups)
+
+    @property
+    def named_groups(self) -> int:
+        """Groups that fairness looks at: the columns, less that of the samples without a group."""
+        return len(self.groups) - self.has_ungrouped
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -111,6 +129,9 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
     elif hasattr(values, "to_numpy"):  # pandas and polars
         values = values.to_numpy()
     array = np.asarray(values)
+    if array.dtype.kind in "US" and isinstance(values, (list, tuple)):  # NaN would become the string "nan"
+        objects = np.asarray(values, dtype=object)
+        array = objects if missing_in(objects.reshape(-1)).any() else array
     if array.ndim == 0:
         raise InvalidInputError(f"{name} must have one value per sample; got the single value {values!r}")
     return array
@@ -145,10 +166,34 @@ def encode(
     return place(name, codes.reshape(-1), values_found, list(known))
 
 
+def encode_groups(
+    name: str, values: Any, known: Sequence[Any] | None = None, missing: Missing = "refuse"
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """:func:`encode` for groups, which may be missing: their code is then the last, that of None."""
+    array = as_array(name, values)
+    if check_choice("missing", missing, ("refuse", "own")) == "refuse":
+        return encode(name, array, known, crossed=True)
+    absent = missing_in(array).any(axis=tuple(range(1, array.ndim)))
+    if not absent.any() and not is_ungrouped(known):
+        return encode(name, array, known, crossed=True)
+    places = None if known is None else [value for value in known if value is not None]
+    codes, found = encode(name, array[~absent], places, crossed=True)
+    every = np.full(len(array), len(found))
+    every[~absent] = codes
+    return every, [*found, None]
+
+
+def is_ungrouped(groups: Sequence[Any] | None) -> bool:
+    """Whether the last of ``groups`` stands for samples without one."""
+    return groups is not None and len(groups) > 0 and groups[-1] is None
+
+
 def encode_crossed(
     name: str, array: NDArray[Any], known: Sequence[Any] | None
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Cross the columns of ``array`` into one; only the combinations that occur, unless known."""
+    if len(array) == 0:
+        return np.zeros(0, np.int64), [] if known is None else [tuple(value) for value in known]
     columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
     sizes = [len(values) for _, values in columns]
     joint = np.ravel_multi_index([codes for codes, _ in columns], sizes)
@@ -175,14 +220,30 @@ def place(
     return places[codes] if len(places) else codes.astype(np.int64), known
 
 
+def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are None, NaN, NA or NaT.
+
+    >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
+    [False, True, True]
+    """
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    if array.dtype.kind != "O":
+        return np.zeros(array.shape, bool)
+    return np.array([is_missing(value) for value in array.reshape(-1)], bool).reshape(array.shape)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, or differs from itself as NaN and NaT do, or may (NA, which says NA)."""
+    differs = value is None or value != value
+    return not isinstance(differs, (bool, np.bool_)) or bool(differs)
+
+
 def refuse_missing(name: str, array: NDArray[Any]) -> None:
     """Missing values have no cell."""
-    if array.dtype.kind in "fc":
-        missing = np.isnan(array)
-    elif array.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in array], dtype=bool)
-    else:
-        return
+    missing = missing_in(array)
     if missing.any():
         raise InvalidInputError(
             f"{name} must not have missing values; got {int(missing.sum())}, the first at "

@@ -41,6 +41,7 @@ class Rules(NamedTuple):
     batch_size: int
     seed: int
     warmup_epochs: int
+    has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
 
 
 @compiled
@@ -56,9 +57,17 @@ def renew(
     """Move the ratios in place, judged over the samples chosen before; return the new choice and counts."""
     if rules.rows.shape[0] > 0:
         sums = sum_by_cell(signals, rules.codes, chosen, ratios.size)
-        move_ratios(ratios, sums, counts, rules.rows, rules.by_group, rules.step_size)
+        compared = counts
+        if rules.has_ungrouped:  # no samples, no comparison
+            compared = counts.copy()
+            compared[ratios.shape[1] - 1 :: ratios.shape[1]] = 0
+        move_ratios(ratios, sums, compared, rules.rows, rules.by_group, rules.step_size)
     if rules.constrained:
-        return select_bits(bits, lowest, rules.codes, ratios, rules.budget, rules.width)
+        bounds = ratios
+        if rules.has_ungrouped:  # a ratio of 1 bounds nothing: Σk + k_c − K_y ≤ Σk
+            bounds = ratios.copy()
+            bounds[:, -1] = 1.0
+        return select_bits(bits, lowest, rules.codes, bounds, rules.budget, rules.width)
     if rules.budget < bits.size:
         chosen, _ = select_bits(bits, lowest, rules.no_codes, np.ones((1, 1)), rules.budget, rules.width)
     counts = np.zeros(ratios.size, np.int64)
@@ -151,6 +160,7 @@ class Plan:
             check_at_least("batch_size", batch_size, 1),
             check_at_least("seed", seed, 0),
             check_at_least("warmup_epochs", warmup_epochs, 0),
+            cells.has_ungrouped,
         )
         self.epoch = 0
         self.ratios = initial_ratios(cells)

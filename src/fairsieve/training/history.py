@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
 from fairsieve.core.fairness import FairnessName
-from fairsieve.metrics import accuracy_of, disparity_of
+from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
 from fairsieve.training.recording import Recording
 
 __all__ = ["History", "Scores", "history_of"]
@@ -32,11 +32,12 @@ class Scores:
     disparity: dict[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, tables: NDArray[np.float64], positive: int = -1) -> Scores:
+    def of(cls, tables: NDArray[np.float64], groups: Sequence[Any], positive: int = -1) -> Scores:
         """Scores of confusion tables, (epochs, classes, groups, predicted classes)."""
+        grouped = grouped_part(tables, groups)
         notions = get_args(FairnessName)
         return cls(
-            accuracy_of(tables), {name: disparity_of(tables, name, positive=positive) for name in notions}
+            accuracy_of(tables), {name: disparity_of(grouped, name, positive=positive) for name in notions}
         )
 
 
@@ -52,7 +53,7 @@ class History:
     epochs : integer array of shape (rows,)
         The epoch that each row describes.
     classes, groups : lists
-        What the rows and columns of the tables stand for.
+        What the rows and columns of the tables stand for; a last group None, samples without one.
     cell_losses : array of shape (rows, classes, groups)
         Mean loss of each cell over the selection of the epoch before.
     ratios, counts : arrays of shape (rows, classes, groups)
@@ -116,6 +117,10 @@ def history_of(
     """The history in the first rows of a recording, which describe ``epochs``."""
     rows = len(epochs)
     shape = (rows, *cells.shape)
+
+    def scores(tables: NDArray[np.float64]) -> Scores:
+        return Scores.of(tables[:rows].reshape(*shape, -1), cells.groups, positive)
+
     return History(
         epochs,
         cells.classes,
@@ -123,8 +128,8 @@ def history_of(
         recording.cell_losses[:rows].reshape(shape),
         recording.ratios[:rows].reshape(shape),
         recording.counts[:rows].reshape(shape),
-        Scores.of(recording.tables[:rows].reshape(*shape, -1), positive),
-        Scores.of(recording.evaluation_tables[:rows].reshape(*shape, -1), positive) if evaluated else None,
+        scores(recording.tables),
+        scores(recording.evaluation_tables) if evaluated else None,
         recording.kept,
         warmup_epochs,
     )

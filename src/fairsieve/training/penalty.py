@@ -5,9 +5,10 @@ mistreatment form), for equal opportunity within the positive class. With more t
 group's indicator has a covariance of its own; half their sum is taken, which for two groups is the
 one covariance.
 
-The decision is the model's output less the mean over classes (for one output, the output), so that
-every class's score is treated alike. For the linear model a covariance is a fixed linear function of
-the parameters, over all samples in play; for other models it is taken over each batch.
+Samples without a group are left out. The decision is the model's output less the mean over classes
+(for one output, the output), so that every class's score is treated alike. For the linear model a
+covariance is a fixed linear function of the parameters, over all samples in play; for other models
+it is taken over each batch.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ def penalty_directions(
     d = features.shape[1]
     rows = []
     for label in classes:
-        inside = np.ones(len(cells), bool) if label == EVERYONE else cells.label_codes == label
+        inside = cells.group_codes < cells.named_groups
+        if label != EVERYONE:
+            inside &= cells.label_codes == label
         if not inside.any():
             continue
-        members = np.eye(cells.shape[1])[cells.group_codes[inside]]
+        members = np.eye(cells.named_groups)[cells.group_codes[inside]]
         covariance = (members - members.mean(axis=0)).T @ features[inside].astype(np.float64) / inside.sum()
         for of_group in covariance:
             for output in range(outputs):

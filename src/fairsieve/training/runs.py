@@ -12,7 +12,7 @@ from torch import nn
 
 from fairsieve.core.plan import Plan
 from fairsieve.errors import FairsieveError
-from fairsieve.metrics import accuracy_of, disparity_of
+from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
 from fairsieve.samples import Samples
 from fairsieve.training.linear import (
     Evaluation,
@@ -117,7 +117,8 @@ class Run(ABC):
         cells = self.plan.cells
         tables = self.recording.kept_tables[first:last].reshape(last - first, *cells.shape, -1)
         positive = -1 if self.settings.pos_label is None else cells.class_index(self.settings.pos_label)
-        return accuracy_of(tables) - disparity_of(tables, self.settings.fairness, positive=positive)
+        grouped = grouped_part(tables, cells.groups)
+        return accuracy_of(tables) - disparity_of(grouped, self.settings.fairness, positive=positive)
 
     @property
     def first_averaged(self) -> int:
@@ -198,8 +199,9 @@ class AutogradRun(Run):
         single = is_single(outputs)  # a logit is 2·f, see LogisticRegression
         decision = outputs.reshape(-1, 1) / 2 if single else outputs - outputs.mean(dim=1, keepdim=True)
         classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
-        groups = self.groups[batch]
-        return covariance_penalty(decision, self.labels[batch], groups, self.plan.cells.shape[1], classes)
+        groups, labels, named = self.groups[batch], self.labels[batch], self.plan.cells.named_groups
+        inside = groups < named
+        return covariance_penalty(decision[inside], labels[inside], groups[inside], named, classes)
 
     def state(self) -> State:
         return {name: value.clone() for name, value in self.model.state_dict().items()}
