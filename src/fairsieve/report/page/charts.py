@@ -1,0 +1,141 @@
+"""A figure as the data its chart is drawn from (``page.js`` draws), and as tables to read."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
+from fairsieve.report.looks import SYMBOLS, Look, looks_of
+
+__all__ = ["chart_data", "data_tables", "plotly_text", "series_names"]
+
+SIGNIFICANT_DIGITS = 6
+
+
+def series_names(figure: Figure) -> list[str]:
+    """Names of a figure's series, each once, in order."""
+    return list(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
+
+
+def plotly_text(text: str) -> str:
+    """Text that Plotly shows as it is; unescaped, it would take tags, entities and line breaks for its own.
+
+    Examples
+    --------
+    >>> plotly_text("<b>A & B</b>")
+    '&lt;b&gt;A &amp; B&lt;/b&gt;'
+    """
+    return html.escape(re.sub(r"\s+", " ", text), quote=False)
+
+
+def chart_data(figure: Figure) -> dict[str, Any]:
+    """What the page's script needs to draw a figure: panels of series, with names by number."""
+    names = series_names(figure)
+    looks = looks_of(names)
+    return {"names": [plotly_text(name) for name in names], "panels": [
+        {
+            "x_title": plotly_text(panel.x_title),
+            "y_title": plotly_text(panel.y_title),
+            "categories": has_categories(panel),
+            "series": [series_data(series, names.index(series.name), looks) for series in panel.series],
+        }
+        for panel in figure.panels
+    ]}  # fmt: skip
+
+
+def has_categories(panel: Panel) -> bool:
+    """Whether the horizontal axis has names in place of numbers."""
+    return any(isinstance(x, str) for series in panel.series for x in series.x)
+
+
+def series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, Any]:
+    """One series; what it does not have is left out."""
+    look = looks[series.name]
+    data: dict[str, Any] = {
+        "name": name,
+        "kind": series.kind,
+        "hue": look.hue,
+        "symbol": SYMBOLS[look.symbol].plotly,
+        "x": [plotly_text(x) if isinstance(x, str) else plain_number(x) for x in series.x],
+        "y": [plain_number(y) for y in series.y],
+    }
+    if series.deviation is not None:
+        data["deviation"] = [plain_number(value) for value in series.deviation]
+    if series.x_deviation is not None:
+        data["x_deviation"] = [plain_number(value) for value in series.x_deviation]
+    if series.labels is not None:
+        data["labels"] = [plotly_text(label) for label in series.labels]
+    if series.dashed:
+        data["dashed"] = True
+    return data
+
+
+def plain_number(value: float) -> float | int | None:
+    """A number as JSON has it: short, and None where there is none."""
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    number = float(f"{number:.{SIGNIFICANT_DIGITS}g}")
+    return int(number) if number.is_integer() else number
+
+
+def data_tables(figure: Figure) -> list[Table]:
+    """The figure's numbers, a table for each panel: a column for each series where they share x, else long."""
+    return [panel_table(f"{figure.name}-data-{i}", panel) for i, panel in enumerate(figure.panels)]
+
+
+def panel_table(name: str, panel: Panel) -> Table:
+    shared = len({tuple(map(str, series.x)) for series in panel.series}) == 1
+    labelled = any(series.labels is not None or series.x_deviation is not None for series in panel.series)
+    unique = len({(series.name, series.dashed) for series in panel.series}) == len(panel.series)
+    columns, rows = (wide_table if shared and unique and not labelled else long_table)(panel)
+    return Table(name, panel.title, columns, rows)
+
+
+def wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
+    """A row for each x."""
+    titles = [series.name + (" (dashed)" if series.dashed else "") for series in panel.series]
+    columns = [Column(panel.x_title, not has_categories(panel)), *(Column(title, True) for title in titles)]
+    rows = [
+        [x_cell(x), *(number_cell(series.y, series.deviation, i) for series in panel.series)]
+        for i, x in enumerate(panel.series[0].x)
+    ]
+    return columns, rows
+
+
+def long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
+    """A row for each point."""
+    columns = [
+        Column("series"),
+        Column("point"),
+        Column(panel.x_title, not has_categories(panel)),
+        Column(panel.y_title, True),
+    ]
+    rows = [
+        [
+            Cell(series.name),
+            Cell(series.labels[i] if series.labels else ""),
+            x_cell(x, None if series.x_deviation is None else series.x_deviation[i]),
+            number_cell(series.y, series.deviation, i),
+        ]
+        for series in panel.series
+        for i, x in enumerate(series.x)
+    ]
+    return columns, rows
+
+
+def x_cell(x: float | str, deviation: float | None = None) -> Cell:
+    return Cell(x) if isinstance(x, str) else number_cell([x], None if deviation is None else [deviation], 0)
+
+
+def number_cell(values: Sequence[float], deviations: Sequence[float] | None, i: int) -> Cell:
+    """A number, with its deviation behind it."""
+    value = plain_number(values[i])
+    if value is None:
+        return Cell("–")
+    spread = "" if deviations is None else f" ± {deviations[i]:.3g}"
+    return Cell(f"{value:.4g}{spread}", value=value)

@@ -1,0 +1,196 @@
+// Sorting, filtering and charts. Everything the page says is in its HTML already.
+"use strict";
+
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const parsed = (element) => JSON.parse(element.textContent);
+
+// ---- Tables
+
+function sortValue(cell, numeric) {
+  const text = cell.dataset.value ?? cell.firstChild?.textContent ?? "";
+  if (!numeric) return text;
+  const number = Number(text);
+  return text.trim() === "" || Number.isNaN(number) ? null : number;
+}
+
+function compare(a, b) {
+  return typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true });
+}
+
+function sortBy(head) {
+  const down = head.getAttribute("aria-sort") === "ascending";
+  const body = head.closest("table").tBodies[0];
+  const numeric = head.classList.contains("n");
+  const keyed = [...body.rows].map((row) => [sortValue(row.cells[head.cellIndex], numeric), row]);
+  // What has no value stays last, whichever way the rest goes.
+  keyed.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : compare(a, b) * (down ? -1 : 1)));
+  body.append(...keyed.map(([, row]) => row));
+  for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+}
+
+for (const button of all("thead button")) {
+  button.addEventListener("click", () => sortBy(button.closest("th")));
+}
+
+function filterRows(box) {
+  const rows = [...box.querySelector("tbody").rows];
+  const words = box.querySelector("input").value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => text.includes(word));
+  }
+  const left = rows.filter((row) => !row.hidden).length;
+  box.querySelector("output").textContent = `${left} of ${rows.length} rows`;
+}
+
+for (const input of all(".filter input")) {
+  const box = input.closest(".table");
+  input.addEventListener("input", () => filterRows(box));
+  filterRows(box);
+}
+
+// ---- Charts
+
+const themes = parsed(document.getElementById("themes"));
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const coarse = matchMedia("(pointer: coarse)");
+const MOST_MARKERS = 30;
+let printing = false;
+
+const theme = () => (prefersDark.matches && !printing ? themes.dark : themes.light);
+const shown = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
+const spread = (value) => (value === null || value === undefined ? "" : ` ± ${shown(value)}`);
+
+function hoverText(series, i, name, panel) {
+  const label = series.labels?.[i] ? `<br>${series.labels[i]}` : "";
+  const x = `${panel.x_title}: ${shown(series.x[i])}${spread(series.x_deviation?.[i])}`;
+  const y = `${panel.y_title}: ${shown(series.y[i])}${spread(series.deviation?.[i])}`;
+  return `<b>${name}</b>${label}<br>${x}<br>${y}`;
+}
+
+// The deviation around a line: a closed shape for each stretch without gaps.
+function band(series, colour) {
+  const x = [], y = [];
+  let run = [];
+  const close = () => {
+    const edge = (sign) => run.map((i) => series.y[i] + sign * (series.deviation[i] ?? 0));
+    const across = run.map((i) => series.x[i]);
+    x.push(...across, ...across.toReversed(), null);
+    y.push(...edge(1), ...edge(-1).toReversed(), null);
+    run = [];
+  };
+  series.y.forEach((value, i) => (value === null ? run.length && close() : run.push(i)));
+  if (run.length) close();
+  return {
+    type: "scatter", mode: "lines", x, y, fill: "toself", fillcolor: colour + "2E", line: { width: 0 },
+    hoverinfo: "skip",
+  };
+}
+
+function errorBars(values, colour) {
+  return values && { array: values, color: colour, thickness: 1, width: 3 };
+}
+
+function tracesOf(series, name, panel) {
+  const colour = theme().hues[series.hue];
+  const trace = {
+    x: series.x, y: series.y, name, hoverinfo: "text",
+    hovertext: series.x.map((_, i) => hoverText(series, i, name, panel)),
+  };
+  if (series.kind === "bars") {
+    const pattern = series.dashed ? { shape: "/", fgcolor: colour, bgcolor: theme().background } : {};
+    const marker = { color: colour, pattern, line: { color: colour, width: 1 } };
+    return [{ ...trace, type: "bar", marker, error_y: errorBars(series.deviation, theme().ink) }];
+  }
+  const symbol = series.symbol + (series.dashed ? "-open" : "");
+  const marker = { color: colour, symbol, size: 8, line: { color: colour, width: series.dashed ? 1.5 : 0 } };
+  if (series.kind === "points") {
+    const error_x = errorBars(series.x_deviation, colour), error_y = errorBars(series.deviation, colour);
+    return [{ ...trace, type: "scatter", mode: "markers", marker: { ...marker, size: 10 }, error_x, error_y }];
+  }
+  const mode = series.x.length > MOST_MARKERS || series.dashed ? "lines" : "lines+markers";
+  const line = { color: colour, width: 2, dash: series.dashed ? "dash" : "solid" };
+  const drawn = { ...trace, type: "scatter", mode, line, marker };
+  return series.deviation ? [band(series, colour), drawn] : [drawn];
+}
+
+function layoutOf(panel, plot) {
+  const { ink, muted, line } = theme();
+  const axis = { gridcolor: line, linecolor: muted, zeroline: false, automargin: true, ticks: "" };
+  return {
+    width: plot.clientWidth, height: plot.clientHeight,
+    margin: { l: 40, r: 10, t: 8, b: 30 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, sans-serif", size: 12, color: muted },
+    xaxis: { ...axis, type: panel.categories ? "category" : "linear", showgrid: !panel.categories },
+    yaxis: { ...axis, type: "linear" },
+    hoverlabel: { bgcolor: theme().panel, bordercolor: muted, font: { color: ink }, align: "left" },
+    hovermode: "closest", showlegend: false, barmode: "group", uirevision: "keep",
+    // A finger on a chart scrolls the page.
+    dragmode: coarse.matches ? false : "zoom",
+  };
+}
+
+class Chart {
+  constructor(figure) {
+    this.data = parsed(figure.querySelector(".chart"));
+    this.plots = all(".plot", figure);
+    this.hidden = new Set();
+    this.reset = figure.querySelector(".reset");
+    this.reset.hidden = coarse.matches;
+    this.reset.addEventListener("click", () => {
+      for (const plot of this.plots) Plotly.relayout(plot, { "xaxis.autorange": true, "yaxis.autorange": true });
+    });
+    for (const box of all("[data-series]", figure)) {
+      box.addEventListener("change", () => {
+        this.hidden[box.checked ? "delete" : "add"](Number(box.dataset.series));
+        this.draw();
+      });
+    }
+  }
+
+  draw() {
+    this.plots.forEach((plot, i) => {
+      const panel = this.data.panels[i];
+      const traces = panel.series
+        .filter((series) => !this.hidden.has(series.name))
+        .flatMap((series) => tracesOf(series, this.data.names[series.name], panel));
+      Plotly.react(plot, traces, layoutOf(panel, plot), { displayModeBar: false, scrollZoom: false });
+    });
+  }
+}
+
+async function loadPlotly() {
+  const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (c) => c.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(unpacked).text();
+  document.head.append(script);
+}
+
+async function drawCharts() {
+  await loadPlotly();
+  const charts = all("figure").map((figure) => new Chart(figure));
+  const redraw = () => charts.forEach((chart) => chart.draw());
+  for (const chart of charts) {
+    chart.draw();
+    await new Promise(requestAnimationFrame); // the page answers while many charts are drawn
+  }
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) redraw();
+    width = innerWidth;
+  });
+  prefersDark.addEventListener("change", redraw);
+  const print = (on) => () => {
+    printing = on;
+    document.documentElement.classList.toggle("printing", on); // the width of paper, to draw for it
+    redraw();
+  };
+  addEventListener("beforeprint", print(true));
+  addEventListener("afterprint", print(false));
+  document.documentElement.dataset.charts = "drawn";
+}
+
+if (document.getElementById("plotly")) drawCharts();

@@ -1,0 +1,202 @@
+"""The page: a template, a style sheet, a script and the charts' library in one file."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.files import write_whole
+from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
+from fairsieve.report.looks import SYMBOLS, THEMES, Theme, looks_of
+from fairsieve.report.page.charts import chart_data, data_tables, series_names
+
+__all__ = ["render_page", "write_page"]
+
+KINDS = {Text: "text", Table: "table", Figure: "figure", Facts: "facts"}
+APART = ("within 1", "1 to 2", "2 to 3", "over 3")
+
+
+def write_page(document: Document, path: Path | str) -> None:
+    """Write a document as one HTML file: whole or not at all, and complete in itself.
+
+    Parameters
+    ----------
+    document : Document
+        What the page says. All its text is shown as text, whatever is in it.
+    path : Path or str
+        The file; its folder must exist.
+
+    Raises
+    ------
+    MissingExtraError
+        When plotly or jinja2 is not installed.
+    InvalidInputError
+        When the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fairsieve.report.document import Section
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = Path(folder) / "page.html"
+    ...     write_page(Document("A title", "What it shows.", [Section("one", "One", [Text("Words.")])]), page)
+    ...     ">One</h2>" in page.read_text(encoding="utf-8")
+    True
+    """
+    target = Path(path)
+    content = render_page(document).encode()
+    try:
+        write_whole(target, content)
+    except OSError as error:
+        raise InvalidInputError(
+            f"path must be a file that can be written, in a folder that exists; {target}: {error.strerror}"
+        ) from error
+
+
+def render_page(document: Document) -> str:
+    """The HTML of a document."""
+    verdicts = [
+        block for section in document.sections for block in section.blocks if isinstance(block, Verdict)
+    ]
+    script = resource("page.js")
+    has_charts = any(isinstance(block, Figure) for section in document.sections for block in section.blocks)
+    packed, packed_hash = plotly_packed() if has_charts else ("", "")
+    return str(
+        environment()
+        .get_template("page.html")
+        .render(
+            document=document,
+            counts={
+                holds: sum(verdict.holds is holds for verdict in verdicts) for holds in (True, False, None)
+            },
+            sections=[(section, list(drawn_blocks(section.blocks))) for section in document.sections],
+            themes=THEMES,
+            theme_data={name: asdict(theme) for name, theme in THEMES.items()},
+            style=resource("page.css"),
+            script=script,
+            policy=policy(digest(script), packed_hash),
+            plotly=packed,
+        )
+    )
+
+
+def drawn_blocks(blocks: Any) -> Iterator[tuple[str, Any]]:
+    """Blocks by kind; verdicts that follow one another are one list."""
+    run: list[Verdict] = []
+    for block in chain(blocks, [None]):
+        if isinstance(block, Verdict):
+            run.append(block)
+            continue
+        if run:
+            yield "verdicts", run
+            run = []
+        if block is not None:
+            yield KINDS[type(block)], view(block)
+
+
+def view(block: Block) -> Any:
+    """What the template needs of a block beside the block."""
+    if isinstance(block, Table):
+        return table_view(block)
+    if isinstance(block, Figure):
+        names = series_names(block)
+        keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in looks_of(names).items()]
+        tables = [table_view(table) for table in data_tables(block)]
+        return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": tables}
+    return block
+
+
+def table_view(table: Table) -> dict[str, Any]:
+    """A table, and what its legend has to explain."""
+    cells = [cell for row in table.rows for cell in row]
+    return {
+        "table": table,
+        "apart": APART if any(apart_level(cell) is not None for cell in cells) else (),
+        "marks": any(cell.mark for cell in cells),
+        "references": any(cell.reference for cell in cells),
+    }
+
+
+def apart_level(cell: Cell) -> int | None:
+    """How strongly a cell is shaded: 0 within one standard deviation, 3 beyond three."""
+    if cell.apart is None or math.isnan(cell.apart):
+        return None
+    return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
+
+
+def sort_value(cell: Cell) -> str | None:
+    """What a cell sorts by, where that is not what it says."""
+    if cell.value is None or str(cell.value) == cell.text:
+        return None
+    return str(cell.value)
+
+
+def colour_variables(theme: Theme) -> dict[str, str]:
+    """A theme as CSS variables."""
+    found: dict[str, str] = {}
+    for name, value in asdict(theme).items():
+        if isinstance(value, dict):
+            found |= {f"{name}-{key}": entry for key, entry in value.items()}
+        elif isinstance(value, tuple):
+            found |= {f"{name}-{i}": entry for i, entry in enumerate(value)}
+        else:
+            found[name] = value
+    return found
+
+
+def policy(*hashes: str) -> str:
+    """The content security policy: nothing from anywhere, no script but ours."""
+    scripts = " ".join(f"'{value}'" for value in hashes if value)
+    # Plotly sets styles on what it draws.
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(text: str) -> str:
+    """The hash by which a policy allows an inline script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def resource(name: str) -> str:
+    """A file of this folder."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def plotly_packed() -> tuple[str, str]:
+    """Plotly's script, compressed (it is five times its size otherwise), and its hash."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingExtraError("plotly", extra="report", purpose="writing a page") from None
+    source: str = get_plotlyjs()
+    return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), digest(source)
+
+
+def environment() -> Any:
+    """The templates, in which every value is escaped."""
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("jinja2", extra="report", purpose="writing a page") from None
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("fairsieve.report.page", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    found.filters |= {"apart_level": apart_level, "sort_value": sort_value, "variables": colour_variables}
+    return found
