@@ -7,7 +7,6 @@ that sees two primaries; a symbol tells those of one hue apart. The tests measur
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -108,7 +107,7 @@ THEMES = {
     ),
 }
 
-# Every method under its name and under its title.
+# Every method under its name and under its title, and the front of all.
 METHOD_LOOKS = {
     "fairsieve": Look("blue"),
     "fairsieve-no-constraints": Look("blue", "triangle"),
@@ -138,11 +137,10 @@ METHOD_LOOKS = {
     "group confident learning": Look("orange", "diamond"),
     "fair-label-correction": Look("red", "diamond"),
     "fair label correction": Look("red", "diamond"),
+    "pareto front": Look("grey", "diamond"),
 }
-# All hues with the first symbol come before any hue with the second.
-ALL_LOOKS = [
-    Look(hue, symbol) for symbol, hue in itertools.product(SYMBOLS, THEMES["light"].hues) if hue != "grey"
-]
+# Hues of series that have no look of their own; black comes when these are gone, grey is LR's.
+FREE_HUES = ("blue", "orange", "sky", "green", "red", "pink")
 
 
 def looks_of(names: Iterable[str]) -> dict[str, Look]:
@@ -169,12 +167,8 @@ def looks_of(names: Iterable[str]) -> dict[str, Look]:
 
 def free_look(name: str, taken: set[Look], hues: set[str]) -> Look:
     """A look for a name that has none of its own: of a new hue while there is one, then merely new."""
-    per_symbol = len(ALL_LOOKS) // len(SYMBOLS)
-    start = zlib.crc32(name.encode()) % per_symbol
-    order = [
-        ALL_LOOKS[row + (start + step) % per_symbol]
-        for row in range(0, len(ALL_LOOKS), per_symbol)
-        for step in range(per_symbol)
-    ]
+    start = zlib.crc32(name.encode()) % len(FREE_HUES)
+    hues_in_turn = (*FREE_HUES[start:], *FREE_HUES[:start], "black")
+    order = [Look(hue, symbol) for symbol in SYMBOLS for hue in hues_in_turn]
     fresh = [look for look in order if look.hue not in hues] or [look for look in order if look not in taken]
     return (fresh or order)[0]

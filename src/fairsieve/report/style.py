@@ -11,6 +11,7 @@ from fairsieve.report.looks import THEMES, looks_of
 __all__ = ["colour", "pyplot"]
 
 SETTINGS: Any = {
+    "axes.axisbelow": True,
     "axes.edgecolor": THEMES["light"].muted,
     "axes.grid": True,
     "axes.spines.right": False,

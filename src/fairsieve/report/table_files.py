@@ -1,0 +1,228 @@
+"""A table as Markdown, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from fairsieve.files import write_whole
+from fairsieve.report.document import Cell, Table
+
+__all__ = ["for_spreadsheet", "table_csv", "table_latex", "table_markdown", "write_table_files"]
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# What a spreadsheet takes for the beginning of a formula, full-width forms included.
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]{}<>|~#$])")
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after a line break it would begin an argument
+    "±": r"\ensuremath{\pm}",
+    "×": r"\ensuremath{\times}",
+    "−": r"\ensuremath{-}",
+    "→": r"\ensuremath{\rightarrow}",
+    "↑": r"\ensuremath{\uparrow}",
+    "↓": r"\ensuremath{\downarrow}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "≈": r"\ensuremath{\approx}",
+    "τ": r"\ensuremath{\tau}",
+    "λ": r"\ensuremath{\lambda}",
+    "α": r"\ensuremath{\alpha}",
+    "μ": r"\ensuremath{\mu}",
+    "σ": r"\ensuremath{\sigma}",
+}
+
+
+def write_table_files(table: Table, folder: Path | str) -> list[Path]:
+    """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``; return where.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fairsieve.report.document import Column
+    >>> table = Table("one", "One", [Column("method"), Column("accuracy", True)], [[Cell("LR"), Cell("0.7")]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in write_table_files(table, folder)]
+    ['one.md', 'one.csv', 'one.tex']
+    """
+    forms = {"md": table_markdown, "csv": table_csv, "tex": table_latex}
+    paths = [Path(folder) / f"{table.name}.{ending}" for ending in forms]
+    for path, form in zip(paths, forms.values(), strict=True):
+        write_whole(path, form(table).encode())
+    return paths
+
+
+def table_markdown(table: Table) -> str:
+    """A Markdown table under its caption; references follow in brackets.
+
+    Examples
+    --------
+    >>> from fairsieve.report.document import Column
+    >>> print(table_markdown(Table("one", "One", [Column("accuracy", True)], [[Cell("0.7", mark="best")]])))
+    **One**
+    <BLANKLINE>
+    | accuracy |
+    | ---: |
+    | **0.7** |
+    <BLANKLINE>
+    **Bold**: best.
+    <BLANKLINE>
+    """
+    lines = [f"**{markdown(table.caption)}**", ""]
+    lines.append(markdown_row(markdown(column.title) for column in table.columns))
+    lines.append(markdown_row("---:" if column.numeric else "---" for column in table.columns))
+    marks = {"best": "**{}**".format, "second": "*{}*".format}
+    lines += [markdown_row(marked(cell, markdown, marks, "({})") for cell in row) for row in table.rows]
+    notes = legend(table, "**Bold**", "*italic*", markdown)
+    return "\n".join([*lines, *(["", notes] if notes else []), ""])
+
+
+def markdown_row(entries: Iterable[str]) -> str:
+    return f"| {' | '.join(entries)} |"
+
+
+def table_csv(table: Table) -> str:
+    r"""A CSV file that is safe to open in a spreadsheet.
+
+    A column that says more than numbers ("0.7 ± 0.1") is followed by its bare values, one with references by
+    those, and by the standard deviations between.
+
+    Examples
+    --------
+    >>> from fairsieve.report.document import Column
+    >>> print(table_csv(Table("one", "One", [Column("name")], [[Cell("=1+1")]])), end="")
+    name
+    '=1+1
+    """
+    columns: list[list[str]] = []
+    for i, column in enumerate(table.columns):
+        cells = [row[i] for row in table.rows]
+        columns.append([column.title, *(cell.text for cell in cells)])
+        if any(isinstance(cell.value, int | float) and not NUMBER.fullmatch(cell.text) for cell in cells):
+            columns.append([f"{column.title}: value", *(plain(cell.value) for cell in cells)])
+        if any(cell.reference for cell in cells):
+            columns.append([f"{column.title}: {table.reference_title}", *(cell.reference for cell in cells)])
+        if any(cell.apart is not None for cell in cells):
+            columns.append([f"{column.title}: deviations apart", *(plain(cell.apart) for cell in cells)])
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([for_spreadsheet(text) for text in row] for row in zip(*columns, strict=True))
+    return stream.getvalue()
+
+
+def plain(value: float | str | None) -> str:
+    """A value without words, to more digits than any reader needs."""
+    return "" if value is None else value if isinstance(value, str) else f"{value:.10g}"
+
+
+def for_spreadsheet(text: str) -> str:
+    """Text that a spreadsheet takes for text: an apostrophe goes before what could be a formula.
+
+    Examples
+    --------
+    >>> for_spreadsheet("=cmd()"), for_spreadsheet("-0.5"), for_spreadsheet("-0.5+cmd()")
+    ("'=cmd()", '-0.5', "'-0.5+cmd()")
+    """
+    return "'" + text if text.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(text) else text
+
+
+def table_latex(table: Table) -> str:
+    r"""A LaTeX table (booktabs): best bold, second underlined, references in brackets.
+
+    Examples
+    --------
+    >>> from fairsieve.report.document import Column
+    >>> print(table_latex(Table("one", "One", [Column("a_b", True)], [[Cell("0.7", mark="best")]])))
+    \begin{table}
+    \centering
+    \caption{One. \textbf{Bold}: best.}
+    \label{tab:one}
+    \begin{tabular}{r}
+    \toprule
+    a\_b \\
+    \midrule
+    \textbf{0.7} \\
+    \bottomrule
+    \end{tabular}
+    \end{table}
+    <BLANKLINE>
+    """
+    marks = {"best": r"\textbf{{{}}}".format, "second": r"\underline{{{}}}".format}
+    notes = legend(table, r"\textbf{Bold}", r"\underline{underlined}", latex)
+    caption = latex(table.caption) + (f". {notes}" if notes else "")
+    rows = [
+        " & ".join(marked(cell, latex, marks, r"{{\scriptsize({})}}") for cell in row) for row in table.rows
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{caption}}}",
+            rf"\label{{tab:{table.name}}}",
+            rf"\begin{{tabular}}{{{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
+            r"\toprule",
+            " & ".join(latex(column.title) for column in table.columns) + r" \\",
+            r"\midrule",
+            *(row + r" \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def marked(
+    cell: Cell, escape: Callable[[str], str], marks: Mapping[str, Callable[[str], str]], reference: str
+) -> str:
+    """A cell's text as it ranks, and its reference behind it."""
+    text = escape(cell.text)
+    if cell.mark and text:
+        text = marks[cell.mark](text)
+    return text if not cell.reference else f"{text} {reference.format(escape(cell.reference))}"
+
+
+def legend(table: Table, best: str, second: str, escape: Callable[[str], str]) -> str:
+    """What marks and brackets mean, where there are any."""
+    cells = [cell for row in table.rows for cell in row]
+    marks = {cell.mark for cell in cells}
+    parts = []
+    if any(cell.reference for cell in cells):
+        parts.append(f"In brackets: {escape(table.reference_title)}.")
+    if marks - {""}:
+        ranks = [
+            f"{best}: best" if "best" in marks else "",
+            f"{second}: second best" if "second" in marks else "",
+        ]
+        parts.append(", ".join(filter(None, ranks)) + ".")
+    return " ".join(parts)
+
+
+def markdown(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return MARKDOWN_SPECIAL.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
+
+
+def latex(text: str) -> str:
+    """Text that LaTeX sets as it is, on one line."""
+    return "".join(LATEX_SPECIAL.get(letter, letter) for letter in one_line(text))
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
