@@ -20,6 +20,7 @@ from fairsieve.core.cells import Cells, as_array, encode, encode_groups, is_ungr
 from fairsieve.core.checks import check_choice
 from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError
+from fairsieve.samples import check_weights
 
 __all__ = [
     "accuracy",
@@ -159,14 +160,7 @@ def count_table(
     sample_weight: ArrayLike | None = None,
 ) -> Table:
     """The confusion table of codes."""
-    weight = None
-    if sample_weight is not None:
-        weight = as_array("sample_weight", sample_weight).astype(np.float64)
-        if weight.shape != labels.shape or not (np.isfinite(weight).all() and (weight >= 0).all()):
-            raise InvalidInputError(
-                f"sample_weight must be finite and not negative, one per sample, {labels.shape}; got the shape "
-                f"{weight.shape}"
-            )
+    weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
     cell = (labels * n_groups + groups) * classes + predictions
     counts = np.bincount(cell, weights=weight, minlength=classes * n_groups * classes)
     return counts.astype(np.float64).reshape(classes, n_groups, classes)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.core.cells import Cells, Missing, as_array
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "check_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +99,20 @@ class Samples:
         rows = np.asarray(indices)
         rows = rows if rows.size else np.zeros(0, np.int64)
         return replace(self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows])
+
+
+def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]:
+    """One finite weight of at least 0 per sample, as doubles.
+
+    >>> check_weights([1, 0], 2)
+    array([1., 0.])
+    """
+    weights = as_array("sample_weight", sample_weight)
+    if weights.dtype.kind not in "fiub":
+        raise InvalidInputError(f"sample_weight must be numbers; got {weights.dtype}")
+    if weights.shape != (samples,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise InvalidInputError(
+            f"sample_weight must be finite and not negative, one per sample, ({samples},); got "
+            f"{weights.tolist() if weights.size < 10 else 'an array'} of shape {weights.shape}"
+        )
+    return weights.astype(np.float64)

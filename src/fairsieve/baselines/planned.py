@@ -81,12 +81,8 @@ def on_everyone(
     fitted: Fitted, kept: NDArray[np.int64], cells: Cells, seconds: float, interrupted: bool
 ) -> Fitted:
     """A result on a part of the data, told of all of it."""
-    times = np.zeros(len(cells), np.int32)
-    times[kept] = fitted.history.kept
     return replace(
-        fitted,
-        indices=kept[fitted.indices],
-        history=replace(fitted.history, kept=times),
+        fitted.over(kept, len(cells)),
         seconds=fitted.seconds + seconds,
         interrupted=fitted.interrupted or interrupted,
     )

@@ -6,30 +6,31 @@ that are the same in every class, λ(y, z) = P(z); unlike those of the method th
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from fairsieve.baselines.fitted_estimator import settings_with
+from fairsieve.baselines.planned import fields_of
 from fairsieve.core.batches import sample_weights
 from fairsieve.core.cells import Cells
-from fairsieve.core.plan import Plan
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
-from fairsieve.training.loop import ModelLike, advance_together, check_data, fitted_of, make_module
+from fairsieve.training.loop import ModelLike, check_data, fit
 from fairsieve.training.methods import SelectionMethod
-from fairsieve.training.progress import progress_bar
-from fairsieve.training.runs import AutogradRun
 from fairsieve.training.settings import Settings
 
 __all__ = ["independence_weights", "train_reweighing"]
 
 REWEIGHING = SelectionMethod(
-    "reweighing", "Reweighing", cleans=False, fair=False, constrained=False, weighted=True
+    "reweighing",
+    "Reweighing",
+    cleans=False,
+    fair=False,
+    constrained=False,
+    weighted=False,  # in the loss, not in the batches
 )
 
 
@@ -67,44 +68,17 @@ def train_reweighing(
     """Plain training with each sample's loss weighted, once and for all; any module."""
     settings = settings_with(REWEIGHING.name, settings, hyperparameters)
     check_data(data, evaluation)
-    started = time.perf_counter()
-    plan = Plan(
-        data.cells,
-        settings.batch_size,
-        fairness=None,
-        warmup_epochs=0,
-        constrained=False,
-        weighted=False,  # in the loss, not in the batches
-        pos_label=settings.pos_label,
+    fitted = fit(
+        model,
+        data,
+        REWEIGHING,
         seed=seed,
+        sample_weight=independence_weights(data.cells),
+        evaluation=evaluation,
+        progress=progress,
+        watched=progress,
+        **fields_of(settings),
     )
-    plan.ratios = independent_ratios(data.cells)
-    weights = independence_weights(data.cells)
-    run = WeightedRun(weights, make_module(model, data, seed), data, plan, settings, evaluation)
-    with progress_bar(REWEIGHING.title, settings.epochs, shown=progress) as report:
-        interrupted = advance_together([run], [seed], settings.epochs, report)
-    return fitted_of(run, settings, REWEIGHING, seed, time.perf_counter() - started, interrupted)
-
-
-class WeightedRun(AutogradRun):
-    """Plain training, each sample's loss times its weight."""
-
-    def __init__(
-        self,
-        weights: NDArray[np.float64],
-        model: nn.Module,
-        data: Samples,
-        plan: Plan,
-        settings: Settings,
-        evaluation: Samples | None,
-    ) -> None:
-        super().__init__(model, data, plan, settings, evaluation)
-        self.weights = torch.from_numpy(weights).to(self.device, self.features.dtype)
-
-    def train(self, batches: NDArray[np.int64]) -> None:
-        self.model.train()
-        for batch in torch.from_numpy(batches).to(self.device):
-            self.optimizer.zero_grad(set_to_none=True)
-            losses = self.loss(self.model(self.features[batch]), self.labels[batch])
-            (losses * self.weights[batch]).mean().backward()
-            self.optimizer.step()
+    ratios = independent_ratios(data.cells)
+    always = np.broadcast_to(ratios, fitted.history.ratios.shape)
+    return replace(fitted, ratios=ratios, history=replace(fitted.history, ratios=always))

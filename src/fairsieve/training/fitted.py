@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,12 @@ class Fitted:
             positive = torch.sigmoid(outputs.reshape(-1))
             return torch.stack([1 - positive, positive], dim=1)[:, : len(self.classes)].numpy()
         return torch.softmax(outputs, dim=1).numpy()
+
+    def over(self, rows: NDArray[np.int64], samples: int) -> Fitted:
+        """The same result, told of all ``samples``, of which it was trained on ``rows``."""
+        kept = np.zeros(samples, np.int32)
+        kept[rows] = self.history.kept
+        return replace(self, indices=rows[self.indices], history=replace(self.history, kept=kept))
 
     def _outputs(self, features: ArrayLike | torch.Tensor) -> torch.Tensor:
         dtype = next(self.model.parameters()).dtype

@@ -44,6 +44,7 @@ class Task(NamedTuple):
     learning_rate: float
     penalty_weight: float
     directions: NDArray[np.float64]  # (terms, parameters): the penalty is Σ |direction · parameters|
+    weights: NDArray[np.float64]  # of the samples' losses, with mean 1; none, where all weigh the same
 
 
 class Adam(NamedTuple):
@@ -156,11 +157,14 @@ def gradient(
     out: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> None:
-    """Gradient of the batch's mean cross-entropy."""
+    """Gradient of the batch's mean cross-entropy, each sample's times its weight."""
     features = task.features
     d, outputs = features.shape[1], out.shape[1]
     scores(features, batch, parameters, out)
     residuals(task.labels, batch, out)
+    if task.weights.size > 0:
+        for r in range(batch.size):
+            out[r] *= task.weights[batch[r]]
     slope[:] = 0.0
     for r in range(batch.size):
         for k in range(outputs):

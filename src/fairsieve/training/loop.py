@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from fairsieve.core.checks import check_at_least, check_choice
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, check_weights
 from fairsieve.training.fitted import Fitted
 from fairsieve.training.history import history_of
 from fairsieve.training.methods import SelectionMethod, selection_method
@@ -39,6 +40,7 @@ def fit(
     method: str | SelectionMethod = "fairsieve",
     *,
     seed: int = 0,
+    sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
     engine: Engine = "auto",
@@ -61,6 +63,10 @@ def fit(
     seed : int
         Decides everything random: the first weights (where the model is made here), the batches,
         dropout. Two runs with one seed give the same bits on a CPU.
+    sample_weight : n numbers, optional
+        Each multiplies its sample's training loss; only their proportions matter, since they are
+        divided by their mean. Selection and ratios do not look at them, except that a sample of
+        weight 0 is left out of everything.
     evaluation : Samples, optional
         Measured on every epoch, never trained on.
     progress : bool
@@ -94,6 +100,7 @@ def fit(
         data,
         method,
         seeds=[seed],
+        sample_weight=sample_weight,
         evaluation=evaluation,
         progress=progress,
         engine=engine,
@@ -108,6 +115,7 @@ def fit_seeds(
     method: str | SelectionMethod = "fairsieve",
     *,
     seeds: Sequence[int],
+    sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
     engine: Engine = "auto",
@@ -118,16 +126,36 @@ def fit_seeds(
     chosen, wanted = selection_method(method), Settings(**settings)
     check_data(data, evaluation)
     started = time.perf_counter()
-    runs = [new_run(model, data, chosen, wanted, seed, evaluation, engine) for seed in seeds]
+    rows, weights = weighted_rows(sample_weight, len(data))
+    part = data if len(rows) == len(data) else data.take(rows)
+    runs = [new_run(model, part, chosen, wanted, seed, evaluation, engine, weights) for seed in seeds]
     with progress_bar(
         f"{chosen.title}, {len(runs)} seeds", wanted.epochs * len(runs), shown=progress
     ) as report:
         interrupted = advance_together(runs, list(seeds), wanted.epochs, report, watched=watched)
     seconds = time.perf_counter() - started
     return [
-        fitted_of(run, wanted, chosen, seed, seconds, interrupted)
+        fitted_of(run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
         for run, seed in zip(runs, seeds, strict=True)
     ]
+
+
+def weighted_rows(
+    sample_weight: ArrayLike | None, samples: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """The rows that have a weight, and their weights with mean 1; None where all weigh the same.
+
+    >>> weighted_rows([2.0, 0.0, 6.0], 3)
+    (array([0, 2]), array([0.5, 1.5]))
+    """
+    if sample_weight is None:
+        return np.arange(samples), None
+    weights = check_weights(sample_weight, samples)
+    rows = np.flatnonzero(weights)
+    if len(rows) == 0:
+        raise InvalidInputError("sample_weight must be above zero for some sample; all weights are zero")
+    own = weights[rows]
+    return rows, None if (own == own[0]).all() else own / own.mean()
 
 
 def check_data(data: Samples, evaluation: Samples | None) -> None:
@@ -166,6 +194,7 @@ def new_run(
     seed: int,
     evaluation: Samples | None,
     engine: Engine,
+    weights: NDArray[np.float64] | None = None,
 ) -> Run:
     """A run at its start."""
     check_choice("engine", engine, ("auto", "compiled", "autograd"))
@@ -190,8 +219,8 @@ def new_run(
         )
     if compilable and engine != "autograd":
         assert isinstance(module, LogisticRegression)
-        return CompiledRun(module, data, plan, settings, evaluation)
-    return AutogradRun(module, data, plan, settings, evaluation)
+        return CompiledRun(module, data, plan, settings, evaluation, weights)
+    return AutogradRun(module, data, plan, settings, evaluation, weights)
 
 
 def advance_together(

@@ -151,7 +151,13 @@ class AutogradRun(Run):
     """Any module, trained by autograd."""
 
     def __init__(
-        self, model: nn.Module, data: Samples, plan: Plan, settings: Settings, evaluation: Samples | None
+        self,
+        model: nn.Module,
+        data: Samples,
+        plan: Plan,
+        settings: Settings,
+        evaluation: Samples | None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         super().__init__(plan, settings, evaluation)
         first = next(model.parameters())
@@ -160,6 +166,7 @@ class AutogradRun(Run):
         self.features = torch.from_numpy(data.features).to(self.device, first.dtype)
         self.labels = torch.from_numpy(plan.cells.label_codes).to(self.device)
         self.groups = torch.from_numpy(plan.cells.group_codes).to(self.device)
+        self.weights = None if weights is None else torch.from_numpy(weights).to(self.device, first.dtype)
         if evaluation is not None:
             self.shown = torch.from_numpy(evaluation.features).to(self.device, first.dtype)
         self.loss = settings.loss or cross_entropy
@@ -188,7 +195,8 @@ class AutogradRun(Run):
         for batch in torch.from_numpy(batches).to(self.device):
             self.optimizer.zero_grad(set_to_none=True)
             outputs = self.model(self.features[batch])
-            objective = self.loss(outputs, self.labels[batch]).mean()
+            losses = self.loss(outputs, self.labels[batch])
+            objective = (losses if self.weights is None else losses * self.weights[batch]).mean()
             if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
                 objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
             objective.backward()
@@ -228,6 +236,7 @@ class CompiledRun(Run):
         plan: Plan,
         settings: Settings,
         evaluation: Samples | None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         super().__init__(plan, settings, evaluation)
         self.model = model
@@ -242,6 +251,7 @@ class CompiledRun(Run):
             settings.learning_rate,
             settings.penalty_weight,
             self.directions(data.features, len(bias)),
+            np.zeros(0) if weights is None else weights,
         )
         shown = data.take([]) if evaluation is None else evaluation
         self.shown = Evaluation(np.ascontiguousarray(shown.features, data.features.dtype), shown.cells.codes)

@@ -1,0 +1,107 @@
+"""Sample weights in training, for both engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
+from fairsieve.data import make_synthetic
+
+SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
+ENGINES = ("compiled", "autograd")
+
+
+@pytest.fixture(scope="module")
+def data():
+    drawn = make_synthetic(300, seed=0)
+    return Samples(drawn.features.astype(np.float64), drawn.labels, drawn.groups)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(0).integers(1, 9, 300).astype(float)
+
+
+def parameters(fitted):
+    return torch.cat([p.detach().flatten() for p in fitted.model.parameters()]).numpy()
+
+
+def double(n_classes):
+    return lambda generator: LogisticRegression(3, n_classes, generator=generator).double()
+
+
+@pytest.mark.parametrize("method", ["lr", "fairsieve"])
+def test_compiled_equals_autograd(data, weights, method):
+    one, other = (
+        fit(double(2), data, method, sample_weight=weights, engine=engine, **SHORT) for engine in ENGINES
+    )
+    assert parameters(one) == pytest.approx(parameters(other), abs=1e-9)
+    assert one.indices.tolist() == other.indices.tolist()
+    plain = fit(double(2), data, method, **SHORT)
+    assert np.abs(parameters(plain) - parameters(one)).max() > 1e-6
+
+
+def test_compiled_equals_autograd_for_many_classes(data, weights):
+    labels = np.digitize(data.features[:, 0], [-1, 1])
+    many = Samples(data.features, labels, data.groups)
+    one, other = (fit(double(3), many, sample_weight=weights, engine=engine, **SHORT) for engine in ENGINES)
+    assert parameters(one) == pytest.approx(parameters(other), abs=1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_only_proportions_matter(data, weights, engine):
+    options = SHORT | {"engine": engine}
+    plain = parameters(fit(None, data, **options)).tolist()
+    assert parameters(fit(None, data, sample_weight=np.full(300, 7), **options)).tolist() == plain
+    one, four = (fit(None, data, sample_weight=k * weights, **options) for k in (1, 4))
+    assert parameters(one).tolist() == parameters(four).tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sample_without_weight_is_not_there(data, weights, engine):
+    present = np.random.default_rng(1).random(300) < 0.8
+    rows = np.flatnonzero(present)
+    options = SHORT | {"engine": engine}
+    part = fit(None, data.take(rows), sample_weight=weights[rows], **options)
+    whole = fit(None, data, sample_weight=np.where(present, weights, 0), **options)
+    assert parameters(whole).tolist() == parameters(part).tolist()
+    assert whole.indices.tolist() == rows[part.indices].tolist()
+    assert whole.history.kept[rows].tolist() == part.history.kept.tolist()
+    assert not whole.history.kept[~present].any()
+
+
+def test_seeds_together_are_each_seed_alone(data, weights):
+    together = fit_seeds(None, data, seeds=[2, 1], sample_weight=weights, **SHORT)
+    for seed, fitted in zip([2, 1], together, strict=True):
+        alone = fit(None, data, seed=seed, sample_weight=weights, **SHORT)
+        assert parameters(fitted).tolist() == parameters(alone).tolist()
+
+
+def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
+    model = torch.nn.Linear(3, 2).double()
+    options = {"epochs": 1, "batch_size": 300, "learning_rate": 0.01}
+    fitted = fit(model, data, "lr", sample_weight=weights, **options)
+    losses = torch.nn.functional.cross_entropy(
+        model(torch.from_numpy(data.features)), torch.from_numpy(data.labels), reduction="none"
+    )
+    (losses * torch.from_numpy(weights)).sum().div(weights.sum()).backward()
+    torch.optim.Adam(model.parameters(), lr=0.01).step()
+    for found, expected in zip(fitted.model.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (np.zeros(300), "sample_weight must be above zero for some sample; all weights are zero"),
+        (np.ones(299), r"one per sample, \(300,\); got an array of shape \(299,\)"),
+        (np.full(300, -1.0), "must be finite and not negative"),
+        (np.full(300, np.nan), "must be finite and not negative"),
+        (["1"] * 300, "sample_weight must be numbers"),
+    ],
+)
+def test_bad_weights_are_named(data, sample_weight, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit(None, data, sample_weight=sample_weight, **SHORT)
