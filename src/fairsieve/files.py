@@ -7,7 +7,9 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["write_whole"]
+from fairsieve.errors import InvalidInputError
+
+__all__ = ["write_output", "write_whole"]
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -35,3 +37,22 @@ def write_whole(target: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def write_output(target: Path, content: bytes) -> None:
+    """Write a file that someone asked for; where that fails, the error says why.
+
+    Examples
+    --------
+    >>> write_output(Path("no-such-folder/a.txt"), b"")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: the output must be a file that can be written, in a folder that
+    exists; no-such-folder/a.txt: No such file or directory
+    """
+    try:
+        write_whole(target, content)
+    except OSError as error:
+        raise InvalidInputError(
+            f"the output must be a file that can be written, in a folder that exists; {target}: {error.strerror}"
+        ) from error

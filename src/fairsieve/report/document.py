@@ -164,6 +164,8 @@ class Figure:
 
     def __post_init__(self) -> None:
         check_name("a figure", self.name)
+        if not self.panels:
+            raise InvalidInputError(f"panels of figure {self.name!r} must not be empty; leave the figure out")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairsieve.files import write_whole
+from fairsieve.files import write_output
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.report.style import pyplot
@@ -54,7 +54,7 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
                 warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
                 drawn.savefig(stream, format=ending, metadata=metadata, dpi=160)
             paths.append(Path(folder) / f"{figure.name}.{ending}")
-            write_whole(paths[-1], stream.getvalue())
+            write_output(paths[-1], stream.getvalue())
     finally:
         plt.close(drawn)
     return paths
@@ -178,6 +178,8 @@ def draw_legend(drawn: Any, figure: Figure, looks: dict[str, Look]) -> None:
             style: Any = "none" if series.kind == "points" else line_style(series)
             handle = Line2D([], [], color=hue(look), linestyle=style, marker=line_marker(series, look))
         handles.setdefault(series.name, handle)
+    if not handles:
+        return
     # Texts are set afterwards: given at once, a name that begins with _ would be left out.
     columns = min(len(handles), 6)
     legend = drawn.legend(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from fairsieve.files import write_whole
+from fairsieve.files import write_output
 from fairsieve.report.document import Cell, Table
 
 __all__ = ["for_spreadsheet", "table_csv", "table_latex", "table_markdown", "write_table_files"]
@@ -64,7 +64,7 @@ def write_table_files(table: Table, folder: Path | str) -> list[Path]:
     forms = {"md": table_markdown, "csv": table_csv, "tex": table_latex}
     paths = [Path(folder) / f"{table.name}.{ending}" for ending in forms]
     for path, form in zip(paths, forms.values(), strict=True):
-        write_whole(path, form(table).encode())
+        write_output(path, form(table).encode())
     return paths
 
 

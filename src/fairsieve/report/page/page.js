@@ -117,7 +117,7 @@ function tracesOf(series, name, panel) {
 
 function layoutOf(panel, plot) {
   const { ink, muted, line } = theme();
-  const axis = { gridcolor: line, linecolor: muted, zeroline: false, automargin: true, ticks: "" };
+  const axis = { gridcolor: line + "B0", linecolor: muted, zeroline: false, automargin: true, ticks: "" };
   return {
     width: plot.clientWidth, height: plot.clientHeight,
     margin: { l: 40, r: 10, t: 8, b: 30 },
@@ -138,10 +138,16 @@ class Chart {
     this.plots = all(".plot", figure);
     this.hidden = new Set();
     this.reset = figure.querySelector(".reset");
-    this.reset.hidden = coarse.matches;
     this.reset.addEventListener("click", () => {
       for (const plot of this.plots) Plotly.relayout(plot, { "xaxis.autorange": true, "yaxis.autorange": true });
+      this.reset.hidden = true;
     });
+    this.draw();
+    for (const plot of this.plots) {
+      plot.on("plotly_relayout", () => {
+        this.reset.hidden = this.plots.every(({ layout }) => layout.xaxis.autorange && layout.yaxis.autorange);
+      });
+    }
     for (const box of all("[data-series]", figure)) {
       box.addEventListener("change", () => {
         this.hidden[box.checked ? "delete" : "add"](Number(box.dataset.series));
@@ -171,10 +177,10 @@ async function loadPlotly() {
 
 async function drawCharts() {
   await loadPlotly();
-  const charts = all("figure").map((figure) => new Chart(figure));
+  const charts = [];
   const redraw = () => charts.forEach((chart) => chart.draw());
-  for (const chart of charts) {
-    chart.draw();
+  for (const figure of all("figure")) {
+    charts.push(new Chart(figure));
     await new Promise(requestAnimationFrame); // the page answers while many charts are drawn
   }
   let width = innerWidth;

@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
-from fairsieve.files import write_whole
+from fairsieve.errors import MissingExtraError
+from fairsieve.files import write_output
 from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES, Theme, looks_of
 from fairsieve.report.page.charts import chart_data, data_tables, series_names
@@ -53,14 +53,7 @@ def write_page(document: Document, path: Path | str) -> None:
     ...     ">One</h2>" in page.read_text(encoding="utf-8")
     True
     """
-    target = Path(path)
-    content = render_page(document).encode()
-    try:
-        write_whole(target, content)
-    except OSError as error:
-        raise InvalidInputError(
-            f"path must be a file that can be written, in a folder that exists; {target}: {error.strerror}"
-        ) from error
+    write_output(Path(path), render_page(document).encode())
 
 
 def render_page(document: Document) -> str:
