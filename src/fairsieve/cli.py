@@ -15,6 +15,7 @@ from rich.text import Text
 from fairsieve import __version__
 from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
+from fairsieve.commands_reproduce import reproduce_command
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.experiments.folders import make_folder
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data", help="Fetch, list and describe data sets.")
 app.command("compare")(compare_command)
+app.command("reproduce")(reproduce_command)
 
 
 def show_version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ from fairsieve.experiments.reproduce.trials import Trial, trial_of
 __all__ = [
     "ITEMS",
     "RATES",
+    "RATE_METHODS",
     "TRADE_OFF",
     "WEIGHTS",
     "Item",
@@ -20,6 +21,7 @@ __all__ = [
     "noise_rate_trials",
     "plain_compas",
     "trade_off_methods",
+    "trade_off_trials",
     "trials_of",
 ]
 

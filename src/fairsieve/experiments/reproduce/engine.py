@@ -27,10 +27,10 @@ __all__ = ["Step", "check_data_sets", "reproduce"]
 Record = dict[str, Any]
 
 # Seconds to expect of a run before one like it was measured; FR-Train takes some twelve times as
-# long, and a choice of hyperparameters as long as some 75 runs.
+# long, and a choice of hyperparameters as long as some 25 runs.
 EXPECTED = {"adult": 9.0, "compas": 0.3, "synthetic": 0.1}
 FR_TRAIN_FACTOR = 12
-TUNING_FACTOR = 75
+TUNING_FACTOR = 25
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,11 @@ def choose_once(trial: Trial, scope: Scope) -> Record:
     for seed in asked["seeds"]:
         problem = make_problem(trial.data, trial.noise, trial.rate, seed, arrays=comparison.arrays)
         validation = validation_of(problem, comparison) if method.uses_validation else None
-        scores.append(fold_scores(method, problem.train, settings, seed=seed, validation=validation))
+        scores.append(
+            fold_scores(
+                method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
+            )
+        )
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),

@@ -1,0 +1,148 @@
+"""Two trials side by side, paired by draw: what a claim of the paper comes down to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.baselines.registry import METHODS
+from fairsieve.experiments.reproduce.numbers import Column, Line
+from fairsieve.experiments.reproduce.results import Results
+from fairsieve.experiments.reproduce.trials import Trial
+from fairsieve.report.reproduction.words import NOTIONS, TITLES, line_title, number
+
+__all__ = ["Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
+
+Outcome = bool | None
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One method against another, by one measure.
+
+    Attributes
+    ----------
+    one, other : Trial
+        ``one`` is claimed to do better.
+    measure : str
+        ``accuracy`` (more is better), a disparity or ``seconds`` (less is better).
+    slack : float
+        How much worse ``one`` may be and still count as no worse: "similar", "comparable".
+    """
+
+    one: Trial
+    other: Trial
+    measure: str
+    slack: float = 0.0
+
+    def gains(self, results: Results) -> NDArray[np.float64]:
+        """How much better ``one`` is, draw by draw."""
+        mine, theirs = (results.values(trial, self.measure) for trial in (self.one, self.other))
+        paired = min(len(mine), len(theirs))
+        gains = mine[:paired] - theirs[:paired]
+        return gains if self.measure == "accuracy" else -gains
+
+    def outcome(self, results: Results) -> Outcome:
+        """True and False where the mean gain is beyond its standard error, else None.
+
+        With slack, True where ``one`` is better or worse by less than it.
+        """
+        gains = self.gains(results)
+        if len(gains) < 2 or np.isnan(gains).any():
+            return None
+        error = float(gains.std(ddof=1)) / np.sqrt(len(gains))
+        mean = float(gains.mean())
+        if self.slack:
+            return mean >= -self.slack
+        return None if abs(mean) <= error else mean > 0
+
+    def tell(self, results: Results) -> str:
+        """The rival, its mean, and on how many draws it is beaten."""
+        gains = self.gains(results)
+        theirs = results.values(self.other, self.measure)[: len(gains)]
+        won = f"better than it on {int((gains > 0).sum())} of {len(gains)}"
+        rival = line_title(Line(self.other.method, self.other.validation))
+        return f"{rival} {number(float(theirs.mean()))} ({won})"
+
+
+def duels_of(
+    rivals: Sequence[str],
+    columns: Sequence[Column],
+    measure: str,
+    *,
+    method: str = "fairsieve",
+    slack: float = 0,
+) -> list[Duel]:
+    """A method against each rival in each column; ``measure`` is accuracy or disparity."""
+    return [
+        Duel(
+            Trial(method, column.data, column.noise, column.fairness),
+            Trial(rival, column.data, column.noise, column.fairness),
+            column.fairness if measure == "disparity" else measure,
+            slack,
+        )
+        for column in columns
+        for rival in rivals
+    ]
+
+
+def all_of(outcomes: Sequence[Outcome]) -> Outcome:
+    """Nowhere worse, and somewhere better beyond chance.
+
+    Examples
+    --------
+    >>> all_of([True, None]), all_of([True, False]), all_of([None])
+    (True, False, None)
+    """
+    return False if False in outcomes else True if True in outcomes else None
+
+
+def most_of(outcomes: Sequence[Outcome]) -> Outcome:
+    """In most cases better beyond chance; False where it is not even so when chance is counted in favour.
+
+    Examples
+    --------
+    >>> most_of([True, True, False]), most_of([True, False, False]), most_of([True, None, None])
+    (True, False, None)
+    """
+    half = len(outcomes) / 2
+    if outcomes.count(True) > half:
+        return True
+    return None if outcomes.count(True) + outcomes.count(None) > half else False
+
+
+def tell(results: Results, duels: Sequence[Duel]) -> str:
+    """The numbers behind some duels: a sentence for each column and measure."""
+    grouped: dict[tuple[Trial, str, str], list[Duel]] = {}
+    for duel in duels:
+        grouped.setdefault((duel.one, duel.other.noise, duel.measure), []).append(duel)
+    return " ".join(
+        f"{setting(one, measure)}: {METHODS[one.method].title} "
+        f"{number(float(results.values(one, measure).mean()))}; "
+        + ", ".join(duel.tell(results) for duel in same)
+        + "."
+        for (one, _, measure), same in grouped.items()
+    )
+
+
+def setting(trial: Trial, measure: str) -> str:
+    """Where and what was measured."""
+    flips: dict[str, Literal["label", "targeted", "no"]] = {
+        "label": "label",
+        "group-targeted": "targeted",
+        "none": "no",
+    }
+    words = (
+        f"{TITLES[trial.data]}, {trial.rate:.3g} {flips[trial.noise]} flips"
+        if trial.rate != 0.1
+        else (f"{TITLES[trial.data]}, {flips[trial.noise]} flips")
+    )
+    what = measure if measure not in NOTIONS else f"{NOTIONS[measure]} disparity"
+    trained = (
+        "" if measure in NOTIONS or measure == "seconds" else f" (trained for {NOTIONS[trial.fairness]})"
+    )
+    return f"{words}, {what}{trained}"

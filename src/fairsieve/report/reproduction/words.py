@@ -1,0 +1,50 @@
+"""How the reproduction's page names methods, columns and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairsieve.baselines.registry import METHODS
+from fairsieve.experiments.reproduce.numbers import Column, Line
+
+__all__ = ["FLIPS", "NOTIONS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
+
+TITLES = {"synthetic": "synthetic", "compas": "COMPAS", "adult": "Adult"}
+FLIPS = {"label": "label flips", "group-targeted": "group-targeted flips"}
+NOTIONS = {"equalized_odds": "EO", "demographic_parity": "DP"}
+VALIDATION = {
+    "clean": "",
+    "noisy": ", noisy validation set",
+    "cleaned": ", noisy validation set cleaned by ITLM",
+}
+
+
+def column_title(column: Column, *, with_data: bool = False) -> str:
+    """For example "label flips, EO"."""
+    title = f"{FLIPS[column.noise]}, {NOTIONS[column.fairness]}"
+    return f"{TITLES[column.data]}, {title}" if with_data else title
+
+
+def line_title(line: Line) -> str:
+    """A method, and its validation set where that is not clean."""
+    return METHODS[line.method].title + VALIDATION[line.validation]
+
+
+def number(value: float) -> str:
+    """Three digits, as the paper prints them.
+
+    Examples
+    --------
+    >>> number(0.7171), number(-0.02)
+    ('.717', '−.020')
+    """
+    if np.isnan(value):
+        return "–"
+    return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def plus_minus(values: ArrayLike) -> str:
+    """Mean ± standard deviation, as the paper prints them."""
+    array = np.asarray(values, dtype=np.float64)
+    return f"{number(float(array.mean()))} ± {number(float(array.std()))}"
