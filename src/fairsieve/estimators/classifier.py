@@ -10,12 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from fairsieve.core.batches import batch_count
-from fairsieve.core.checks import check_choice
+from fairsieve.core.checks import check_at_least, check_choice
+from fairsieve.core.selection import budget_of
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators.inputs import check_features, check_samples, dense_chunks, seed_of
+from fairsieve.estimators.inputs import Checked, check_features, check_samples, dense_chunks, seed_of
+from fairsieve.estimators.suspects import probabilities_of, suspects_of
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
 from fairsieve.training.history import History
@@ -77,7 +80,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ----------
     classes_ : array
     sensitive_values_ : list
-        The groups; tuples, where several columns are crossed.
+        The groups; tuples, where several columns are crossed. A last one None stands for the samples
+        without a group, which train but do not count for fairness.
     sample_indices_ : integer array
         Rows of the training data that the last epoch kept, ascending.
     ratios_ : array of shape (classes, groups)
@@ -153,17 +157,15 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
-            None is one group: then the model is robust and nothing more.
+            Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
-            Each multiplies its sample's training loss.
+            Each multiplies its sample's training loss; a sample of weight 0 is left out.
         """
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
-        if sample_weight is not None:
-            raise InvalidInputError("sample_weight is not supported yet; got weights: pass None")
-        data = check_samples(self, X, y, sensitive_features)
+        checked = check_samples(self, X, y, sensitive_features, sample_weight)
         seed = seed_of(self.random_state)
-        self.clean_ratio_ = self._find_clean_ratio(data, seed)
-        fitted = self._train(data, self.clean_ratio_, seed)
+        self.clean_ratio_ = self._find_clean_ratio(checked.data, seed)
+        fitted = self._train(checked, self.clean_ratio_, seed)
         if fitted.interrupted:
             warnings.warn(
                 f"training was stopped after {len(fitted.history)} of {self.epochs} epochs; the model is the "
@@ -171,25 +173,28 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 FairsieveWarning,
                 stacklevel=2,
             )
-        return self._take_over(fitted, data)
+        return self._take_over(fitted, checked)
 
     def _find_clean_ratio(self, data: Samples, seed: int) -> float:
         """The clean ratio given, or estimated."""
-        if self.clean_ratio != "auto":
-            return float(self.clean_ratio)
-        return 0.9  # stands in for the estimate
+        if self.clean_ratio == "auto":
+            return 0.9  # stands in for the estimate
+        budget_of(self.clean_ratio, len(data))
+        return float(self.clean_ratio)
 
-    def _train(self, data: Samples, clean_ratio: float, seed: int) -> Fitted:
+    def _train(self, checked: Checked, clean_ratio: float, seed: int) -> Fitted:
         """Train on checked samples."""
-        batch_size = auto_batch_size(len(data)) if self.batch_size == "auto" else self.batch_size
-        learning_rate = self.learning_rate
+        data, batch_size, learning_rate = checked.data, self.batch_size, self.learning_rate
+        if batch_size == "auto":
+            batch_size = auto_batch_size(len(data))
         if learning_rate == "auto":
-            learning_rate = 0.01 / batch_count(len(data), batch_size)
+            learning_rate = 0.01 / batch_count(len(data), check_at_least("batch_size", batch_size, 1))
         return fit(
             model_of(self.module, data, seed),
             data,
             "fairsieve",
             seed=seed,
+            sample_weight=checked.weights,
             progress=bool(self.verbose),
             watched=bool(self.verbose),
             fairness=self.fairness,
@@ -199,31 +204,42 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             batch_size=batch_size,
             learning_rate=learning_rate,
             step_size=self.step_size,
-            average_last=min(self.average_last, self.epochs),
+            average_last=self.average_last,
             signal=self.signal,
             pos_label=self.pos_label,
             device=self.device,
         )
 
-    def _take_over(self, fitted: Fitted, data: Samples) -> FairRobustClassifier:
+    def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
         """Keep what training came to."""
+        data, rows = checked.data, checked.rows
+        decision = decision_of(fitted.model, data.features)
+        self._suspects = suspects_of(decision, data, fitted.indices, fitted.history.kept, rows)
+        fitted = fitted.over(rows, checked.given)
         self.module_, self.history_ = fitted.model, fitted.history
         self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices
         self.classes_ = np.asarray(data.cells.classes, dtype=data.labels.dtype)
         self.sensitive_values_ = data.cells.groups
         return self
 
+    def suspects(self) -> dict[str, NDArray[Any]]:
+        """The training samples that the last selection left out, the highest loss first.
+
+        Returns
+        -------
+        dict of arrays
+            Columns of a table, ready for ``pandas.DataFrame``: ``row`` in the training data, ``label``,
+            ``suggested`` (the likeliest class; the label itself, where a sample was left out for the
+            sake of the shares alone), ``loss``, ``probability`` of the suggested label, ``group``,
+            and ``epochs_kept`` (the epochs in which the sample was selected after all).
+        """
+        check_is_fitted(self)
+        return {name: column.copy() for name, column in self._suspects.items()}
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
-        rows = check_features(self, X)
-        dtype = next(self.module_.parameters()).dtype
-        parts = [
-            outputs_of(self.module_, torch.as_tensor(chunk).to(dtype)).cpu() for chunk in dense_chunks(rows)
-        ]
-        outputs = torch.cat(parts).double()
-        if is_single(outputs):
-            return outputs.reshape(-1).numpy()
-        return (outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs).numpy()
+        features = check_features(self, X)  # first, for it says when there is no model yet
+        return decision_of(self.module_, features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, (n, classes)."""
@@ -250,6 +266,16 @@ def auto_batch_size(samples: int) -> int:
     return min(max(samples // 20, 100), 2000)
 
 
+def decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
+    """Logits of dense or sparse features: one per sample for two classes, else one per class."""
+    dtype = next(module.parameters()).dtype
+    chunks = (torch.tensor(chunk, dtype=dtype) for chunk in dense_chunks(features))
+    outputs = torch.cat([outputs_of(module, chunk).cpu() for chunk in chunks]).double()
+    if is_single(outputs):
+        return outputs.reshape(-1).numpy()
+    return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()
+
+
 def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
     """What ``fit`` trains; logistic regression in double precision, as scikit-learn's."""
     sizes = data.features.shape[1], data.cells.shape[0]
@@ -268,15 +294,3 @@ def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
     if not isinstance(made, nn.Module):
         raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")
     return made
-
-
-def probabilities_of(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of the classes, from what ``decision_function`` gives.
-
-    >>> probabilities_of(np.zeros(1)).tolist()
-    [[0.5, 0.5]]
-    """
-    logits = torch.from_numpy(decision)
-    if logits.ndim == 1:
-        return torch.stack([torch.sigmoid(-logits), torch.sigmoid(logits)], dim=1).numpy()
-    return torch.softmax(logits, dim=1).numpy()

@@ -123,7 +123,7 @@ class Run(ABC):
     @property
     def first_averaged(self) -> int:
         """The first epoch whose outcome is averaged."""
-        return self.settings.epochs - self.settings.average_last
+        return max(0, self.settings.epochs - self.settings.average_last)
 
     def add_to_average(self, state: State, number: int) -> None:
         """Running mean of states; this is the ``number``-th."""
@@ -163,7 +163,8 @@ class AutogradRun(Run):
         first = next(model.parameters())
         self.device = torch.device(settings.device) if settings.device else first.device
         self.model = model.to(self.device)
-        self.features = torch.from_numpy(data.features).to(self.device, first.dtype)
+        features = np.require(data.features, requirements="W")  # torch does not take read-only arrays
+        self.features = torch.from_numpy(features).to(self.device, first.dtype)
         self.labels = torch.from_numpy(plan.cells.label_codes).to(self.device)
         self.groups = torch.from_numpy(plan.cells.group_codes).to(self.device)
         self.weights = None if weights is None else torch.from_numpy(weights).to(self.device, first.dtype)
@@ -243,7 +244,7 @@ class CompiledRun(Run):
         weight, bias = model.linear.weight.detach(), model.linear.bias.detach()
         self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
         self.task = Task(
-            np.ascontiguousarray(data.features),
+            np.require(data.features, requirements=["C", "W"]),  # of one type, so compiled once
             plan.cells.label_codes,
             plan.cells.shape[0],
             np.array(plan.comparisons.targets),
