@@ -176,6 +176,7 @@ async function loadPlotly() {
 }
 
 async function drawCharts() {
+  if (!document.getElementById("plotly")) return;
   await loadPlotly();
   const charts = [];
   const redraw = () => charts.forEach((chart) => chart.draw());
@@ -196,7 +197,6 @@ async function drawCharts() {
   };
   addEventListener("beforeprint", print(true));
   addEventListener("afterprint", print(false));
-  document.documentElement.dataset.charts = "drawn";
 }
 
-if (document.getElementById("plotly")) drawCharts();
+drawCharts().then(() => (document.documentElement.dataset.ready = "yes"));

@@ -1,0 +1,111 @@
+"""The page as a reader has it: it draws, sorts, filters and hides, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sample_document import sample_document
+
+from fairsieve.report.looks import THEMES
+
+
+@pytest.fixture(scope="module")
+def page(make_page):
+    return make_page(sample_document())
+
+
+def of_each_plot(figure, expression):
+    """A script that says something of each plot of a figure."""
+    return f"return [...document.querySelectorAll('#figure-{figure} .plot')].map((plot) => {expression})"
+
+
+def test_it_loads_in_silence_and_alone(page):
+    assert page.console() == []
+    outside = [url for url in page.requests() if not url.startswith(("data:", "blob:"))]
+    assert outside == []
+    assert page.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_every_panel_draws(page):
+    for figure, least in (("by-epoch", 8), ("by-rate", 9), ("trade-off", 8)):
+        shapes = page.run(of_each_plot(figure, "plot.querySelectorAll('.trace path').length"))
+        assert min(shapes) >= least
+        assert min(page.run(of_each_plot(figure, "plot.querySelector('.main-svg').clientWidth"))) > 250
+
+
+def test_hiding_a_method_hides_it_in_all_panels_of_its_figure(page):
+    lines = of_each_plot("by-epoch", "plot.querySelectorAll('.js-line').length")
+    named = of_each_plot("by-epoch", "plot.data.some((trace) => trace.name === 'ITLM')")
+    before, elsewhere = page.run(lines), page.run(of_each_plot("by-rate", "plot.data.length"))
+    assert page.run(named) == [True, True]
+    box = page.find("#figure-by-epoch [data-series='1']")
+    box.send_keys(" ")  # by keyboard
+    assert page.run(named) == [False, False]
+    assert all(now < then for now, then in zip(page.run(lines), before, strict=True))
+    assert page.run(of_each_plot("by-rate", "plot.data.length")) == elsewhere
+    box.click()
+    assert page.run(named) == [True, True]
+    assert page.run(lines) == before
+
+
+def test_a_zoom_can_be_reset(page):
+    reset = page.find("#figure-by-epoch .reset")
+    assert not reset.is_displayed()
+    page.run("Plotly.relayout(document.querySelector('#figure-by-epoch .plot'), {'xaxis.range': [10, 20]})")
+    assert reset.is_displayed()
+    reset.click()
+    assert min(page.run(of_each_plot("by-epoch", "plot.layout.xaxis.range[1]"))) > 100
+    assert not reset.is_displayed()
+
+
+def test_pointing_tells_name_values_and_deviation(page):
+    page.run("document.querySelector('#figure-by-rate').scrollIntoView()")
+    page.run(
+        "Plotly.Fx.hover(document.querySelector('#figure-by-rate .plot'), [{curveNumber: 1, pointNumber: 2}])"
+    )
+    text = page.wait_for("return document.querySelector('#figure-by-rate .hoverlayer').textContent")
+    assert text == "LRshare of flipped labels: 0.14accuracy: 0.664 ± 0.01"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_and_charts_follow_screen_and_scheme(page, width, scheme):
+    page.show(width=width, scheme=scheme)
+    page.run("for (const details of document.querySelectorAll('details')) details.open = true")
+    assert page.run("return [document.documentElement.scrollWidth, innerWidth]") == [width, width]
+    theme = THEMES[scheme]
+    assert page.run("return getComputedStyle(document.body).backgroundColor") == rgb(theme.background)
+    page.wait_for(
+        f"return getComputedStyle(document.querySelector('.xtick text')).fill === '{rgb(theme.muted)}'"
+    )
+    page.wait_for(f"return document.querySelector('.plot').data.at(-1).line.color === '{theme.hues['blue']}'")
+    page.wait_for(
+        "return [...document.querySelectorAll('.plot')]"
+        ".every((plot) => plot.querySelector('.main-svg').clientWidth === plot.clientWidth)"
+    )
+    assert page.console() == []
+
+
+def rgb(colour):
+    """A colour as the browser says it."""
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+def test_paper_is_light_and_its_charts_fit(page):
+    page.show(scheme="dark")
+    colours = of_each_plot("by-epoch", "plot.data.at(-1).line.color")
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    assert set(page.run(colours)) == {THEMES["light"].hues["blue"]}
+    assert page.run("return document.querySelector('.panels').offsetWidth") == 680
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert set(page.run(colours)) == {THEMES["dark"].hues["blue"]}
+
+
+def test_the_skip_link_comes_first_and_landmarks_are_there(page):
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    page.run("document.activeElement.blur(); scrollTo(0, 0)")
+    page.driver.get(page.path.as_uri() + "#")
+    page.find("body").send_keys(keys.TAB)
+    assert page.run("return document.activeElement.textContent") == "Skip to the content"
+    assert page.run("return document.activeElement.getBoundingClientRect().left") >= 0
+    for landmark in ("header", "nav[aria-label]", "main"):
+        assert page.find(landmark)
