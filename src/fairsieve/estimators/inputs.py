@@ -18,7 +18,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.loop import weighted_rows
 
-__all__ = ["Checked", "check_features", "check_samples", "dense", "dense_chunks", "seed_of"]
+__all__ = ["Checked", "check_features", "check_groups", "check_samples", "dense", "dense_chunks", "seed_of"]
 
 FLOATS = (np.float64, np.float32)
 

@@ -1,0 +1,106 @@
+"""Scorers for scikit-learn's model selection, which hands them the groups by metadata routing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sklearn
+from numpy.typing import ArrayLike
+from sklearn.metrics import make_scorer
+
+from fairsieve.core.checks import check_choice
+from fairsieve.core.fairness import fairness_name
+from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.metrics import (
+    Method,
+    accuracy,
+    demographic_parity_disparity,
+    equal_opportunity_disparity,
+    equalized_odds_disparity,
+)
+
+__all__ = ["fairness_scorer"]
+
+DISPARITIES: dict[str, Any] = {
+    "equalized_odds": equalized_odds_disparity,
+    "demographic_parity": demographic_parity_disparity,
+    "equal_opportunity": equal_opportunity_disparity,
+}
+
+
+def fairness_scorer(
+    fairness: str = "equalized_odds",
+    *,
+    method: Method = "to_overall",
+    pos_label: Any | None = None,
+    with_accuracy: bool = False,
+) -> Any:
+    """A scorer of fairness: the disparity, negative, since scorers are maximised.
+
+    It asks for ``sensitive_features`` (and takes ``sample_weight`` on request), so
+    ``search.fit(X, y, sensitive_features=z)`` is all there is to do, with metadata routing on.
+
+    Parameters
+    ----------
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    method : {"to_overall", "between_groups"}
+        See :mod:`fairsieve.metrics`.
+    pos_label : label, optional
+        For equal opportunity; the last of two when None.
+    with_accuracy : bool
+        Score the accuracy less the disparity. A constant prediction is fair, so choose
+        hyperparameters by this, or by several scorers together, rather than by the disparity alone.
+
+    Examples
+    --------
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     scoring = {"accuracy": "accuracy", "fairness": fairness_scorer("demographic_parity")}
+    """
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        raise NotReadyError(
+            "fairness_scorer is handed the groups by scikit-learn's metadata routing, which is off: call "
+            "sklearn.set_config(enable_metadata_routing=True) first"
+        )
+    options: dict[str, Any] = {
+        "fairness": fairness_name(fairness),
+        "method": check_choice("method", method, ("to_overall", "between_groups")),
+        "pos_label": pos_label,
+        "with_accuracy": bool(with_accuracy),
+    }
+    return make_scorer(fairness_score, **options).set_score_request(sensitive_features=True)
+
+
+def fairness_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    fairness: str,
+    method: Method,
+    pos_label: Any | None,
+    with_accuracy: bool,
+) -> float:
+    """What :func:`fairness_scorer` scores, in [−1, 0] or, with the accuracy, in [−1, 1].
+
+    >>> options = {"fairness": "equalized_odds", "method": "to_overall", "pos_label": None}
+    >>> fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), with_accuracy=False, **options)
+    -0.5
+    """
+    if sensitive_features is None:
+        raise InvalidInputError(
+            "sensitive_features must be given to a scorer of fairness; got None: pass them to fit, as in "
+            "search.fit(X, y, sensitive_features=z)"
+        )
+    options: dict[str, Any] = {"pos_label": pos_label} if fairness == "equal_opportunity" else {}
+    disparity = DISPARITIES[fairness](
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        method=method,
+        **options,
+    )
+    return (accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0) - float(
+        disparity
+    )
