@@ -65,6 +65,8 @@ class History:
     kept : integer array of shape (n,)
         In how many epochs after the warm-up each sample was selected.
     warmup_epochs : int
+    sizes : integer array of shape (classes, groups)
+        All the training samples of each cell.
     """
 
     epochs: NDArray[np.int64]
@@ -77,6 +79,7 @@ class History:
     evaluation: Scores | None
     kept: NDArray[np.int32]
     warmup_epochs: int
+    sizes: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.epochs)
@@ -132,4 +135,5 @@ def history_of(
         scores(recording.evaluation_tables) if evaluated else None,
         recording.kept,
         warmup_epochs,
+        cells.counts,
     )

@@ -20,9 +20,10 @@ from fairsieve.experiments.reproduce.catalogue import (
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
 from fairsieve.report.document import Figure, Panel, Series
+from fairsieve.report.front import pareto_front
 from fairsieve.report.reproduction.words import FLIPS, NOTIONS, TITLES, column_title
 
-__all__ = ["FIGURES", "pareto_front", "trade_off_figures"]
+__all__ = ["FIGURES", "trade_off_figures"]
 
 
 def cells_figure(results: Results) -> Figure:
@@ -193,21 +194,6 @@ def trade_off_figures(results: Results) -> list[Figure]:
             )
         )
     return figures
-
-
-def pareto_front(scores: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The (disparity, accuracy) pairs that no other pair beats in both, from the fairest on.
-
-    Examples
-    --------
-    >>> pareto_front([(0.1, 0.7), (0.2, 0.6), (0.3, 0.8)])
-    [(0.1, 0.7), (0.3, 0.8)]
-    """
-    front: list[tuple[float, float]] = []
-    for disparity, right in sorted(scores, key=lambda score: (score[0], -score[1])):
-        if not front or right > front[-1][1]:
-            front.append((disparity, right))
-    return front
 
 
 FIGURES: dict[str, Callable[[Results], Figure]] = {
