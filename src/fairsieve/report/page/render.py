@@ -178,6 +178,7 @@ def plotly_packed() -> tuple[str, str]:
     return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), digest(source)
 
 
+@functools.cache
 def environment() -> Any:
     """The templates, in which every value is escaped."""
     try:

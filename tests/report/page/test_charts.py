@@ -1,0 +1,60 @@
+"""What charts are drawn from: valid, escaped, and the same numbers as in the tables beside them."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.sample_document import by_epoch, by_rate, trade_off
+
+from fairsieve.report.document import Figure, Panel, Series
+from fairsieve.report.page.charts import chart_data, data_tables, plain_number, plotly_text
+
+numbers = st.floats() | st.integers(-(10**12), 10**12)
+
+
+@given(st.text())
+def test_text_for_plotly_holds_no_tag_and_reads_the_same(text):
+    escaped = plotly_text(text)
+    assert not set(escaped) & set("<>\n")
+    assert html.unescape(escaped).split() == html.unescape(html.escape(text)).split()
+
+
+@given(st.lists(st.tuples(numbers, numbers, numbers), max_size=5), st.text(max_size=5))
+def test_charts_are_strict_json(points, name):
+    x, y, deviation = ([point[i] for point in points] for i in range(3))
+    figure = Figure("f", "", [Panel(name, name, name, [Series(name, x, y, deviation=deviation)])])
+    json.dumps(chart_data(figure), allow_nan=False)
+    assert len(data_tables(figure)[0].rows) == len(points)
+
+
+@given(numbers)
+def test_numbers_are_kept_to_six_digits(number):
+    plain = plain_number(number)
+    if math.isfinite(number):
+        assert plain is not None
+        assert math.isclose(plain, number, rel_tol=1e-5)
+    else:
+        assert plain is None
+
+
+def test_a_name_has_one_number_in_all_panels():
+    chart = chart_data(by_epoch())
+    assert chart["names"] == ["LR", "ITLM", "FB", "fairsieve"]
+    for panel in chart["panels"]:
+        assert [series["name"] for series in panel["series"]] == [0, 1, 2, 3]
+
+
+def test_series_that_share_x_stand_side_by_side():
+    first = data_tables(by_rate())[0]
+    assert [column.title for column in first.columns][:3] == ["share of flipped labels", "LR", "LR (dashed)"]
+    assert [cell.text for cell in first.rows[0]][:3] == ["0.1", "0.7 ± 0.01", "0.71"]
+
+
+def test_points_have_rows_of_their_own():
+    points, cells = data_tables(trade_off())
+    assert [cell.text for cell in points.rows[0]] == ["LR", "five seeds", "0.578 ± 0.012", "0.663 ± 0.008"]
+    assert [cell.text for cell in cells.rows[0]] == ["woman, 0", "658", "600 ± 20"]
