@@ -19,7 +19,7 @@ from fairsieve.metrics import (
     equalized_odds_disparity,
 )
 
-__all__ = ["fairness_scorer"]
+__all__ = ["disparity_by_name", "fairness_scorer"]
 
 DISPARITIES: dict[str, Any] = {
     "equalized_odds": equalized_odds_disparity,
@@ -92,15 +92,22 @@ def fairness_score(
             "sensitive_features must be given to a scorer of fairness; got None: pass them to fit, as in "
             "search.fit(X, y, sensitive_features=z)"
         )
-    options: dict[str, Any] = {"pos_label": pos_label} if fairness == "equal_opportunity" else {}
-    disparity = DISPARITIES[fairness](
+    right = accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0
+    return right - disparity_by_name(
+        fairness,
         y_true,
         y_pred,
+        pos_label=pos_label,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         method=method,
-        **options,
     )
-    return (accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0) - float(
-        disparity
-    )
+
+
+def disparity_by_name(
+    fairness: str, y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any | None, **options: Any
+) -> float:
+    """The disparity of :mod:`fairsieve.metrics` that a notion of fairness calls for."""
+    if fairness == "equal_opportunity":  # alone in looking at one class
+        options["pos_label"] = pos_label
+    return float(DISPARITIES[fairness](y_true, y_pred, **options))
