@@ -131,6 +131,8 @@ def test_tuning_takes_the_fairest_of_the_accurate():
 
     def train(samples, settings, *, seed, kind, validation=None, **options):
         class Stub:
+            interrupted = False
+
             def predict(self, features, *, sensitive_features=None):
                 right = {tuple(f): y for f, y in zip(data.features, data.labels, strict=True)}
                 truth = np.array([right[tuple(f)] for f in features])

@@ -50,7 +50,10 @@ def train_with(
     others = {name: value for name, value in values.items() if name not in known} | dict(own or {})
     chosen = replace(settings, **known)
     method.check(data, chosen, validation)
-    return method.train(data, chosen, seed=seed, validation=validation, **others)
+    fitted = method.train(data, chosen, seed=seed, validation=validation, **others)
+    if fitted.interrupted:  # half a training is a model, but not a result
+        raise KeyboardInterrupt
+    return fitted
 
 
 def choose(

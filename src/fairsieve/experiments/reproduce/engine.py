@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 # Seconds to expect of a run before one like it was measured; FR-Train takes some twelve times as
 # long, and a choice of hyperparameters as long as some 25 runs.
-EXPECTED = {"adult": 9.0, "compas": 0.3, "synthetic": 0.1}
+EXPECTED = {"synthetic": 0.1, "compas": 0.3, "adult": 9.0}
 FR_TRAIN_FACTOR = 12
 TUNING_FACTOR = 25
 
@@ -122,7 +122,7 @@ def timed(number: int, job: Job) -> tuple[int, float, Record]:
 
 
 def tuning_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
-    """The choices of hyperparameters that are not recorded yet, the slow first."""
+    """The choices of hyperparameters that are not recorded yet; the slow first, so that none is waited for."""
     wanted = dict.fromkeys(results.scope.tuned_as(trial) for trial in trials)
     todo = [trial for trial in wanted if trial is not None and results.chosen(trial) is None]
     todo.sort(key=lambda trial: (trial.method != "fr-train", trial.data == "synthetic"))
@@ -130,15 +130,17 @@ def tuning_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
 
 
 def run_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
-    """The runs that are not recorded yet, the slow first, and those on one problem together."""
-    todo = [
-        (trial, seed)
+    """The runs that are not recorded yet: small data sets first, and those on one problem together."""
+    missing = {
+        results.name(trial, seed): (trial, seed)
         for trial in trials
         for seed in results.scope.seeds_of(trial)
         if results.run(trial, seed) is None
-    ]
-    slow = list(EXPECTED)
-    todo.sort(key=lambda run: (slow.index(run[0].data), run[0].noise, run[0].rate, run[1]))
+    }
+    sets = list(EXPECTED)
+    todo = sorted(
+        missing.values(), key=lambda run: (sets.index(run[0].data), run[0].noise, run[0].rate, run[1])
+    )
     return [
         Job(trial, seed, partial(run_one, results.comparison(trial), trial.method, seed))
         for trial, seed in todo

@@ -49,10 +49,9 @@ class Results:
 
     def chosen(self, trial: Trial) -> dict[str, Any] | None:
         """The hyperparameters chosen for a trial (empty: its defaults), None before the choice is made."""
-        tuned = self.scope.tuned_as(trial)
-        if tuned is None:
+        if self.scope.tuned_as(trial) is None:
             return {}
-        record = self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
+        record = self.choice(trial)
         return None if record is None else dict(record["hyperparameters"])
 
     def comparison(self, trial: Trial) -> Comparison:
@@ -61,15 +60,26 @@ class Results:
 
     def run(self, trial: Trial, seed: int) -> Record | None:
         """The record of a run."""
-        if self.chosen(trial) is None:
-            return None
-        settings = self.comparison(trial).run_settings(METHODS[trial.method], seed)
-        return self.records.get(fingerprint(settings))
+        return None if self.chosen(trial) is None else self.records.get(self.name(trial, seed))
+
+    def name(self, trial: Trial, seed: int) -> str:
+        """The name of a run in records; trials that come to the same hyperparameters share it."""
+        return fingerprint(self.comparison(trial).run_settings(METHODS[trial.method], seed))
 
     def runs(self, trial: Trial) -> list[Record]:
         """The records of a trial, by seed; those that are there."""
         found = (self.run(trial, seed) for seed in self.scope.seeds_of(trial))
         return [record for record in found if record is not None]
+
+    def choice(self, trial: Trial) -> Record | None:
+        """The record of the choice of hyperparameters that a trial uses, where there is one."""
+        tuned = self.scope.tuned_as(trial)
+        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
+
+    def all_of(self, trials: Iterable[Trial]) -> list[Record]:
+        """The records behind some trials, each once: choices and runs."""
+        found = [record for trial in trials for record in (self.choice(trial), *self.runs(trial))]
+        return list({record["run"]: record for record in found if record is not None}.values())
 
     def has(self, trial: Trial) -> bool:
         """Whether every seed of a trial is there."""

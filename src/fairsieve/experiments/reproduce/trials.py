@@ -12,7 +12,7 @@ from fairsieve.experiments.reproduce.numbers import Column, Line
 __all__ = ["Scope", "Trial", "trial_of"]
 
 DRAWS = 10  # of the synthetic data: how often a claim holds can then be counted, draw by draw
-QUICK_EPOCHS = 100
+QUICK_EPOCHS = {"synthetic": 300, "compas": 300, "adult": 100}
 
 # Splits and draws to choose hyperparameters on; no result is reported on them.
 TUNING_SEEDS = {"synthetic": (1000, 1001, 1002), "compas": (1000, 1001)}
@@ -124,7 +124,7 @@ class Scope:
             fairness=trial.fairness,
             validation=trial.validation,
             tune=False,
-            epochs=QUICK_EPOCHS if self.quick else None,
+            epochs=QUICK_EPOCHS[trial.data] if self.quick else None,
             arrays=self.arrays if trial.data == "synthetic" else None,
             fixed=defaults | (chosen or {}) | dict(trial.fixed),
             history=trial.history,

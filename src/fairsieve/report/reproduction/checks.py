@@ -66,9 +66,10 @@ def by_duels(
 
     def check(results: Results) -> Answer:
         outcomes = [duel.outcome(results) for duel in duels]
-        counts = f"{outcomes.count(True)} of {len(outcomes)} comparisons bear it out"
-        if False in outcomes:
-            counts += f", {outcomes.count(False)} speak against it"
+        counts = (
+            f"Of {len(outcomes)} comparisons {outcomes.count(True)} speak for it, {outcomes.count(False)} against it, "
+            f"and {outcomes.count(None)} cannot tell"
+        )
         return rule(outcomes), f"{counts}. {telling(results, duels)}"
 
     return Claim(text, source, tuple(trials), check)
@@ -120,13 +121,18 @@ def highest_loss(results: Results) -> Answer:
     row, column = history["classes"].index("1"), history["groups"].index("Female")
     losses = np.stack([record["history"]["cell_losses"] for record in records])  # (splits, epochs, 2, 2)
     highest = losses[:, :, row, column] >= losses.max(axis=(2, 3))
+    always = highest.all(axis=0)
+    since = len(always) - int(np.argmin(always[::-1])) if not always.all() else 0  # from then on, everywhere
     last = losses[:, -1].mean(axis=0)
     told = ", ".join(
         f"(y = {label}, {group}) {number(last[i, j])}"
         for i, label in enumerate(history["classes"])
         for j, group in enumerate(history["groups"])
     )
-    evidence = f"Highest in {highest.mean():.1%} of the epochs of {len(records)} splits; at the end: {told}."
+    evidence = (
+        f"Highest in {highest.mean():.1%} of all epochs, and in every split from epoch {since} of {len(always)} on. "
+        f"Random first weights decide the first epochs. At the end: {told}."
+    )
     return bool(highest.all()), evidence
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from fairsieve.baselines.registry import METHODS
 from fairsieve.experiments.reproduce.numbers import Column, Line
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
-from fairsieve.report.reproduction.words import NOTIONS, TITLES, line_title, number
+from fairsieve.report.reproduction.words import FLIPS, NOTIONS, TITLES, line_title, number
 
 __all__ = ["Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
 
@@ -61,12 +60,12 @@ class Duel:
         return None if abs(mean) <= error else mean > 0
 
     def tell(self, results: Results) -> str:
-        """The rival, its mean, and on how many draws it is beaten."""
+        """The rival, its mean, and on how many draws or splits it is beaten."""
         gains = self.gains(results)
         theirs = results.values(self.other, self.measure)[: len(gains)]
-        won = f"better than it on {int((gains > 0).sum())} of {len(gains)}"
         rival = line_title(Line(self.other.method, self.other.validation))
-        return f"{rival} {number(float(theirs.mean()))} ({won})"
+        won = int((gains > 0).sum())
+        return f"{rival} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
 
 
 def duels_of(
@@ -131,18 +130,8 @@ def tell(results: Results, duels: Sequence[Duel]) -> str:
 
 def setting(trial: Trial, measure: str) -> str:
     """Where and what was measured."""
-    flips: dict[str, Literal["label", "targeted", "no"]] = {
-        "label": "label",
-        "group-targeted": "targeted",
-        "none": "no",
-    }
-    words = (
-        f"{TITLES[trial.data]}, {trial.rate:.3g} {flips[trial.noise]} flips"
-        if trial.rate != 0.1
-        else (f"{TITLES[trial.data]}, {flips[trial.noise]} flips")
+    flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"
+    what = (
+        f"{NOTIONS[measure]} disparity" if measure in NOTIONS else f"{measure} for {NOTIONS[trial.fairness]}"
     )
-    what = measure if measure not in NOTIONS else f"{NOTIONS[measure]} disparity"
-    trained = (
-        "" if measure in NOTIONS or measure == "seconds" else f" (trained for {NOTIONS[trial.fairness]})"
-    )
-    return f"{words}, {what}{trained}"
+    return f"{TITLES[trial.data]}, {flips}, {what}"

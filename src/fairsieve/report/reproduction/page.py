@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairsieve.experiments.reproduce.catalogue import Item
+from fairsieve.experiments.reproduce.catalogue import Item, trials_of
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.report.document import Block, Cell, Column, Document, Facts, Figure, Section, Table, Text
 from fairsieve.report.figure_files import write_figure_files
@@ -26,7 +26,8 @@ RULE = (
     "Methods are compared on the same draws or splits. A comparison counts for or against a claim where the mean of "
     "its paired differences is beyond their standard error; otherwise it is left to chance. A claim holds where no "
     "comparison speaks against it and at least one for it; where the paper says “usually”, where most speak for it. "
-    f"“Similar” and “comparable” mean at most {number(SIMILAR)} worse. One seed cannot tell."
+    f"“Similar” and “comparable” mean at most {number(SIMILAR)} worse. “Beaten on 7 of 10” counts draws or splits. One "
+    "seed cannot tell."
 )
 TUNING = (
     "Hyperparameters are chosen once for each method and column, by cross-validation on the noisy labels of draws "
@@ -55,7 +56,7 @@ def reproduction_document(results: Results, items: Sequence[Item]) -> Document:
     if all(results.has(trial) for trial in draws_trials()):
         sections.append(Section("by-draw", "How often, draw by draw", [Text(BY_DRAW), draws_table(results)]))
     sections += [Section(item.name, item.title, blocks_of(item, results)) for item in items]
-    sections.append(Section("made", "How this was made", made(results)))
+    sections.append(Section("made", "How this was made", made(results, items)))
     return Document(
         "The paper, reproduced",
         "Tables and figures of “Sample Selection for Fair and Robust Training” (Roh, Lee, Whang, Suh; NeurIPS 2021), "
@@ -73,13 +74,15 @@ def blocks_of(item: Item, results: Results) -> list[Block]:
     return list(trade_off_figures(results))
 
 
-def made(results: Results) -> list[Block]:
+def made(results: Results, items: Sequence[Item]) -> list[Block]:
     """Settings, choices, versions, machine and time."""
-    scope, records = results.scope, list(results.records.values())
+    scope, records = results.scope, results.all_of(trials_of(items))
     seconds = sum(record.get("seconds", 0) + record.get("tuning_seconds", 0) for record in records)
     versions = records[-1]["versions"] if records else {}
     values = {
-        "seeds": "1, with fewer epochs and no tuning (--quick)" if scope.quick else str(scope.seeds),
+        "seeds": "1, with fewer epochs than below and no tuning (--quick)"
+        if scope.quick
+        else str(scope.seeds),
         "synthetic data": "a draw for each seed, at least ten"
         if scope.arrays is None
         else "the authors' arrays",
@@ -90,7 +93,7 @@ def made(results: Results) -> list[Block]:
         "machine": f"{os.cpu_count()} × {processor()}, {platform.system()}",
     } | {f"version of {name}": version for name, version in versions.items()}
     blocks: list[Block] = [Text(TUNING), Facts("Settings, versions, machine", values)]
-    choices = choices_table(results)
+    choices = choices_table(records)
     return [*blocks, choices] if choices.rows else blocks
 
 

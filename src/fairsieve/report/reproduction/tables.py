@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -195,10 +196,10 @@ def share_cell(won: NDArray[np.bool_]) -> Cell:
     return Cell(f"{int(won.sum())} of {len(won)}", value=float(won.mean()))
 
 
-def choices_table(results: Results) -> Table:
+def choices_table(records: Iterable[dict[str, Any]]) -> Table:
     """The hyperparameters that were chosen, and on what."""
     rows = []
-    for record in results.records.values():
+    for record in records:
         asked = record["settings"].get("tuning")
         if asked is None:
             continue

@@ -11,7 +11,7 @@ from fairsieve.experiments.reproduce.numbers import Column, Line
 __all__ = ["FLIPS", "NOTIONS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
 
 TITLES = {"synthetic": "synthetic", "compas": "COMPAS", "adult": "Adult"}
-FLIPS = {"label": "label flips", "group-targeted": "group-targeted flips"}
+FLIPS = {"none": "no flips", "label": "label flips", "group-targeted": "group-targeted flips"}
 NOTIONS = {"equalized_odds": "EO", "demographic_parity": "DP"}
 VALIDATION = {
     "clean": "",
