@@ -134,7 +134,9 @@ def test_synthetic_tables_have_at_least_ten_draws():
 def test_items_by_name():
     assert [item.name for item in find_items("figure5")] == ["figure5"]
     assert len(find_items("all")) == 7 + 6 + 1
-    with pytest.raises(InvalidInputError, match=r"what must be list, all, or one of table1, .*; got 'table8'"):
+    with pytest.raises(
+        InvalidInputError, match=r"what must be list, all, or one of table1, .*; got 'table8'"
+    ):
         find_items("table8")
 
 
