@@ -1,0 +1,113 @@
+"""FairRobustResampler: cells in proportion to the ratios, in the containers that came in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+from fairsieve import Cells
+from fairsieve.data import make_synthetic
+from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.estimators.resampler import FairRobustResampler, resampled_rows
+
+SELECTOR = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, step_size=0.02, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(300, seed=0)
+
+
+class Chosen:
+    """Stands for a fitted classifier."""
+
+    def __init__(self, classes, groups, chosen, ratios):
+        self.classes_, self.sensitive_values_ = classes, groups
+        self.sample_indices_, self.ratios_ = chosen, ratios
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(2, 3))
+def test_cells_are_in_proportion_to_the_ratios(seed, classes, groups):
+    rng = np.random.default_rng(seed)
+    labels, columns = np.divmod(rng.permutation(np.arange(120) % (classes * groups)), groups)
+    chosen = np.flatnonzero(rng.random(120) < 0.7)
+    ratios = rng.dirichlet(np.ones(groups), classes)
+    selector = Chosen(list(range(classes)), list(range(groups)), chosen, ratios)
+    rows = resampled_rows(selector, labels, columns, seed % 1000)
+    assert len(rows) == len(chosen)
+    assert (np.diff(rows) >= 0).all()
+    assert np.isin(rows, chosen).all()
+    cells = Cells.of(labels, columns)
+    before, after = (np.bincount(cells.codes[some], minlength=ratios.size) for some in (chosen, rows))
+    before, after = before.reshape(ratios.shape), after.reshape(ratios.shape)
+    if (before > 0).all():
+        wanted = ratios * before.sum(axis=1, keepdims=True)
+        assert np.abs(after - wanted).max() <= 1  # rounding to whole rows
+    times = np.bincount(rows, minlength=120)
+    for code in range(ratios.size):  # every row of a cell as often as any other, or once more
+        of_cell = times[chosen[cells.codes[chosen] == code]]
+        assert of_cell.size == 0 or np.ptp(of_cell) <= 1
+
+
+def test_rows_groups_and_indices_are_aligned(data):
+    resampler = FairRobustResampler(SELECTOR, random_state=0)
+    X, y = resampler.fit_resample(data.features, data.labels, sensitive_features=data.groups)
+    rows = resampler.sample_indices_
+    assert X.tolist() == data.features[rows].tolist()
+    assert y.tolist() == data.labels[rows].tolist()
+    assert resampler.sensitive_features_.tolist() == data.groups[rows].tolist()
+    selector = clone(SELECTOR).fit(data.features, data.labels, sensitive_features=data.groups)
+    assert set(rows) <= set(selector.sample_indices_)
+    assert len(rows) == len(selector.sample_indices_)
+    again = clone(resampler)
+    again.fit_resample(data.features, data.labels, sensitive_features=data.groups)
+    assert again.sample_indices_.tolist() == rows.tolist()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "sparse", "lists"])
+def test_containers_stay(data, kind):
+    names = ["yes" if label else "no" for label in data.labels]
+    X, y, z = {
+        "pandas": lambda: (
+            pd.DataFrame(data.features, columns=list("abc"), index=np.arange(300) + 7),
+            pd.Series(names, name="label"),
+            pd.DataFrame({"sex": data.groups, "old": data.groups}),
+        ),
+        "polars": lambda: (
+            pl.DataFrame(data.features, schema=list("abc")),
+            pl.Series("label", names),
+            pl.Series(data.groups),
+        ),
+        "sparse": lambda: (sparse.csr_matrix(data.features), np.array(names), data.groups),
+        "lists": lambda: (data.features.tolist(), names, data.groups.tolist()),
+    }[kind]()
+    resampler = FairRobustResampler(SELECTOR, random_state=0)
+    some, labels = resampler.fit_resample(X, y, sensitive_features=z)
+    assert (type(some), type(labels), type(resampler.sensitive_features_)) == (type(X), type(y), type(z))
+    rows = resampler.sample_indices_
+    assert list(labels) == [names[row] for row in rows]
+    if kind == "pandas":
+        assert some.index.tolist() == (rows + 7).tolist()
+        assert resampler.sensitive_features_.columns.tolist() == ["sex", "old"]
+
+
+def test_without_groups_it_only_cleans(data):
+    resampler = FairRobustResampler(clone(SELECTOR), random_state=0)
+    _, y = resampler.fit_resample(data.features, data.labels)
+    assert resampler.sensitive_features_ is None
+    assert len(np.unique(resampler.sample_indices_)) == len(y) == 270
+
+
+def test_samples_without_a_group_keep_their_share(data):
+    groups = np.where(np.arange(300) % 3 == 0, np.nan, data.groups)
+    resampler = FairRobustResampler(SELECTOR, random_state=0)
+    _, y = resampler.fit_resample(data.features, data.labels, sensitive_features=groups)
+    share = np.isnan(resampler.sensitive_features_)[y == 1].mean()
+    assert share == pytest.approx(np.isnan(groups)[data.labels == 1].mean(), abs=0.01)

@@ -1,0 +1,111 @@
+"""Scorers: the metrics' values, the groups by metadata routing, picklable."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from fairlearn.metrics import MetricFrame
+from sklearn import config_context
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+import fairsieve
+from fairsieve import InvalidInputError, NotReadyError, accuracy
+from fairsieve.data import make_synthetic
+from fairsieve.estimators.scorers import fairness_scorer
+
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(300, seed=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return LogisticRegression().fit(data.features, data.labels)
+
+
+@pytest.fixture(autouse=True)
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize("fairness", NOTIONS)
+@pytest.mark.parametrize("method", ["to_overall", "between_groups"])
+def test_it_is_the_negative_disparity(data, model, fairness, method):
+    guessed, groups = model.predict(data.features), data.groups
+    metric = getattr(fairsieve, f"{fairness}_disparity")
+    disparity = metric(data.labels, guessed, sensitive_features=groups, method=method)
+    for scorer in (
+        fairness_scorer(fairness, method=method),
+        fairness_scorer(fairness.replace("_", "-"), method=method),
+    ):
+        scorer = pickle.loads(pickle.dumps(scorer))
+        assert scorer(model, data.features, data.labels, sensitive_features=groups) == -disparity
+    scorer = fairness_scorer(fairness, method=method, with_accuracy=True)
+    found = scorer(model, data.features, data.labels, sensitive_features=groups)
+    assert found == pytest.approx(accuracy(data.labels, guessed) - disparity)
+
+
+def test_the_positive_label(data, model):
+    scores = [
+        fairness_scorer("equal_opportunity", pos_label=label)(
+            model, data.features, data.labels, sensitive_features=data.groups
+        )
+        for label in (0, 1)
+    ]
+    assert scores[0] != scores[1]
+
+
+def test_a_search_hands_it_the_groups(data):
+    search = GridSearchCV(
+        DummyClassifier(random_state=0),
+        {"strategy": ["most_frequent", "uniform"]},
+        scoring=fairness_scorer(),
+        cv=3,
+        error_score="raise",
+    )
+    search.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert search.best_params_ == {"strategy": "most_frequent"}  # a constant is fair
+    assert search.best_score_ == 0
+
+
+def test_what_is_missing_is_named(data, model):
+    with pytest.raises(InvalidInputError, match="sensitive_features must be given to a scorer of fairness"):
+        fairness_scorer()(model, data.features, data.labels)
+    with pytest.raises(InvalidInputError, match="method must be one of"):
+        fairness_scorer(method="overall")
+    with pytest.raises(InvalidInputError, match="fairness must be one of"):
+        fairness_scorer("none")
+    with (
+        config_context(enable_metadata_routing=False),
+        pytest.raises(NotReadyError, match=r"set_config\(enable_metadata_routing=True\)"),
+    ):
+        fairness_scorer()
+
+
+@pytest.mark.parametrize("fairness", NOTIONS)
+def test_the_metrics_work_in_a_metric_frame(data, model, fairness):
+    """Disparity between ages, within each sex; a missing age counts for accuracy alone."""
+    rng = np.random.default_rng(0)
+    age = np.where(rng.random(300) < 0.1, np.nan, rng.integers(0, 3, 300))
+    sex, guessed = rng.choice(["f", "m"], 300), model.predict(data.features)
+    metric = getattr(fairsieve, f"{fairness}_disparity")
+    frame = MetricFrame(
+        metrics={"accuracy": accuracy, "disparity": metric},
+        y_true=data.labels,
+        y_pred=guessed,
+        sensitive_features=sex,
+        sample_params={"disparity": {"sensitive_features": age}},
+    )
+    for value in ("f", "m"):
+        inside, there = sex == value, (sex == value) & ~np.isnan(age)
+        expected = metric(data.labels[there], guessed[there], sensitive_features=age[there])
+        assert frame.by_group.loc[value, "disparity"] == pytest.approx(expected)
+        assert frame.by_group.loc[value, "accuracy"] == accuracy(data.labels[inside], guessed[inside])
