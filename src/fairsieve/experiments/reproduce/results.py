@@ -34,6 +34,7 @@ class Results:
     def __init__(self, records: Iterable[Record], scope: Scope) -> None:
         self.scope = scope
         self.records: dict[str, Record] = {}
+        self.names: dict[tuple[Trial, int], str] = {}
         for record in records:
             self.add(record)
 
@@ -46,6 +47,8 @@ class Results:
         """Take in a record."""
         if "error" not in record:
             self.records[record["run"]] = record
+            if "tuning" in record["settings"]:
+                self.names.clear()  # a choice of hyperparameters names runs anew
 
     def chosen(self, trial: Trial) -> dict[str, Any] | None:
         """The hyperparameters chosen for a trial (empty: its defaults), None before the choice is made."""
@@ -64,7 +67,10 @@ class Results:
 
     def name(self, trial: Trial, seed: int) -> str:
         """The name of a run in records; trials that come to the same hyperparameters share it."""
-        return fingerprint(self.comparison(trial).run_settings(METHODS[trial.method], seed))
+        if (trial, seed) not in self.names:
+            settings = self.comparison(trial).run_settings(METHODS[trial.method], seed)
+            self.names[trial, seed] = fingerprint(settings)
+        return self.names[trial, seed]
 
     def runs(self, trial: Trial) -> list[Record]:
         """The records of a trial, by seed; those that are there."""
