@@ -17,8 +17,7 @@ from fairsieve.experiments.reproduce.engine import check_data_sets, reproduce
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Scope
 from fairsieve.report.reproduction.claims import verdicts
-from fairsieve.report.reproduction.page import write_reproduction
-from fairsieve.report.style import pyplot
+from fairsieve.report.reproduction.page import check_extras, write_reproduction
 
 __all__ = ["reproduce_command"]
 
@@ -43,7 +42,7 @@ def reproduce_command(
         console.print(items_table())
         return
     items, scope = find_items(what), Scope(seeds, quick, synthetic_arrays)
-    pyplot()  # a missing extra is told before the work, not after it
+    check_extras()
     check_data_sets(trials_of(items), scope)
     make_folder(out)
     path = out / "records.jsonl"

@@ -13,14 +13,16 @@ from fairsieve.experiments.reproduce.results import Results
 from fairsieve.report.document import Block, Cell, Column, Document, Facts, Figure, Section, Table, Text
 from fairsieve.report.figure_files import write_figure_files
 from fairsieve.report.page import write_page
+from fairsieve.report.page.render import environment, plotly_packed
 from fairsieve.report.reproduction.checks import SIMILAR
 from fairsieve.report.reproduction.claims import verdicts
 from fairsieve.report.reproduction.figures import FIGURES, trade_off_figures
 from fairsieve.report.reproduction.tables import choices_table, draws_table, draws_trials, paper_table
 from fairsieve.report.reproduction.words import number
+from fairsieve.report.style import pyplot
 from fairsieve.report.table_files import write_table_files
 
-__all__ = ["reproduction_document", "write_reproduction"]
+__all__ = ["check_extras", "reproduction_document", "write_reproduction"]
 
 RULE = (
     "Methods are compared on the same draws or splits. A comparison counts for or against a claim where the mean of "
@@ -63,6 +65,13 @@ def reproduction_document(results: Results, items: Sequence[Item]) -> Document:
         "recomputed by fairsieve: our numbers, the paper's beside them, and a verdict on every claim.",
         sections,
     )
+
+
+def check_extras() -> None:
+    """Say what is not installed before the work, not after it."""
+    pyplot()
+    environment()
+    plotly_packed()
 
 
 def blocks_of(item: Item, results: Results) -> list[Block]:
