@@ -1,8 +1,12 @@
 """Fair and robust training by sample selection.
 
 The core (:func:`select`, :class:`Plan`, …) takes and gives arrays; :class:`FairRobustBatchSampler`
-puts it into any PyTorch loop; :func:`fit` is a whole loop.
+puts it into any PyTorch loop; :func:`fit` is a whole loop; :class:`FairRobustClassifier` and its
+company are for scikit-learn, which is imported when they are first asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from fairsieve.core.cells import Cells
 from fairsieve.core.plan import Plan
@@ -29,11 +33,28 @@ from fairsieve.training.losses import sample_losses
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.sampler import FairRobustBatchSampler
 
+if TYPE_CHECKING:
+    from fairsieve.estimators.classifier import FairRobustClassifier
+    from fairsieve.estimators.resampler import FairRobustResampler
+    from fairsieve.estimators.scorers import fairness_scorer
+    from fairsieve.report.displays import SelectionDisplay, TradeoffDisplay
+
 __version__ = "0.1.0"
+
+# Names whose modules take a while to import, and where they are.
+LATER = {
+    "FairRobustClassifier": "fairsieve.estimators.classifier",
+    "FairRobustResampler": "fairsieve.estimators.resampler",
+    "SelectionDisplay": "fairsieve.report.displays",
+    "TradeoffDisplay": "fairsieve.report.displays",
+    "fairness_scorer": "fairsieve.estimators.scorers",
+}
 
 __all__ = [
     "Cells",
     "FairRobustBatchSampler",
+    "FairRobustClassifier",
+    "FairRobustResampler",
     "FairsieveError",
     "FairsieveWarning",
     "Fitted",
@@ -46,12 +67,25 @@ __all__ = [
     "Plan",
     "Samples",
     "Selection",
+    "SelectionDisplay",
+    "TradeoffDisplay",
     "accuracy",
     "demographic_parity_disparity",
     "equal_opportunity_disparity",
     "equalized_odds_disparity",
+    "fairness_scorer",
     "fit",
     "fit_seeds",
     "sample_losses",
     "select",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
+    return getattr(import_module(LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,24 @@
+"""Importing the package stays light, and every public name is found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import fairsieve
+
+
+def test_what_takes_long_to_import_is_imported_later():
+    code = "import sys, fairsieve; print({'sklearn', 'pandas', 'matplotlib'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
+
+
+def test_names_that_come_later_are_listed_and_found():
+    assert set(fairsieve.LATER) <= set(fairsieve.__all__) <= set(dir(fairsieve))
+    for name in fairsieve.LATER:
+        assert getattr(fairsieve, name).__name__ == name
+    with pytest.raises(AttributeError, match="module 'fairsieve' has no attribute 'nothing'"):
+        _ = fairsieve.nothing
