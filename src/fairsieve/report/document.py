@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
 from fairsieve.errors import InvalidInputError
@@ -48,7 +49,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, and whether the numbers bear it out (None: they cannot tell)."""
+    """A claim, and whether the numbers bear it out (None: they cannot tell).
+
+    Where the evidence is long, a page folds it after its first sentence: let that say what was found.
+    """
 
     claim: str
     source: str
@@ -58,11 +62,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head; numbers sort by value and align right."""
+    """A column's head; numbers sort by value and align right.
+
+    Neighbours of one ``group`` stand under a common head.
+    """
 
     title: str
     numeric: bool = False
     note: str = ""
+    group: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """The title, for where there is one line of heads."""
+        return f"{self.group}: {self.title}" if self.group else self.title
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,13 @@ class Table:
                     f"rows of table {self.name!r} must have a cell for each of its {len(self.columns)} columns; "
                     f"row {i} has {len(row)}"
                 )
+
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of the columns and how many columns each spans; empty where no column is in one."""
+        runs = [
+            (group, len(list(run))) for group, run in groupby(self.columns, key=lambda column: column.group)
+        ]
+        return runs if any(group for group, _ in runs) else []
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def table_markdown(table: Table) -> str:
     <BLANKLINE>
     """
     lines = [f"**{markdown(table.caption)}**", ""]
-    lines.append(markdown_row(markdown(column.title) for column in table.columns))
+    lines.append(markdown_row(markdown(column.full_title) for column in table.columns))
     lines.append(markdown_row("---:" if column.numeric else "---" for column in table.columns))
     marks = {"best": "**{}**".format, "second": "*{}*".format}
     lines += [markdown_row(marked(cell, markdown, marks, "({})") for cell in row) for row in table.rows]
@@ -113,13 +113,14 @@ def table_csv(table: Table) -> str:
     columns: list[list[str]] = []
     for i, column in enumerate(table.columns):
         cells = [row[i] for row in table.rows]
-        columns.append([column.title, *(cell.text for cell in cells)])
+        title = column.full_title
+        columns.append([title, *(cell.text for cell in cells)])
         if any(isinstance(cell.value, int | float) and not NUMBER.fullmatch(cell.text) for cell in cells):
-            columns.append([f"{column.title}: value", *(plain(cell.value) for cell in cells)])
+            columns.append([f"{title}: value", *(plain(cell.value) for cell in cells)])
         if any(cell.reference for cell in cells):
-            columns.append([f"{column.title}: {table.reference_title}", *(cell.reference for cell in cells)])
+            columns.append([f"{title}: {table.reference_title}", *(cell.reference for cell in cells)])
         if any(cell.apart is not None for cell in cells):
-            columns.append([f"{column.title}: deviations apart", *(plain(cell.apart) for cell in cells)])
+            columns.append([f"{title}: deviations apart", *(plain(cell.apart) for cell in cells)])
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([for_spreadsheet(text) for text in row] for row in zip(*columns, strict=True))
@@ -177,6 +178,7 @@ def table_latex(table: Table) -> str:
             rf"\label{{tab:{table.name}}}",
             rf"\begin{{tabular}}{{{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
             r"\toprule",
+            *latex_groups(table),
             " & ".join(latex(column.title) for column in table.columns) + r" \\",
             r"\midrule",
             *(row + r" \\" for row in rows),
@@ -186,6 +188,16 @@ def table_latex(table: Table) -> str:
             "",
         ]
     )
+
+
+def latex_groups(table: Table) -> list[str]:
+    """The line of common heads, and rules under them."""
+    heads, rules, first = [], [], 1
+    for group, span in table.groups():
+        heads.append(rf"\multicolumn{{{span}}}{{c}}{{{latex(group)}}}")
+        rules += [rf"\cmidrule(lr){{{first}-{first + span - 1}}}"] if group else []
+        first += span
+    return [" & ".join(heads) + r" \\", " ".join(rules)] if heads else []
 
 
 def marked(

@@ -2,7 +2,14 @@
 "use strict";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const whenPrinting = (act) => {
+  addEventListener("beforeprint", () => act(true));
+  addEventListener("afterprint", () => act(false));
+};
 const parsed = (element) => JSON.parse(element.textContent);
+
+// Paper cannot unfold.
+whenPrinting((on) => all(".rest").forEach((details) => (details.open = on)));
 
 // ---- Tables
 
@@ -120,7 +127,7 @@ function layoutOf(panel, plot) {
   const axis = { gridcolor: line + "B0", linecolor: muted, zeroline: false, automargin: true, ticks: "" };
   return {
     width: plot.clientWidth, height: plot.clientHeight,
-    margin: { l: 40, r: 10, t: 8, b: 30 },
+    margin: { l: 40, r: 10, t: 8, b: 26 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: muted },
     xaxis: { ...axis, type: panel.categories ? "category" : "linear", showgrid: !panel.categories },
@@ -190,13 +197,11 @@ async function drawCharts() {
     width = innerWidth;
   });
   prefersDark.addEventListener("change", redraw);
-  const print = (on) => () => {
+  whenPrinting((on) => {
     printing = on;
     document.documentElement.classList.toggle("printing", on); // the width of paper, to draw for it
     redraw();
-  };
-  addEventListener("beforeprint", print(true));
-  addEventListener("afterprint", print(false));
+  });
 }
 
 drawCharts().then(() => (document.documentElement.dataset.ready = "yes"));

@@ -23,6 +23,7 @@ from fairsieve.report.page.charts import chart_data, data_tables, series_names
 __all__ = ["render_page", "write_page"]
 
 KINDS = {Text: "text", Table: "table", Figure: "figure", Facts: "facts"}
+LONG_EVIDENCE = 150
 APART = ("within 1", "1 to 2", "2 to 3", "over 3")
 
 
@@ -114,6 +115,7 @@ def table_view(table: Table) -> dict[str, Any]:
     cells = [cell for row in table.rows for cell in row]
     return {
         "table": table,
+        "groups": table.groups(),
         "apart": APART if any(apart_level(cell) is not None for cell in cells) else (),
         "marks": any(cell.mark for cell in cells),
         "references": any(cell.reference for cell in cells),
@@ -125,6 +127,12 @@ def apart_level(cell: Cell) -> int | None:
     if cell.apart is None or math.isnan(cell.apart):
         return None
     return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
+
+
+def folded(evidence: str) -> tuple[str, str]:
+    """What of the evidence is read at once, and what is folded away: all after the first sentence, if much."""
+    first, stop, rest = evidence.partition(". ")
+    return (first + ".", rest) if stop and len(rest) > LONG_EVIDENCE else (evidence, "")
 
 
 def sort_value(cell: Cell) -> str | None:
@@ -192,5 +200,10 @@ def environment() -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters |= {"apart_level": apart_level, "sort_value": sort_value, "variables": colour_variables}
+    found.filters |= {
+        "apart_level": apart_level,
+        "folded": folded,
+        "sort_value": sort_value,
+        "variables": colour_variables,
+    }
     return found
