@@ -93,7 +93,10 @@ def rgb(colour):
 def test_paper_is_light_and_its_charts_fit(page):
     page.show(scheme="dark")
     colours = of_each_plot("by-epoch", "plot.data.at(-1).line.color")
+    unfolded = "return [...document.querySelectorAll('.rest')].map((details) => details.open)"
+    assert page.run("document.querySelector('.rest').open = false; " + unfolded) == [False]
     page.run("dispatchEvent(new Event('beforeprint'))")
+    assert page.run(unfolded) == [True]
     assert set(page.run(colours)) == {THEMES["light"].hues["blue"]}
     assert page.run("return document.querySelector('.panels').offsetWidth") == 680
     page.run("dispatchEvent(new Event('afterprint'))")

@@ -25,6 +25,13 @@ def test_rows_have_a_cell_for_each_column():
         Table("t", "", [Column("a")], [[Cell("1")], [Cell("1"), Cell("2")]])
 
 
+def test_groups_span_all_columns():
+    heads = [Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d", group="h")]
+    assert Table("t", "", heads, []).groups() == [("", 1), ("g", 2), ("h", 1)]
+    assert Table("t", "", heads[:1], []).groups() == []
+    assert [column.full_title for column in heads] == ["a", "g: b", "g: c", "h: d"]
+
+
 @pytest.mark.parametrize("field", ["y", "deviation", "x_deviation", "labels"])
 def test_series_are_as_long_as_x(field):
     values = {"y": [1.0, 2.0]} | {field: [1.0] if field != "labels" else ["a"]}

@@ -59,10 +59,10 @@ def test_numbers_are_left_alone(number):
 def test_csv_has_bare_values_and_references_beside_the_text():
     head, first, *_ = csv.reader(io.StringIO(table_csv(results())))
     assert head[1:5] == [
-        "Label flips, accuracy",
-        "Label flips, accuracy: value",
-        "Label flips, accuracy: the paper's",
-        "Label flips, accuracy: deviations apart",
+        "Label flips, EO: accuracy ↑",
+        "Label flips, EO: accuracy ↑: value",
+        "Label flips, EO: accuracy ↑: the paper's",
+        "Label flips, EO: accuracy ↑: deviations apart",
     ]
     assert first[:5] == ["LR", "0.663 ± .001", "0.663", "0.665 ± .002", "0"]
 
@@ -92,7 +92,9 @@ def test_latex_marks_best_and_second():
     text = table_latex(results())
     assert r"\textbf{0.726 \ensuremath{\pm} .001} {\scriptsize(0.727 \ensuremath{\pm} .002)}" in text
     assert r"\underline{0.720 \ensuremath{\pm} .001}" in text
-    assert text.count(r"\\") == len(results().rows) + 1
+    assert text.count(r"\\") == len(results().rows) + 2
+    assert r"\multicolumn{1}{c}{} & \multicolumn{2}{c}{Label flips, EO} &" in text
+    assert r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}" in text
     assert r"\begin{tabular}{lrrrrrrrr}" in text
 
 

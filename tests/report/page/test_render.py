@@ -28,7 +28,7 @@ from fairsieve.report.document import (
 )
 from fairsieve.report.page import render_page, write_page
 from fairsieve.report.page.charts import plotly_text
-from fairsieve.report.page.render import apart_level, digest, environment, plotly_packed
+from fairsieve.report.page.render import apart_level, digest, environment, folded, plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(
@@ -131,6 +131,13 @@ def test_ids_are_unique_and_links_lead_to_them(sample):
     assert len(ids) == len(set(ids))
     for target in re.findall(r'href="#([^"]*)"|aria-labelledby="([^"]*)"', sample):
         assert "".join(target) in ids
+
+
+@given(st.text("ab. ", max_size=300))
+def test_folding_loses_nothing(evidence):
+    gist, rest = folded(evidence)
+    assert (f"{gist} {rest}" if rest else gist) == evidence
+    assert len(evidence) > 150 or not rest
 
 
 @pytest.mark.parametrize(
