@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fairsieve import InvalidInputError
 from fairsieve.cli import app
+from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.experiments.records import fingerprint
 from fairsieve.experiments.reproduce import trials
 from fairsieve.experiments.reproduce.catalogue import ITEMS, plain_compas, trials_of
@@ -22,7 +23,7 @@ from fairsieve.experiments.reproduce.trials import Scope, Trial, trial_of
 from fairsieve.report.document import Figure, Table
 from fairsieve.report.reproduction.claims import CLAIMS, verdicts
 from fairsieve.report.reproduction.duels import Duel, all_of, most_of
-from fairsieve.report.reproduction.figures import pareto_front
+from fairsieve.report.reproduction.figures import FIGURES, pareto_front
 from fairsieve.report.reproduction.page import reproduction_document, write_reproduction
 from fairsieve.report.reproduction.tables import paper_table
 
@@ -204,6 +205,22 @@ def test_a_part_can_be_written_before_the_rest_is_there(tmp_path):
     assert {"figure1.svg", "figure1.png", "table4.md", "table4.csv", "table4.tex", "claims.md"} <= names
     with (tmp_path / "claims.csv").open(newline="") as lines:
         assert {row["here"] for row in csv.DictReader(lines)} == {"holds"}
+
+
+def test_the_authors_arrays_stand_in_for_the_draws(tmp_path):
+    parts = synthetic_splits(7)
+    for name, part in (("train", parts.train), ("test", parts.test), ("val", parts.validation)):
+        np.save(tmp_path / f"xz_{name}.npy", part.features)
+        np.save(tmp_path / f"y_{name}.npy", part.labels * 2 - 1)
+        np.save(tmp_path / f"z_{name}.npy", part.groups)
+    for name in ("general", "grouptarget"):
+        np.save(tmp_path / f"y_noise_{name}.npy", 1 - parts.train.labels * 2)
+    results = Results([], Scope(arrays=str(tmp_path)))
+    figure = FIGURES["figure4"](results)
+    assert sum(len(series.x) for panel in figure.panels for series in panel.series) == len(parts.train)
+    assert results.comparison(Trial("lr", "synthetic")).arrays == str(tmp_path)
+    assert results.comparison(Trial("lr", "compas")).arrays is None
+    assert results.scope.tuning_settings(Trial("lr", "synthetic"))["seeds"] == (1000,)
 
 
 def test_the_command_lists_and_names_what_it_does_not_know(tmp_path):

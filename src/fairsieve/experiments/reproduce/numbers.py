@@ -10,9 +10,9 @@ from typing import Literal
 
 from fairsieve.experiments.compare import ValidationKind
 
-__all__ = ["Column", "Line", "Number", "PaperTable", "paper_tables", "parse_tables"]
+__all__ = ["SHORT", "Column", "Line", "Number", "PaperTable", "paper_tables", "parse_tables"]
 
-NOTIONS = {"EO": "equalized_odds", "DP": "demographic_parity"}
+SHORT = {"equalized_odds": "EO", "demographic_parity": "DP"}
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
 
@@ -37,7 +37,7 @@ class Column:
     @property
     def short(self) -> str:
         """EO or DP."""
-        return next(short for short, name in NOTIONS.items() if name == self.fairness)
+        return SHORT[self.fairness]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def parse_tables(text: str) -> dict[int, PaperTable]:
 
 def column_of(text: str) -> Column:
     data, noise, short = text.split()
-    return Column(data, noise, NOTIONS[short])
+    return Column(data, noise, next(fairness for fairness, name in SHORT.items() if name == short))
 
 
 def numbers_of(text: str) -> tuple[Number, ...]:

@@ -15,11 +15,11 @@ from fairsieve.experiments.reproduce.catalogue import (
     plain_compas,
     trade_off_trials,
 )
-from fairsieve.experiments.reproduce.numbers import Column
+from fairsieve.experiments.reproduce.numbers import SHORT, Column
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
 from fairsieve.report.reproduction.duels import Duel, Outcome, all_of, most_of, tell
-from fairsieve.report.reproduction.words import FLIPS, NOTIONS, column_title, number
+from fairsieve.report.reproduction.words import FLIPS, column_title, number
 
 __all__ = [
     "FAIR_AND_ROBUST",
@@ -225,7 +225,7 @@ def tell_rates(results: Results, duels: Sequence[Duel]) -> str:
     for (one, other, measure), same in grouped.items():
         gains = [float(duel.gains(results).mean()) for duel in same]
         ahead = sum(gain > 0 for gain in gains)
-        what = "accuracy" if measure == "accuracy" else f"{NOTIONS[measure]} disparity"
+        what = "accuracy" if measure == "accuracy" else f"{SHORT[measure]} disparity"
         sentences.append(
             f"{what}, {METHODS[one].title} against {METHODS[other].title}: better at {ahead} of {len(gains)} rates, by "
             f"{number(min(gains))} to {number(max(gains))}."

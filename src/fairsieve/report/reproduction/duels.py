@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.baselines.registry import METHODS
-from fairsieve.experiments.reproduce.numbers import Column, Line
+from fairsieve.experiments.reproduce.numbers import SHORT, Column, Line
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
-from fairsieve.report.reproduction.words import FLIPS, NOTIONS, TITLES, line_title, number
+from fairsieve.report.reproduction.words import FLIPS, TITLES, line_title, number
 
 __all__ = ["Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
 
@@ -131,7 +131,5 @@ def tell(results: Results, duels: Sequence[Duel]) -> str:
 def setting(trial: Trial, measure: str) -> str:
     """Where and what was measured."""
     flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"
-    what = (
-        f"{NOTIONS[measure]} disparity" if measure in NOTIONS else f"{measure} for {NOTIONS[trial.fairness]}"
-    )
+    what = f"{SHORT[measure]} disparity" if measure in SHORT else f"{measure} for {SHORT[trial.fairness]}"
     return f"{TITLES[trial.data]}, {flips}, {what}"

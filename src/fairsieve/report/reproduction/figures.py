@@ -17,11 +17,12 @@ from fairsieve.experiments.reproduce.catalogue import (
     trade_off_methods,
     trade_off_trials,
 )
+from fairsieve.experiments.reproduce.numbers import SHORT
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.front import pareto_front
-from fairsieve.report.reproduction.words import FLIPS, NOTIONS, TITLES, column_title
+from fairsieve.report.reproduction.words import FLIPS, TITLES, column_title
 
 __all__ = ["FIGURES", "trade_off_figures"]
 
@@ -95,7 +96,7 @@ def compas_rates_figure(results: Results) -> Figure:
 def rates_figure(results: Results, name: str, fairness: str) -> Figure:
     """Figs. 3 and 6."""
     trials = {method: noise_rate_trials(method, fairness) for method in RATE_METHODS}
-    short = NOTIONS[fairness]
+    short = SHORT[fairness]
     return Figure(
         name,
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from fairsieve.baselines.registry import METHODS
 from fairsieve.experiments.reproduce.catalogue import ITEMS
+from fairsieve.experiments.reproduce.numbers import SHORT, Line, Number, PaperTable, paper_tables
 from fairsieve.experiments.reproduce.numbers import Column as PaperColumn
-from fairsieve.experiments.reproduce.numbers import Line, Number, PaperTable, paper_tables
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial, trial_of
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.reproduction.words import (
     FLIPS,
-    NOTIONS,
     TITLES,
     column_title,
     line_title,
@@ -208,7 +207,7 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         rows.append(
             [
                 Cell(TITLES[asked["data"]]),
-                Cell(f"{FLIPS[asked['noise']]}, {NOTIONS[asked['fairness']]}"),
+                Cell(f"{FLIPS[asked['noise']]}, {SHORT[asked['fairness']]}"),
                 Cell(line_title(Line(asked["method"], asked["validation"]))),
                 Cell(", ".join(f"{name} {value:g}" for name, value in chosen.items())),
                 Cell("no" if chosen == default else "yes"),

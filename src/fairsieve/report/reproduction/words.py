@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 from fairsieve.baselines.registry import METHODS
 from fairsieve.experiments.reproduce.numbers import Column, Line
 
-__all__ = ["FLIPS", "NOTIONS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
+__all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
 
 TITLES = {"synthetic": "synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {"none": "no flips", "label": "label flips", "group-targeted": "group-targeted flips"}
-NOTIONS = {"equalized_odds": "EO", "demographic_parity": "DP"}
 VALIDATION = {
     "clean": "",
     "noisy": ", noisy validation set",
@@ -22,7 +21,7 @@ VALIDATION = {
 
 def column_title(column: Column, *, with_data: bool = False) -> str:
     """For example "label flips, EO"."""
-    title = f"{FLIPS[column.noise]}, {NOTIONS[column.fairness]}"
+    title = f"{FLIPS[column.noise]}, {column.short}"
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
