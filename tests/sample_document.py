@@ -134,10 +134,10 @@ def suspects() -> Table:
 
 def sample_document() -> Document:
     """Every kind of block."""
+    numbers = "; ".join(f"{name} {values[1]:.3f} ± .019" for name, values in VALUES.items())
     claims = [
         Verdict("Ours has the lowest EO disparity of the fair and robust methods.", "Sec. 5.1, Table 1", True,
-                "All 12 comparisons speak for it. " + "; ".join(f"{name} {values[1]} ± .019" for name, values in VALUES.items())
-                + ". On 10 of 10 draws each; the paper has .064 ± .005 for ours."),
+                f"All 12 comparisons speak for it. {numbers}. On 10 of 10 draws each; the paper has .064 ± .005."),
         Verdict("Ours has accuracy equal to or better than that of every method without clean data.",
                 "Sec. 5.1, Table 1", True, "Accuracy .726 ± .003; next ITLM→FB .718 ± .003."),
         Verdict("Each ablation is worse than the whole method.", "Sec. 5.4, Table 5", False,

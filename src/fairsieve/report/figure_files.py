@@ -20,7 +20,8 @@ __all__ = ["write_figure_files"]
 
 PANELS_IN_A_ROW = 3
 PANEL_SIZE = (3.6, 2.9)
-MOST_MARKERS = 30
+MOST_MARKERS = 30  # on a line; more would hide it
+MANY_POINTS = 50  # from here on points are small and let others shine through
 
 
 def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
@@ -128,6 +129,7 @@ def draw_line(axis: Any, series: Series, look: Look, x: Any) -> None:
 
 def draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
     """Points, with bars of deviation."""
+    many = len(x) > MANY_POINTS
     face = "none" if series.dashed else hue(look)
     axis.errorbar(
         x,
@@ -136,7 +138,9 @@ def draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
         xerr=series.x_deviation,
         linestyle="none",
         marker=SYMBOLS[look.symbol].matplotlib,
-        markersize=6,
+        markersize=3 if many else 6,
+        alpha=0.55 if many else None,
+        rasterized=len(x) > MANY_POINTS * 10,  # thousands of shapes make a large file
         color=hue(look),
         markerfacecolor=face,
         elinewidth=0.8,

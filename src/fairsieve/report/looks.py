@@ -159,16 +159,21 @@ def looks_of(names: Iterable[str]) -> dict[str, Look]:
     hues = {look.hue for look in taken}
     for name in distinct:
         if name not in found:
-            found[name] = free_look(name, taken, hues)
+            found[name] = free_look(name, taken, hues, len(found))
             taken.add(found[name])
             hues.add(found[name].hue)
     return {name: found[name] for name in distinct}
 
 
-def free_look(name: str, taken: set[Look], hues: set[str]) -> Look:
-    """A look for a name that has none of its own: of a new hue while there is one, then merely new."""
+def free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
+    """A look for a name that has none of its own: of a new hue while there is one, then merely new.
+
+    The hue goes by the name, so that it is likely the same in the next figure, the symbol by the place.
+    """
     start = zlib.crc32(name.encode()) % len(FREE_HUES)
     hues_in_turn = (*FREE_HUES[start:], *FREE_HUES[:start], "black")
-    order = [Look(hue, symbol) for symbol in SYMBOLS for hue in hues_in_turn]
+    symbols = list(SYMBOLS)
+    symbols = [symbols[(place + step) % len(symbols)] for step in range(len(symbols))]
+    order = [Look(hue, symbol) for symbol in symbols for hue in hues_in_turn]
     fresh = [look for look in order if look.hue not in hues] or [look for look in order if look not in taken]
     return (fresh or order)[0]

@@ -62,7 +62,8 @@ for (const input of all(".filter input")) {
 const themes = parsed(document.getElementById("themes"));
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const coarse = matchMedia("(pointer: coarse)");
-const MOST_MARKERS = 30;
+const MOST_MARKERS = 30; // on a line; more would hide it
+const MANY_POINTS = 50; // from here on points are small and let others shine through
 let printing = false;
 
 const theme = () => (prefersDark.matches && !printing ? themes.dark : themes.light);
@@ -114,7 +115,8 @@ function tracesOf(series, name, panel) {
   const marker = { color: colour, symbol, size: 8, line: { color: colour, width: series.dashed ? 1.5 : 0 } };
   if (series.kind === "points") {
     const error_x = errorBars(series.x_deviation, colour), error_y = errorBars(series.deviation, colour);
-    return [{ ...trace, type: "scatter", mode: "markers", marker: { ...marker, size: 10 }, error_x, error_y }];
+    const look = series.x.length > MANY_POINTS ? { size: 5, opacity: 0.55 } : { size: 10 };
+    return [{ ...trace, type: "scatter", mode: "markers", marker: { ...marker, ...look }, error_x, error_y }];
   }
   const mode = series.x.length > MOST_MARKERS || series.dashed ? "lines" : "lines+markers";
   const line = { color: colour, width: 2, dash: series.dashed ? "dash" : "solid" };
