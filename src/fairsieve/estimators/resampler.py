@@ -60,7 +60,9 @@ class FairRobustResampler(BaseEstimator):  # type: ignore[misc]
         """Select, draw, and return the rows of X and y in the containers that they came in.
 
         Two values, so that it fits into imbalanced-learn's pipelines; the aligned groups are in
-        ``sensitive_features_``, and any other column follows from ``sample_indices_``.
+        ``sensitive_features_``, and any other column follows from ``sample_indices_``. In such a
+        pipeline ``set_fit_resample_request(sensitive_features=True)`` asks for the groups, where
+        imblearn, which adds that method, was imported first.
         """
         seed = seed_of(self.random_state)
         selector = (
