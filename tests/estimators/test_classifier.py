@@ -144,7 +144,7 @@ def test_any_module(data, module):
     before = [p.detach().clone() for p in module.parameters()] if isinstance(module, torch.nn.Module) else []
     state = torch.random.get_rng_state()
     one, two = (
-        FairRobustClassifier(module=module, **SHORT).fit(
+        FairRobustClassifier(module=module, **(SHORT | {"epochs": 6, "warmup_epochs": 2})).fit(
             data.features, data.labels, sensitive_features=data.groups
         )
         for _ in range(2)
