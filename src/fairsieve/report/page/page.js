@@ -135,7 +135,7 @@ function layoutOf(panel, plot) {
     xaxis: { ...axis, type: panel.categories ? "category" : "linear", showgrid: !panel.categories },
     yaxis: { ...axis, type: "linear" },
     hoverlabel: { bgcolor: theme().panel, bordercolor: muted, font: { color: ink }, align: "left" },
-    hovermode: "closest", showlegend: false, barmode: "group", uirevision: "keep",
+    hovermode: "closest", showlegend: false, barmode: "group", bargroupgap: 0.08, uirevision: "keep",
     // A finger on a chart scrolls the page.
     dragmode: coarse.matches ? false : "zoom",
   };

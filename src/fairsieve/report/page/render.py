@@ -7,7 +7,7 @@ import functools
 import gzip
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import resources
 from itertools import chain
@@ -59,20 +59,17 @@ def write_page(document: Document, path: Path | str) -> None:
 
 def render_page(document: Document) -> str:
     """The HTML of a document."""
-    verdicts = [
-        block for section in document.sections for block in section.blocks if isinstance(block, Verdict)
-    ]
+    blocks = [block for section in document.sections for block in section.blocks]
+    outcomes = [block.holds for block in blocks if isinstance(block, Verdict)]
     script = resource("page.js")
-    has_charts = any(isinstance(block, Figure) for section in document.sections for block in section.blocks)
+    has_charts = any(isinstance(block, Figure) for block in blocks)
     packed, packed_hash = plotly_packed() if has_charts else ("", "")
     return str(
         environment()
         .get_template("page.html")
         .render(
             document=document,
-            counts={
-                holds: sum(verdict.holds is holds for verdict in verdicts) for holds in (True, False, None)
-            },
+            counts={holds: outcomes.count(holds) for holds in (True, False, None)},
             sections=[(section, list(drawn_blocks(section.blocks))) for section in document.sections],
             themes=THEMES,
             theme_data={name: asdict(theme) for name, theme in THEMES.items()},
@@ -84,7 +81,7 @@ def render_page(document: Document) -> str:
     )
 
 
-def drawn_blocks(blocks: Any) -> Iterator[tuple[str, Any]]:
+def drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
     """Blocks by kind; verdicts that follow one another are one list."""
     run: list[Verdict] = []
     for block in chain(blocks, [None]):
