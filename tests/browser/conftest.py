@@ -85,7 +85,7 @@ class Page:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """Addresses asked for since the page was opened, but its own."""
+        """Addresses asked for since the page was opened, but its own and what it carries in itself."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [
             event["params"]["request"]["url"]
@@ -93,7 +93,7 @@ class Page:
             if event["method"] == "Network.requestWillBeSent"
         ]
         assert self.path.as_uri() in sent  # else the log did not listen
-        return [url for url in sent if url != self.path.as_uri()]
+        return [url for url in sent if not url.startswith((self.path.as_uri(), "data:", "blob:"))]
 
     def column(self, table, i):
         """The first texts of a column's visible cells."""
