@@ -195,9 +195,9 @@ def wider_spread(results: Results) -> Answer:
         for method in WEIGHTS
     }
     told = ", ".join(f"{METHODS[m].title} {number(value)}" for m, value in spread.items())
-    holds: Outcome = (
-        None if results.scope.seeds < 2 or results.scope.quick else spread["fr-train"] > spread["fairsieve"]
-    )
+    holds: Outcome = spread["fr-train"] > spread["fairsieve"]
+    if results.scope.quick or results.scope.seeds < 2 or max(spread.values()) < 1.25 * min(spread.values()):
+        holds = None  # deviations of a few runs vary by that much themselves
     return holds, f"Mean deviation of EO disparity over draws, along the curves: {told}."
 
 

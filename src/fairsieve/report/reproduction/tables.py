@@ -49,7 +49,7 @@ def paper_table(results: Results, what: int) -> Table:
     heads = [Column("method")]
     for column in table.columns:
         title = column_title(column, with_data=several)
-        heads += [Column(f"{title}: accuracy ↑", True), Column(f"{title}: {column.short} disparity ↓", True)]
+        heads += [Column(f"{title}: accuracy ↑", True), Column(f"{title}: disparity ↓", True)]
     marks = [
         rank(results, table, column, measure) for column in table.columns for measure in measures(column)
     ]

@@ -10,7 +10,7 @@ from fairsieve.experiments.reproduce.numbers import Column, Line
 
 __all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
 
-TITLES = {"synthetic": "synthetic", "compas": "COMPAS", "adult": "Adult"}
+TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {"none": "no flips", "label": "label flips", "group-targeted": "group-targeted flips"}
 VALIDATION = {
     "clean": "",
