@@ -57,3 +57,10 @@ def test_filtering_keeps_the_rows_with_every_word(tables):
     field.clear()
     field.send_keys(" ")
     assert len(tables.column("suspects", 0)) == 30
+
+
+def test_a_tap_on_an_entry_tells_its_note(tables):
+    note = tables.find("#table-table1 .note")
+    assert not note.is_displayed()
+    tables.find("#table-table1 [title]").click()
+    assert note.text == "FR-Train: needs a clean validation set"

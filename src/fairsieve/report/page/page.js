@@ -40,6 +40,15 @@ for (const button of all("thead button")) {
   button.addEventListener("click", () => sortBy(button.closest("th")));
 }
 
+// A finger cannot point: a tap tells the note below the table.
+for (const entry of all("tbody [title]")) {
+  entry.addEventListener("click", () => {
+    const note = entry.closest(".table").querySelector(".note");
+    note.textContent = `${entry.parentElement.cells[0].firstChild.textContent}: ${entry.title}`;
+    note.hidden = false;
+  });
+}
+
 function filterRows(box) {
   const rows = [...box.querySelector("tbody").rows];
   const words = box.querySelector("input").value.toLowerCase().split(/\s+/).filter(Boolean);

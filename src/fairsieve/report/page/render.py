@@ -114,6 +114,7 @@ def table_view(table: Table) -> dict[str, Any]:
         "table": table,
         "groups": table.groups(),
         "apart": APART if any(apart_level(cell) is not None for cell in cells) else (),
+        "notes": any(cell.note for cell in cells),
         "marks": any(cell.mark for cell in cells),
         "references": any(cell.reference for cell in cells),
     }
