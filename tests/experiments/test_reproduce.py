@@ -133,7 +133,7 @@ def test_synthetic_tables_have_at_least_ten_draws():
 
 def test_items_by_name():
     assert [item.name for item in find_items("figure5")] == ["figure5"]
-    assert len(find_items("all")) == 7 + 6 + 1
+    assert len(find_items("all")) == 7 + 6 + 2
     with pytest.raises(
         InvalidInputError, match=r"what must be list, all, or one of table1, .*; got 'table8'"
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairsieve.baselines.registry import METHODS
 from fairsieve.errors import InvalidInputError
@@ -11,12 +11,14 @@ from fairsieve.experiments.reproduce.numbers import Column, paper_tables
 from fairsieve.experiments.reproduce.trials import Trial, trial_of
 
 __all__ = [
+    "DEFAULTS_OF",
     "ITEMS",
     "RATES",
     "RATE_METHODS",
     "TRADE_OFF",
     "WEIGHTS",
     "Item",
+    "compas_rate_trials",
     "find_items",
     "noise_rate_trials",
     "plain_compas",
@@ -34,6 +36,8 @@ WEIGHTS: dict[str, tuple[str, tuple[float, ...]]] = {
     "fairsieve": ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
     "fr-train": ("fairness_weight", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)),
 }
+
+DEFAULTS_OF = (1, 2, 5, 6)  # tables that are shown with the default hyperparameters too
 
 TRADE_OFF = tuple(
     Column(data, noise, fairness)
@@ -78,10 +82,14 @@ def table_trials(number: int) -> tuple[Trial, ...]:
     return tuple(trial_of(line, column) for line in table.lines for column in table.columns)
 
 
-def noise_rate_trials(method: str, fairness: str, *, data: str = "synthetic") -> list[Trial]:
-    """A method at every noise rate of Figs. 3 and 6, or of Fig. 2 (COMPAS)."""
-    rates = RATES if data == "synthetic" else COMPAS_RATES
-    return [Trial(method, data, fairness=fairness, rate=rate) for rate in rates]
+def noise_rate_trials(method: str, fairness: str) -> list[Trial]:
+    """A method at every noise rate of Figs. 3 and 6."""
+    return [Trial(method, "synthetic", fairness=fairness, rate=rate) for rate in RATES]
+
+
+def compas_rate_trials(method: str) -> list[Trial]:
+    """LR or ITLM at every noise rate of Fig. 2; with the defaults, since no one rate is there to choose on."""
+    return [Trial(method, "compas", rate=rate, tuned=False) for rate in COMPAS_RATES]
 
 
 def trade_off_trials(method: str, noise: str) -> list[Trial]:
@@ -92,7 +100,7 @@ def trade_off_trials(method: str, noise: str) -> list[Trial]:
 
 def plain_compas() -> Trial:
     """Logistic regression on COMPAS as it is (Fig. 1)."""
-    return Trial("lr", "compas", rate=0)
+    return Trial("lr", "compas", rate=0, tuned=False)
 
 
 def trade_off_methods(data: str) -> Sequence[str]:
@@ -120,11 +128,7 @@ ITEMS = {
         Item(
             "figure2",
             "LR and ITLM on COMPAS by noise rate",
-            tuple(
-                trial
-                for method in ("lr", "itlm")
-                for trial in noise_rate_trials(method, "equalized_odds", data="compas")
-            ),
+            tuple(trial for method in ("lr", "itlm") for trial in compas_rate_trials(method)),
         ),
         Item(
             "figure3", "Synthetic data by noise rate, demographic parity", rate_figure("demographic_parity")
@@ -141,6 +145,11 @@ ITEMS = {
             ),
         ),
         Item("figure6", "Synthetic data by noise rate, equalized odds", rate_figure("equalized_odds")),
+        Item(
+            "defaults",
+            "Tables 1, 2, 5 and 6 with the default hyperparameters (not in the paper)",
+            tuple(replace(trial, tuned=False) for number in DEFAULTS_OF for trial in table_trials(number)),
+        ),
         Item(
             "trade-off",
             "All methods, accuracy against disparity (not in the paper)",

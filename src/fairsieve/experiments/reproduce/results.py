@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ class Results:
     def read(cls, path: Path, scope: Scope) -> Results:
         """The results in a file of records."""
         return cls(read_records(path), scope)
+
+    def with_defaults(self) -> Results:
+        """The same records, looked up as if no hyperparameters had been chosen."""
+        return Untuned(self.records.values(), self.scope)
 
     def add(self, record: Record) -> None:
         """Take in a record."""
@@ -101,3 +106,16 @@ class Results:
             else:
                 found.append(record["seconds"] if measure == "seconds" else record["metrics"][measure])
         return np.array(found)
+
+
+class Untuned(Results):
+    """Results with the default hyperparameters in place of the chosen ones."""
+
+    def name(self, trial: Trial, seed: int) -> str:
+        return super().name(replace(trial, tuned=False), seed)
+
+    def choice(self, trial: Trial) -> Record | None:
+        return None
+
+    def chosen(self, trial: Trial) -> dict[str, Any] | None:
+        return {}

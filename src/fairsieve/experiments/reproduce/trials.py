@@ -31,6 +31,8 @@ class Trial:
     ----------
     fixed : tuple of (name, value)
         Hyperparameters that are given, not chosen.
+    tuned : bool
+        Whether the others are chosen, where :class:`Scope` has something to choose on; else the defaults.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Trial:
     rate: float = 0.1
     validation: ValidationKind = "clean"
     fixed: tuple[tuple[str, float], ...] = ()
+    tuned: bool = True
 
     def __post_init__(self) -> None:
         method = METHODS[self.method]
@@ -103,7 +106,8 @@ class Scope:
         The choice is made once, at a rate of 10 %, for each method and column of a table.
         """
         single = all(len(values) == 1 for values in METHODS[trial.method].candidates.values())
-        if self.quick or single or trial.data not in TUNING_SEEDS or trial.method not in PAPER_METHODS:
+        untuned = self.quick or single or not trial.tuned
+        if untuned or trial.data not in TUNING_SEEDS or trial.method not in PAPER_METHODS:
             return None
         noise = "label" if trial.noise == "none" else trial.noise
         return replace(trial, rate=0.1, noise=noise, fixed=())
@@ -112,7 +116,8 @@ class Scope:
         """What names the choice of hyperparameters for a trial."""
         arrays = self.arrays if trial.data == "synthetic" else None
         seeds = TUNING_SEEDS[trial.data][: None if arrays is None else 1]  # the arrays are one draw
-        return {"tuning": asdict(trial), "seeds": seeds, "folds": TUNING_FOLDS, "arrays": arrays}
+        named = {name: value for name, value in asdict(trial).items() if name != "tuned"}
+        return {"tuning": named, "seeds": seeds, "folds": TUNING_FOLDS, "arrays": arrays}
 
     def comparison(self, trial: Trial, chosen: dict[str, Any] | None = None) -> Comparison:
         """What to run for a trial, with hyperparameters chosen for it."""

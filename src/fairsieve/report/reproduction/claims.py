@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairsieve.experiments.reproduce.catalogue import ITEMS, plain_compas
+from fairsieve.experiments.reproduce.catalogue import ITEMS, compas_rate_trials, plain_compas
 from fairsieve.experiments.reproduce.numbers import paper_tables
 from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
@@ -22,7 +22,7 @@ from fairsieve.report.reproduction.checks import (
     tell_rates,
     wider_spread,
 )
-from fairsieve.report.reproduction.duels import Duel, duels_of, most_of
+from fairsieve.report.reproduction.duels import OUTCOMES, Duel, duels_of, most_of
 
 __all__ = ["CLAIMS", "verdicts"]
 
@@ -41,12 +41,16 @@ ABLATION_COLUMNS = {
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """A verdict on every claim whose runs are there."""
-    found = []
+    """A verdict on every claim whose runs are there, and whether it is the same with the defaults."""
+    found, plain = [], results.with_defaults()
     for claim in CLAIMS:
-        if all(results.has(trial) for trial in claim.trials):
-            holds, evidence = claim.check(results)
-            found.append(Verdict(claim.text, claim.source, holds, evidence))
+        if not claim.is_told_by(results):
+            continue
+        holds, evidence = claim.check(results)
+        chosen = any(results.scope.tuned_as(trial) is not None for trial in claim.trials)
+        if chosen and claim.is_told_by(plain):
+            evidence += f" With the default hyperparameters: {OUTCOMES[claim.check(plain)[0]]}."
+        found.append(Verdict(claim.text, claim.source, holds, evidence))
     return found
 
 
@@ -115,8 +119,9 @@ CLAIMS = (
             f"ITLM worsens {short} disparity against LR at every noise rate (COMPAS)",
             f"Sec. 2, Fig. 2{letter}",
             [
-                Duel(Trial("lr", "compas", rate=rate), Trial("itlm", "compas", rate=rate), notion)
-                for rate in (0.05, 0.1, 0.15, 0.2)
+                Duel(lr, itlm, notion)
+                for lr, itlm in zip(compas_rate_trials("lr"), compas_rate_trials("itlm"), strict=True)
+                if lr.rate > 0
             ],
             telling=tell_rates,
         )

@@ -14,9 +14,10 @@ from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Trial
 from fairsieve.report.reproduction.words import FLIPS, TITLES, line_title, number
 
-__all__ = ["Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
+__all__ = ["OUTCOMES", "Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
 
 Outcome = bool | None
+OUTCOMES: dict[Outcome, str] = {True: "holds", False: "does not hold", None: "cannot tell"}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from fairsieve.experiments.reproduce.catalogue import (
     RATE_METHODS,
     TRADE_OFF,
     WEIGHTS,
+    compas_rate_trials,
     noise_rate_trials,
     plain_compas,
     trade_off_methods,
@@ -77,7 +78,7 @@ def by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure:
 
 def compas_rates_figure(results: Results) -> Figure:
     """Fig. 2."""
-    trials = {method: noise_rate_trials(method, "equalized_odds", data="compas") for method in ("lr", "itlm")}
+    trials = {method: compas_rate_trials(method) for method in ("lr", "itlm")}
     return Figure(
         "figure2",
         "Figure 2. COMPAS: logistic regression with and without ITLM by noise rate (label flips); shaded, the "

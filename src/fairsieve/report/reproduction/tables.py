@@ -40,11 +40,15 @@ RIVALS = (  # of Sec. 5.1 and 5.4
 )
 
 
-def paper_table(results: Results, what: int) -> Table:
-    """Table 1 to 7, ours beside the paper's."""
+def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table:
+    """Table 1 to 7, ours beside the paper's; on request with the default hyperparameters."""
     table = paper_tables()[what]
     if what == 4:
         return seconds_table(results, table)
+    name, title = f"table{what}", f"Table {what}. {ITEMS[f'table{what}'].title}."
+    if defaults:
+        results, name = results.with_defaults(), f"{name}-defaults"
+        title += " The default hyperparameters in place of chosen ones."
     several = len({column.data for column in table.columns}) > 1
     heads = [Column("method")]
     for column in table.columns:
@@ -63,8 +67,8 @@ def paper_table(results: Results, what: int) -> Table:
                 row.append(number_cell(values, printed[i][j], mark))
         rows.append(row)
     return Table(
-        f"table{what}",
-        f"Table {what}. {ITEMS[f'table{what}'].title}. {runs_in_words(results, table)}",
+        name,
+        f"{title} {runs_in_words(results, table)}",
         heads,
         rows,
         reference_title="the paper's",
