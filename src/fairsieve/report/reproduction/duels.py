@@ -39,6 +39,12 @@ class Duel:
     measure: str
     slack: float = 0.0
 
+    @property
+    def fairness(self) -> str:
+        """The notion of fairness that is asked for, of whichever method knows one."""
+        plain = METHODS[self.one.method].family in ("plain", "robust")
+        return self.measure if self.measure in SHORT else (self.other if plain else self.one).fairness
+
     def gains(self, results: Results) -> NDArray[np.float64]:
         """How much better ``one`` is, draw by draw."""
         mine, theirs = (results.values(trial, self.measure) for trial in (self.one, self.other))
@@ -47,7 +53,7 @@ class Duel:
         return gains if self.measure == "accuracy" else -gains
 
     def outcome(self, results: Results) -> Outcome:
-        """True and False where the mean gain is beyond its standard error, else None.
+        """True and False where the mean gain is beyond twice its standard error, else None.
 
         With slack, True where ``one`` is better or worse by less than it.
         """
@@ -58,15 +64,14 @@ class Duel:
         mean = float(gains.mean())
         if self.slack:
             return mean >= -self.slack
-        return None if abs(mean) <= error else mean > 0
+        return None if abs(mean) <= 2 * error else mean > 0
 
     def tell(self, results: Results) -> str:
         """The rival, its mean, and on how many draws or splits it is beaten."""
         gains = self.gains(results)
         theirs = results.values(self.other, self.measure)[: len(gains)]
-        rival = line_title(Line(self.other.method, self.other.validation))
         won = int((gains > 0).sum())
-        return f"{rival} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
+        return f"{line_of(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
 
 
 def duels_of(
@@ -91,18 +96,18 @@ def duels_of(
 
 
 def all_of(outcomes: Sequence[Outcome]) -> Outcome:
-    """Nowhere worse, and somewhere better beyond chance.
+    """None speaks against it, and most speak for it.
 
     Examples
     --------
-    >>> all_of([True, None]), all_of([True, False]), all_of([None])
+    >>> all_of([True, True, None]), all_of([True, True, False]), all_of([True, None, None])
     (True, False, None)
     """
-    return False if False in outcomes else True if True in outcomes else None
+    return False if False in outcomes else True if outcomes.count(True) > len(outcomes) / 2 else None
 
 
 def most_of(outcomes: Sequence[Outcome]) -> Outcome:
-    """In most cases better beyond chance; False where it is not even so when chance is counted in favour.
+    """Most speak for it, whatever the others say; False where not even those that cannot tell would make it most.
 
     Examples
     --------
@@ -117,20 +122,29 @@ def most_of(outcomes: Sequence[Outcome]) -> Outcome:
 
 def tell(results: Results, duels: Sequence[Duel]) -> str:
     """The numbers behind some duels: a sentence for each column and measure."""
-    grouped: dict[tuple[Trial, str, str], list[Duel]] = {}
+    grouped: dict[str, list[Duel]] = {}
     for duel in duels:
-        grouped.setdefault((duel.one, duel.other.noise, duel.measure), []).append(duel)
+        grouped.setdefault(setting(duel), []).append(duel)
     return " ".join(
-        f"{setting(one, measure)}: {METHODS[one.method].title} "
-        f"{number(float(results.values(one, measure).mean()))}; "
-        + ", ".join(duel.tell(results) for duel in same)
+        f"{where}: "
+        + "; ".join(
+            f"{line_of(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
+            + ", ".join(duel.tell(results) for duel in same if duel.one == one)
+            for one in dict.fromkeys(duel.one for duel in same)
+        )
         + "."
-        for (one, _, measure), same in grouped.items()
+        for where, same in grouped.items()
     )
 
 
-def setting(trial: Trial, measure: str) -> str:
+def line_of(trial: Trial) -> str:
+    """A trial's method, as tables name it."""
+    return line_title(Line(trial.method, trial.validation))
+
+
+def setting(duel: Duel) -> str:
     """Where and what was measured."""
+    trial, measure = duel.one, duel.measure
     flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"
-    what = f"{SHORT[measure]} disparity" if measure in SHORT else f"{measure} for {SHORT[trial.fairness]}"
+    what = f"{SHORT[measure]} disparity" if measure in SHORT else f"{measure} for {SHORT[duel.fairness]}"
     return f"{TITLES[trial.data]}, {flips}, {what}"

@@ -26,11 +26,11 @@ from fairsieve.report.table_files import write_table_files
 __all__ = ["check_extras", "reproduction_document", "write_reproduction"]
 
 RULE = (
-    "Methods are compared on the same draws or splits. A comparison counts for or against a claim where the mean of "
-    "its paired differences is beyond their standard error; otherwise it is left to chance. A claim holds where no "
-    "comparison speaks against it and at least one for it; where the paper says “usually”, where most speak for it. "
-    f"“Similar” and “comparable” mean at most {number(SIMILAR)} worse. “Beaten on 7 of 10” counts draws or splits. One "
-    "seed cannot tell."
+    "Methods are compared on the same draws or splits. A comparison speaks for or against a claim where the mean of "
+    "its paired differences is beyond twice their standard error; otherwise it cannot tell. A claim holds where most "
+    "comparisons speak for it and none against it; where the paper says “usually”, where most speak for it. “Similar” "
+    f"and “comparable” mean at most {number(SIMILAR)} worse. “Beaten on 7 of 10” counts draws or splits. One seed "
+    "cannot tell."
 )
 TUNING = (
     "Hyperparameters are chosen once for each method and column, by cross-validation on the noisy labels of draws "
