@@ -133,7 +133,10 @@ def test_a_verdict_says_what_the_defaults_would_have_given(as_printed):
         add_runs(results, untuned, equalized_odds=disparity + noise, demographic_parity=disparity + noise)
     verdict = next(verdict for verdict in verdicts(results) if verdict.claim == text)
     assert verdict.holds
-    assert verdict.evidence.endswith("With the default hyperparameters: does not hold.")
+    first = (
+        "Of 4 comparisons 4 speak for it, 0 against it, and 0 cannot tell; with the default hyperparameters:"
+    )
+    assert verdict.evidence.startswith(f"{first} does not hold. ")
 
 
 def test_one_seed_cannot_tell():

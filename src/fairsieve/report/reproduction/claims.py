@@ -49,7 +49,9 @@ def verdicts(results: Results) -> list[Verdict]:
         holds, evidence = claim.check(results)
         chosen = any(results.scope.tuned_as(trial) is not None for trial in claim.trials)
         if chosen and claim.is_told_by(plain):
-            evidence += f" With the default hyperparameters: {OUTCOMES[claim.check(plain)[0]]}."
+            first, _, rest = evidence.removesuffix(".").partition(". ")
+            otherwise = f"{first}; with the default hyperparameters: {OUTCOMES[claim.check(plain)[0]]}."
+            evidence = f"{otherwise} {rest}." if rest else otherwise
         found.append(Verdict(claim.text, claim.source, holds, evidence))
     return found
 
