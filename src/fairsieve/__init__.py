@@ -12,6 +12,8 @@ from fairsieve.core.cells import Cells
 from fairsieve.core.plan import Plan
 from fairsieve.core.selection import Selection, select
 from fairsieve.errors import (
+    CollapseError,
+    CollapseWarning,
     FairsieveError,
     FairsieveWarning,
     InvalidInputError,
@@ -35,6 +37,7 @@ from fairsieve.training.sampler import FairRobustBatchSampler
 
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
+    from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_clean_ratio
     from fairsieve.estimators.resampler import FairRobustResampler
     from fairsieve.estimators.scorers import fairness_scorer
     from fairsieve.report.displays import SelectionDisplay, TradeoffDisplay
@@ -43,15 +46,20 @@ __version__ = "0.1.0"
 
 # Names whose modules take a while to import, and where they are.
 LATER = {
+    "CleanRatioEstimate": "fairsieve.estimators.clean_ratio",
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
     "SelectionDisplay": "fairsieve.report.displays",
     "TradeoffDisplay": "fairsieve.report.displays",
+    "estimate_clean_ratio": "fairsieve.estimators.clean_ratio",
     "fairness_scorer": "fairsieve.estimators.scorers",
 }
 
 __all__ = [
     "Cells",
+    "CleanRatioEstimate",
+    "CollapseError",
+    "CollapseWarning",
     "FairRobustBatchSampler",
     "FairRobustClassifier",
     "FairRobustResampler",
@@ -73,6 +81,7 @@ __all__ = [
     "demographic_parity_disparity",
     "equal_opportunity_disparity",
     "equalized_odds_disparity",
+    "estimate_clean_ratio",
     "fairness_scorer",
     "fit",
     "fit_seeds",

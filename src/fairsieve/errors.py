@@ -5,10 +5,12 @@
     FairsieveError
     ├── InvalidInputError      (also a ValueError)   a value breaks a stated rule
     ├── NotReadyError          (also a RuntimeError) a call came before what it needs
+    ├── CollapseError          (also a RuntimeError) training came to worse than a plain model
     ├── MissingExtraError      (also an ImportError) an optional dependency is not installed
     └── MissingDataError       (also a FileNotFoundError) a data file is not on this machine
 
     FairsieveWarning           (a UserWarning)
+    └── CollapseWarning        training came to worse than a plain model
 
 Messages name the parameter, the rule, the value that broke it, and the way out.
 """
@@ -16,6 +18,8 @@ Messages name the parameter, the rule, the value that broke it, and the way out.
 from __future__ import annotations
 
 __all__ = [
+    "CollapseError",
+    "CollapseWarning",
     "FairsieveError",
     "FairsieveWarning",
     "InvalidInputError",
@@ -37,6 +41,10 @@ class NotReadyError(FairsieveError, RuntimeError):
     """Something was asked for before the call that makes it possible."""
 
 
+class CollapseError(FairsieveError, RuntimeError):
+    """Training came to a model that is worse than a plain one, and ``on_collapse="raise"``."""
+
+
 class MissingExtraError(FairsieveError, ImportError):
     """An optional dependency is missing.
 
@@ -56,3 +64,7 @@ class MissingDataError(FairsieveError, FileNotFoundError):
 
 class FairsieveWarning(UserWarning):
     """Base of the warnings fairsieve gives."""
+
+
+class CollapseWarning(FairsieveWarning):
+    """Training came to a model that is worse than a plain one."""

@@ -17,6 +17,9 @@ from fairsieve.core.batches import batch_count
 from fairsieve.core.checks import check_at_least, check_choice
 from fairsieve.core.selection import budget_of
 from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.estimators.auto import train_auto
+from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
+from fairsieve.estimators.collapse import Collapse, OnCollapse, collapse_of, handle
 from fairsieve.estimators.inputs import Checked, check_features, check_samples, dense_chunks, seed_of
 from fairsieve.estimators.suspects import probabilities_of, suspects_of
 from fairsieve.samples import Samples
@@ -46,7 +49,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     ----------
     fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
     clean_ratio : float in (0, 1] or "auto"
-        Share of the labels believed to be right; rather too low than too high. "auto" estimates it.
+        Share of the labels believed to be right; rather too low than too high. "auto" estimates it,
+        by group, and selects accordingly: see :mod:`~fairsieve.estimators.auto`.
     module : None, nn.Module, or callable
         None is the paper's logistic regression, which has a compiled loop. A module is copied and
         trained. A class or other callable is called as ``module(n_features, n_classes)`` and makes
@@ -70,9 +74,12 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     verbose : int
         Above 0, a progress bar.
     on_collapse : {"warn", "fallback", "raise"}
-        What to do with a model that is certainly worse than plain training.
-    signal : {"loss", "error"}
-        What is compared between groups: mean losses or error rates.
+        What to do with a model that is worse than plain training by more than .02 of accuracy (see
+        :mod:`~fairsieve.estimators.collapse`): warn with a :class:`CollapseWarning`, warn and keep the
+        plain model instead, or raise a :class:`CollapseError`.
+    signal : {"loss", "error"}, optional
+        What is compared between groups: mean losses or error rates. When None, losses for a clean
+        ratio that is given and for aimed flips, error rates otherwise.
     pos_label : label, optional
         The positive class; the last of two when None.
 
@@ -88,6 +95,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         The last shares of each class by group.
     clean_ratio_ : float
         The clean ratio that was used.
+    estimate_ : CleanRatioEstimate or None
+        What "auto" found.
+    collapse_ : Collapse or None
+        How the model compares with a plain one, where it is worse.
     history_ : History
     module_ : nn.Module
         The trained model.
@@ -106,6 +117,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     module_: nn.Module
     history_: History
+    estimate_: CleanRatioEstimate | None
+    collapse_: Collapse | None
 
     def __init__(
         self,
@@ -121,8 +134,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         random_state: Any = None,
         device: str | None = None,
         verbose: int = 0,
-        on_collapse: Literal["warn", "fallback", "raise"] = "warn",
-        signal: Literal["loss", "error"] = "loss",
+        on_collapse: OnCollapse = "warn",
+        signal: Literal["loss", "error"] | None = None,
         pos_label: Any | None = None,
     ) -> None:
         self.fairness = fairness
@@ -164,8 +177,13 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
         checked = check_samples(self, X, y, sensitive_features, sample_weight)
         seed = seed_of(self.random_state)
-        self.clean_ratio_ = self._find_clean_ratio(checked.data, seed)
-        fitted = self._train(checked, self.clean_ratio_, seed)
+        if self.clean_ratio == "auto":
+            self.estimate_ = estimate_of(checked, seed)
+            self.clean_ratio_ = self.estimate_.clean_ratio
+        else:
+            budget_of(self.clean_ratio, len(checked.data))
+            self.estimate_, self.clean_ratio_ = None, float(self.clean_ratio)
+        fitted = self._train(checked, seed)
         if fitted.interrupted:
             warnings.warn(
                 f"training was stopped after {len(fitted.history)} of {self.epochs} epochs; the model is the "
@@ -173,48 +191,55 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 FairsieveWarning,
                 stacklevel=2,
             )
-        return self._take_over(fitted, checked)
+        plain = self._train(checked, seed, plain=True)
+        self.collapse_ = collapse_of(
+            codes_of(decision_of(fitted.model, checked.data.features)),
+            codes_of(decision_of(plain.model, checked.data.features)),
+            checked.data.cells.label_codes,
+            1 - self.clean_ratio_,
+            estimate=self.estimate_,
+            weights=checked.weights,
+        )
+        return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
 
-    def _find_clean_ratio(self, data: Samples, seed: int) -> float:
-        """The clean ratio given, or estimated."""
-        if self.clean_ratio == "auto":
-            return 0.9  # stands in for the estimate
-        budget_of(self.clean_ratio, len(data))
-        return float(self.clean_ratio)
-
-    def _train(self, checked: Checked, clean_ratio: float, seed: int) -> Fitted:
+    def _train(self, checked: Checked, seed: int, *, plain: bool = False) -> Fitted:
         """Train on checked samples."""
         data, batch_size, learning_rate = checked.data, self.batch_size, self.learning_rate
         if batch_size == "auto":
             batch_size = auto_batch_size(len(data))
         if learning_rate == "auto":
             learning_rate = 0.01 / batch_count(len(data), check_at_least("batch_size", batch_size, 1))
-        return fit(
-            model_of(self.module, data, seed),
-            data,
-            "fairsieve",
-            seed=seed,
-            sample_weight=checked.weights,
-            progress=bool(self.verbose),
-            watched=bool(self.verbose),
-            fairness=self.fairness,
-            clean_ratio=clean_ratio,
-            epochs=self.epochs,
-            warmup_epochs=self.warmup_epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            step_size=self.step_size,
-            average_last=self.average_last,
-            signal=self.signal,
-            pos_label=self.pos_label,
-            device=self.device,
-        )
+        model = model_of(self.module, data, seed)
+        settings: dict[str, Any] = {
+            "seed": seed,
+            "sample_weight": checked.weights,
+            "progress": bool(self.verbose),
+            "watched": bool(self.verbose),
+            "fairness": self.fairness,
+            "epochs": self.epochs,
+            "warmup_epochs": self.warmup_epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "step_size": self.step_size,
+            "average_last": self.average_last,
+            "pos_label": self.pos_label,
+            "device": self.device,
+        }
+        if plain:
+            return fit(model, data, "lr", **settings)
+        if self.estimate_ is not None:
+            return train_auto(model, data, self.estimate_, signal=self.signal, **settings)
+        settings |= {"clean_ratio": self.clean_ratio_, "signal": self.signal or "loss"}
+        return fit(model, data, "fairsieve", **settings)
 
     def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
         """Keep what training came to."""
         data, rows = checked.data, checked.rows
         decision = decision_of(fitted.model, data.features)
-        self._suspects = suspects_of(decision, data, fitted.indices, fitted.history.kept, rows)
+        trusted = fitted.indices
+        if self.estimate_ is not None and not self.estimate_.aimed:
+            trusted = np.flatnonzero(self.estimate_.wrong <= 0.5)  # who was kept is partly chance
+        self._suspects = suspects_of(decision, data, trusted, fitted.history.kept, rows)
         fitted = fitted.over(rows, checked.given)
         self.module_, self.history_ = fitted.model, fitted.history
         self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices
@@ -223,7 +248,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def suspects(self) -> dict[str, NDArray[Any]]:
-        """The training samples that the last selection left out, the highest loss first.
+        """The training samples whose labels to check, the highest loss first.
+
+        They are those that the last selection left out; for flips that "auto" found to be random,
+        those whose label is more likely wrong than right.
 
         Returns
         -------
@@ -247,9 +275,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each sample."""
-        decision = self.decision_function(X)
-        codes = (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return np.asarray(self.classes_[codes_of(self.decision_function(X))])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -274,6 +300,11 @@ def decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
     if is_single(outputs):
         return outputs.reshape(-1).numpy()
     return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()
+
+
+def codes_of(decision: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The likeliest class of each sample, by its number."""
+    return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
 def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:

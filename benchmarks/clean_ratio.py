@@ -1,0 +1,248 @@
+"""The unknown clean ratio: how well it is found, and what models come of it.
+
+    python benchmarks/clean_ratio.py uniform     # estimates under uniform flips
+    python benchmarks/clean_ratio.py attacks     # "auto" beside the known ratio, the paper's attacks
+    python benchmarks/clean_ratio.py groups      # flips in one group only, beside the other methods
+    python benchmarks/clean_ratio.py scenarios   # a hundred random scenarios beside plain training
+    python benchmarks/clean_ratio.py time        # fitting on Adult beside ExponentiatedGradient
+
+Each takes ``--seeds`` and ``--data``, and prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections import defaultdict
+
+import joblib
+import numpy as np
+import torch
+
+from fairsieve import CollapseWarning, FairRobustClassifier, Samples, estimate_clean_ratio
+from fairsieve.baselines.registry import METHODS
+from fairsieve.data.noise import flip_uniform
+from fairsieve.experiments.problems import make_problem, paper_settings
+from fairsieve.experiments.tuning import scores_of
+
+DATA = ("synthetic", "compas", "adult")
+BOTH = ("equalized_odds", "demographic_parity")
+
+
+def problem(data: str, noise: str, rate: float, seed: int) -> tuple[Samples, np.ndarray, Samples]:
+    """Training samples with flips, who was flipped, and test samples; ``noise`` may be a group's name."""
+    if not noise.startswith("group "):
+        made = make_problem(data, noise if rate else "none", rate, seed)
+        return made.train, made.flipped, made.test
+    made = make_problem(data, "none", 0.0, seed)
+    rates = np.zeros(made.train.cells.shape)
+    rates[:, int(noise.removeprefix("group "))] = rate
+    noisy = flip_uniform(made.train, rates, seed=seed)
+    return made.train.with_labels(noisy.labels), noisy.flipped, made.test
+
+
+def classifier(
+    data: str, noise: str, fairness: str, seed: int, clean_ratio: float | str
+) -> FairRobustClassifier:
+    """Ours, with the paper's settings for the data set."""
+    settings = paper_settings(data, noise, 0.1, fairness)
+    return FairRobustClassifier(
+        fairness,
+        clean_ratio,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+        average_last=20,
+        random_state=seed,
+        on_collapse="fallback",
+    )
+
+
+def measure(model: FairRobustClassifier, train: Samples, test: Samples) -> tuple[float, float]:
+    """Accuracy and disparity on clean test labels."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        model.fit(train.features, train.labels, sensitive_features=train.groups)
+    return scores_of(model, test, model.fairness)
+
+
+def spread(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+
+
+def pair(scores: list[tuple[float, float]]) -> str:
+    return "{:.3f} / {:.3f}".format(*np.mean(scores, axis=0))
+
+
+def uniform(data: str, rate: float, seed: int) -> tuple[float, float, bool]:
+    train, flipped, _ = problem(data, "uniform", rate, seed)
+    found = estimate_clean_ratio(
+        train.features, train.labels, sensitive_features=train.groups, random_state=seed
+    )
+    right = 1 - flipped.mean()
+    return found.clean_ratio, right, found.interval[0] <= right <= found.interval[1]
+
+
+def show_uniform(seeds: int, sets: list[str]) -> None:
+    print("| data | flips | estimated clean ratio | mean absolute error | inside the interval |")
+    print("| --- | --- | --- | --- | --- |")
+    for data in sets:
+        for rate in (0.05, 0.1, 0.2, 0.3):
+            runs = parallel(uniform, [(data, rate, seed) for seed in range(seeds)])
+            estimates, right, inside = zip(*runs, strict=True)
+            error = np.abs(np.subtract(estimates, right)).mean()
+            print(
+                f"| {data} | {rate:.0%} | {spread(estimates)} | {error:.3f} | {sum(inside)} of {seeds} |",
+                flush=True,
+            )
+
+
+def attack(data: str, noise: str, fairness: str, seed: int) -> dict[str, tuple[float, float]]:
+    train, flipped, test = problem(data, noise, 0.1, seed)
+    return {
+        name: measure(classifier(data, noise, fairness, seed, ratio), train, test)
+        for name, ratio in (("known", float(1 - flipped.mean())), ("auto", "auto"))
+    }
+
+
+def show_attacks(seeds: int, sets: list[str]) -> None:
+    print("| data | attack | fairness | known ratio | auto | difference |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for data in sets:
+        for noise in ("label", "group-targeted"):
+            for fairness in BOTH:
+                runs = parallel(attack, [(data, noise, fairness, seed) for seed in range(seeds)])
+                known, auto = ([run[name] for run in runs] for name in ("known", "auto"))
+                gap = np.mean(auto, axis=0) - np.mean(known, axis=0)
+                print(
+                    f"| {data} | {noise} | {fairness} | {pair(known)} | {pair(auto)} | "
+                    f"{gap[0]:+.3f} / {gap[1]:+.3f} |",
+                    flush=True,
+                )
+
+
+GROUP_METHODS = (
+    "lr",
+    "fairbatch",
+    "fairsieve",
+    "reweighing",
+    "group-confident-learning",
+    "fair-label-correction",
+)
+
+
+def one_group(data: str, group: int, rate: float, fairness: str, seed: int) -> dict[str, tuple[float, float]]:
+    noise = f"group {group}"
+    train, flipped, test = problem(data, noise, rate, seed)
+    settings = paper_settings(data, noise, float(flipped.mean()), fairness)
+    clean = train.take(np.flatnonzero(~flipped))
+    scores = {"auto": measure(classifier(data, noise, fairness, seed, "auto"), train, test)}
+    for name, samples, method in (
+        ("flips dropped, ratios moved", clean, "fairbatch"),
+        *((name, train, name) for name in GROUP_METHODS),
+    ):
+        fitted = METHODS[method].train(samples, settings, seed=seed)
+        scores[name] = scores_of(fitted, test, fairness)
+    return scores
+
+
+def show_groups(seeds: int, sets: list[str]) -> None:
+    for data in [name for name in sets if name != "synthetic"]:
+        rows = defaultdict(list)
+        columns = [(group, rate) for group in (0, 1) for rate in (0.1, 0.2, 0.3)]
+        for group, rate in columns:
+            runs = parallel(one_group, [(data, group, rate, BOTH[0], seed) for seed in range(seeds)])
+            for name in runs[0]:
+                rows[name].append(pair([run[name] for run in runs]))
+        titles = [f"{'women' if group == 0 else 'men'} {rate:.0%}" for group, rate in columns]
+        print(f"\n{data}, equalized odds, {seeds} seeds\n\n| method | {' | '.join(titles)} |")
+        print("| --- |" + " --- |" * len(columns))
+        for name, cells in rows.items():
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def scenario(number: int, sets: tuple[str, ...]) -> tuple[str, float, float, bool]:
+    """A random scenario: (what, our accuracy less plain's, plain's accuracy, fell back)."""
+    rng = np.random.default_rng(number)
+    data, fairness = rng.choice(sets), rng.choice(BOTH)
+    noise = rng.choice(["none", "uniform", "label", "group-targeted", "group 0", "group 1"])
+    rate = round(
+        float(rng.uniform(0.02, 0.3 if noise[:5] in ("unifo", "group") and noise[5:6] != "-" else 0.2)), 2
+    )
+    train, _, test = problem(data, noise, 0.0 if noise == "none" else rate, number)
+    model = classifier(data, noise, fairness, number, "auto")
+    ours = measure(model, train, test)
+    plain = METHODS["lr"].train(train, paper_settings(data, noise, rate, fairness), seed=number)
+    theirs = scores_of(plain, test, fairness)
+    what = f"{data}, {noise} {rate}, {fairness}"
+    return what, ours[0] - theirs[0], theirs[1] - ours[1], model.collapse_ is not None
+
+
+def show_scenarios(count: int, sets: list[str]) -> None:
+    runs = parallel(scenario, [(number, tuple(sets)) for number in range(count)])
+    runs.sort(key=lambda run: run[1])
+    gains, fairer = (np.array([run[i] for run in runs]) for i in (1, 2))
+    quantiles = [0, 5, 25, 50, 75, 95, 100]
+    print("| quantile | accuracy, ours less plain | disparity, plain less ours |\n| --- | --- | --- |")
+    for quantile in quantiles:
+        print(
+            f"| {quantile} % | {np.percentile(gains, quantile):+.3f} | {np.percentile(fairer, quantile):+.3f} |"
+        )
+    print(
+        f"\n{np.sum(gains < -0.02)} of {count} more than .02 below; {sum(run[3] for run in runs)} fell back.\n"
+    )
+    for what, gain, less, fell in runs[:8]:
+        print(f"- {what}: {gain:+.3f} accuracy, {less:+.3f} less disparity{', fell back' if fell else ''}")
+
+
+def show_time(repeats: int, _: list[str]) -> None:
+    from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
+    from sklearn.linear_model import LogisticRegression
+
+    train, _, _ = problem("adult", "uniform", 0.1, 0)
+    seconds = defaultdict(list)
+    given = {"sensitive_features": train.groups}
+    for _ in range(repeats):
+        for name, model in (
+            ("clean ratio given", FairRobustClassifier(clean_ratio=0.9, random_state=0)),
+            ("auto", FairRobustClassifier(random_state=0)),
+            (
+                "ExponentiatedGradient",
+                ExponentiatedGradient(LogisticRegression(max_iter=1000), EqualizedOdds()),
+            ),
+        ):
+            started = time.perf_counter()
+            model.fit(train.features, train.labels, **given)
+            seconds[name].append(time.perf_counter() - started)
+    for name, values in seconds.items():
+        ratio = np.median(values) / np.median(seconds["clean ratio given"])
+        print(f"| {name} | {np.median(values):.1f} s | {ratio:.2f} |", flush=True)
+
+
+def parallel(function: object, arguments: list[tuple[object, ...]]) -> list[object]:
+    return joblib.Parallel(n_jobs=2)(joblib.delayed(single)(function, *each) for each in arguments)
+
+
+def single(function: object, *arguments: object) -> object:
+    torch.set_num_threads(1)
+    return function(*arguments)
+
+
+SHOWS = {
+    "uniform": show_uniform,
+    "attacks": show_attacks,
+    "groups": show_groups,
+    "scenarios": show_scenarios,
+    "time": show_time,
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=SHOWS)
+    parser.add_argument("--seeds", type=int, default=5, help="draws; scenarios; repeats")
+    parser.add_argument("--data", default=",".join(DATA))
+    asked = parser.parse_args()
+    SHOWS[asked.what](asked.seeds, asked.data.split(","))
