@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_clean_ratio
     from fairsieve.estimators.resampler import FairRobustResampler
     from fairsieve.estimators.scorers import fairness_scorer
+    from fairsieve.estimators.sieve import SieveClassifier
     from fairsieve.report.displays import SelectionDisplay, TradeoffDisplay
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ LATER = {
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
     "SelectionDisplay": "fairsieve.report.displays",
+    "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.report.displays",
     "estimate_clean_ratio": "fairsieve.estimators.clean_ratio",
     "fairness_scorer": "fairsieve.estimators.scorers",
@@ -76,6 +78,7 @@ __all__ = [
     "Samples",
     "Selection",
     "SelectionDisplay",
+    "SieveClassifier",
     "TradeoffDisplay",
     "accuracy",
     "demographic_parity_disparity",

@@ -236,7 +236,8 @@ def noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float6
     """Share of wrong labels in every cell; NaN where it is empty."""
     wrong = 1 - true_class[np.arange(len(cells)), cells.label_codes]
     sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)
-    return np.divide(sums, cells.counts, out=np.full(cells.shape, np.nan), where=cells.counts > 0)
+    empty = np.full(cells.shape, np.nan)
+    return np.asarray(np.divide(sums, cells.counts, out=empty, where=cells.counts > 0))
 
 
 def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:

@@ -1,0 +1,311 @@
+"""The method around any classifier that takes sample weights: boosters, forests, pipelines."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
+from fairsieve.core.fairness import comparisons
+from fairsieve.core.selection import budget_of
+from fairsieve.errors import InvalidInputError
+from fairsieve.estimators.clean_ratio import estimate_of
+from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of, weight_argument
+from fairsieve.estimators.inputs import Checked, check_groups, seed_of
+from fairsieve.estimators.resampler import rows_of
+from fairsieve.estimators.rounds import Belief, Round, Rule, best_of, run_rounds, trusted, walked
+from fairsieve.estimators.suspects import suspects_of
+from fairsieve.estimators.table import numbers_of
+from fairsieve.estimators.trust import refined_rates
+from fairsieve.samples import Samples
+from fairsieve.training.loop import weighted_rows
+from fairsieve.training.progress import progress_bar
+
+__all__ = ["SieveClassifier"]
+
+
+def estimator_has(method: str) -> Any:
+    """Whether the wrapped classifier, fitted or not, has a method."""
+
+    def check(sieve: SieveClassifier) -> bool:
+        getattr(getattr(sieve, "estimator_", sieve.estimator), method)  # its own AttributeError says why
+        return True
+
+    return check
+
+
+class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Makes any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
+
+    The classifier is fitted a few times, each time under other weights. A sample weighs what its label
+    is worth, times what its group's share of the class should be; the shares move, round by round,
+    towards the group that is served worse. How a round did is measured out of fold, on labels
+    corrected for the flips that the data show, and the fairest round within ``tolerance`` of the best
+    accuracy is fitted to everything. The result is one deterministic model that needs no groups to
+    predict.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With ``fit(X, y, sample_weight=…)`` and ``predict_proba``; in a pipeline the last step takes
+        the weights. It gets ``X`` as it is: categories, gaps, sparse matrices are its business.
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    clean_ratio : float in (0, 1] or "auto"
+        A number selects that share of the samples by the paper's walk, from the lowest loss up.
+        "auto" estimates how many labels are wrong, in each cell, and whether at random; then all
+        samples stay, weighed by the chance that their label is right. Where labels look wrong on
+        purpose it walks, with the estimated ratio.
+    rounds : int
+        Sieved rounds, after a plain one. Each costs ``cv`` fits.
+    cv : int or None
+        Folds behind the losses. None takes losses in-sample, for models that cannot learn labels by heart.
+    step_size : float
+        How far the shares move in a round, as a multiple of the disparity.
+    tolerance : float in [0, 1]
+        The most accuracy, out of fold, that fairness may cost.
+    signal : {"error", "loss"}
+        What is compared between groups.
+    pos_label : label, optional
+        The positive class; the last of two when None.
+    random_state : int, RandomState or None
+        Decides the folds and the samples looked at by the estimate; the classifier has its own.
+    n_jobs : int, optional
+        Folds fitted at a time.
+    verbose : int
+        Above 0, a progress bar.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted to everything, under ``weights_``.
+    classes_ : array
+    sensitive_values_ : list
+        The groups; tuples, where several columns are crossed. A last one None stands for the samples
+        without a group, which train but do not count for fairness.
+    weights_ : array of shape (n,)
+        What each sample weighed, its own weight aside.
+    sample_indices_ : integer array
+        Rows whose label is believed: those selected or, when none are left out, those whose label is
+        likelier right than wrong.
+    ratios_ : array of shape (classes, groups)
+        The shares of each class by group.
+    clean_ratio_ : float
+        As given or estimated.
+    flip_rates_ : array of shape (classes, groups) or None
+        How often labels of each true class are flipped in each group, where that was estimated.
+    history_ : dict of arrays
+        ``accuracy`` and ``disparity``, out of fold, and samples ``kept`` of every round, the plain one first.
+    best_round_ : int
+        The one that ``estimator_`` is fitted by; 0 is plain.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from fairsieve.data import make_synthetic
+    >>> data = make_synthetic(500, seed=0)
+    >>> model = SieveClassifier(DecisionTreeClassifier(max_depth=4, random_state=0), clean_ratio=0.9, rounds=2)
+    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).ratios_.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        fairness: str = "equalized_odds",
+        clean_ratio: float | Literal["auto"] = "auto",
+        rounds: int = 6,
+        cv: int | None = 5,
+        step_size: float = 1.0,
+        tolerance: float = 0.01,
+        signal: Literal["error", "loss"] = "error",
+        pos_label: Any | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.fairness = fairness
+        self.clean_ratio = clean_ratio
+        self.rounds = rounds
+        self.cv = cv
+        self.step_size = step_size
+        self.tolerance = tolerance
+        self.signal = signal
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> SieveClassifier:
+        """Train on labels that may be wrong.
+
+        Parameters
+        ----------
+        X : whatever the classifier takes
+        y : n labels
+            Of any type, two or more classes.
+        sensitive_features : n values, or several columns of them, which are crossed
+            Some may be missing. None is one group: then the model is robust and nothing more.
+        sample_weight : n numbers, optional
+            Each multiplies its sample's weight in training; a sample of weight 0 is left out.
+        """
+        rule = self._rule()
+        data, own, rows, given = samples_without_features(self, X, y, sensitive_features, sample_weight)
+        comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
+        X = X if len(rows) == given else rows_of(X, rows)
+        seed = seed_of(self.random_state)
+        labels, classes = data.labels, np.asarray(data.cells.classes, dtype=data.labels.dtype)
+        parts = parts_of(data.cells, self.cv, seed)
+
+        def ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+            together = combined(weights, own)
+            return out_of_fold(self.estimator, X, labels, classes, together, parts, self.n_jobs)
+
+        believe = self._believer(X, data, own, seed)
+        with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
+            rounds = run_rounds(ask, believe, data.cells, rule, self.rounds, report)
+        best = best_of(rounds, self.tolerance)
+        self.estimator_ = fit_weighted(self.estimator, X, labels, combined(rounds[best].weights, own))
+        self.classes_ = classes
+        return self._take_over(rounds, best, data, rows, given)
+
+    def _rule(self) -> Rule:
+        """Check the parameters; what of them the rounds go by."""
+        weight_argument(self.estimator)
+        if not hasattr(self.estimator, "predict_proba"):
+            raise InvalidInputError(
+                "estimator must have predict_proba, which the losses come from; got "
+                f"{type(self.estimator).__name__}: wrap it in sklearn.calibration.CalibratedClassifierCV"
+            )
+        check_at_least("rounds", self.rounds, 1)
+        check_at_least("cv", 2 if self.cv is None else self.cv, 2)
+        check_share("tolerance", self.tolerance)
+        check_choice("signal", self.signal, ("error", "loss"))
+        step_size = check_positive("step_size", self.step_size)
+        return Rule(self.fairness, self.signal, step_size, self.pos_label)
+
+    def _believer(self, X: Any, data: Samples, own: NDArray[np.float64] | None, seed: int) -> Any:
+        """(Probabilities, ratios) → what is believed of the labels; finds the clean ratio on the way."""
+        self.flip_rates_: NDArray[np.float64] | None = None
+        known: list[Belief] = []
+
+        def walk(probabilities: NDArray[np.float64], ratios: NDArray[np.float64]) -> Belief:
+            return walked(probabilities, data.cells, ratios, self.clean_ratio_)
+
+        def find_out(probabilities: NDArray[np.float64], ratios: NDArray[np.float64]) -> Belief:
+            if not known and self.flip_rates_ is None:
+                numeric = Samples(numbers_of(X), data.labels, data.groups, missing="own")
+                found = estimate_of(Checked(numeric, own, np.arange(len(data)), len(data)), seed)
+                self.clean_ratio_ = found.clean_ratio
+                self.flip_rates_ = found.flip_rates
+                if not found.aimed:
+                    self.flip_rates_ = refined_rates(found.flip_rates, probabilities, data.cells)
+                    known.append(trusted(probabilities, data.cells, self.flip_rates_))
+            return known[0] if known else walk(probabilities, ratios)
+
+        if isinstance(self.clean_ratio, str) and self.clean_ratio == "auto":
+            return find_out
+        budget_of(self.clean_ratio, len(data))
+        self.clean_ratio_ = float(self.clean_ratio)
+        return walk
+
+    def _take_over(
+        self, rounds: list[Round], best: int, data: Samples, rows: NDArray[np.int64], given: int
+    ) -> SieveClassifier:
+        """Keep what the rounds came to."""
+        chosen = rounds[best]
+        self.best_round_, self.ratios_ = best, chosen.ratios
+        self.sensitive_values_ = data.cells.groups
+        self.weights_ = np.zeros(given)
+        self.weights_[rows] = 1.0 if chosen.weights is None else chosen.weights
+        kept = np.flatnonzero(chosen.kept)
+        self.sample_indices_ = rows[kept]
+        self.history_ = {
+            "accuracy": np.array([each.accuracy for each in rounds]),
+            "disparity": np.array([each.disparity for each in rounds]),
+            "kept": np.array([int(each.kept.sum()) for each in rounds]),
+        }
+        times = np.asarray([each.kept for each in rounds[1:]], np.int32).sum(axis=0, dtype=np.int32)
+        logits = np.log(np.maximum(chosen.probabilities, 1e-12))
+        decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+        self._suspects = suspects_of(decision, data, kept, times, rows)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def suspects(self) -> dict[str, NDArray[Any]]:
+        """The training samples whose label is not believed, the highest out-of-fold loss first.
+
+        Returns
+        -------
+        dict of arrays
+            The columns of :meth:`FairRobustClassifier.suspects
+            <fairsieve.estimators.classifier.FairRobustClassifier.suspects>`, with rounds for epochs.
+        """
+        check_is_fitted(self)
+        return {name: column.copy() for name, column in self._suspects.items()}
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The wrapped classifier's predictions."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    @available_if(estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n, classes)."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @available_if(estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The wrapped classifier's decision values, where it has any."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def samples_without_features(
+    sieve: SieveClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None
+) -> Checked:
+    """Labels, groups and weights, checked; the features are the classifier's business."""
+    if y is None:
+        raise InvalidInputError(
+            f"{type(sieve).__name__} requires y to be passed, but the target y is None: pass the labels"
+        )
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    check_consistent_length(X, labels)
+    groups = check_groups(sensitive_features, len(labels))
+    rows, weights = weighted_rows(sample_weight, len(labels))
+    labels = labels[rows]
+    if len(np.unique(labels)) < 2:
+        raise InvalidInputError(
+            f"y must have two or more classes to tell apart; got one class, {labels[0]!r}"
+        )
+    data = Samples(np.zeros((len(rows), 1)), labels, groups[rows], missing="own")
+    return Checked(data, weights, rows, len(groups))
+
+
+def combined(
+    weights: NDArray[np.float64] | None, own: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """The product of two sets of weights, either of which may be None for ones."""
+    return own if weights is None else weights if own is None else weights * own

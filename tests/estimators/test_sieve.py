@@ -1,0 +1,322 @@
+"""SieveClassifier: any classifier and any table, fair and robust, in the company of scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMClassifier
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairsieve import (
+    InvalidInputError,
+    SieveClassifier,
+    accuracy,
+    demographic_parity_disparity,
+    equalized_odds_disparity,
+)
+from fairsieve.data import flip_group_targeted, flip_uniform, make_synthetic, synthetic_splits
+from fairsieve.estimators.resampler import FairRobustResampler
+from fairsieve.estimators.scorers import fairness_scorer
+
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+BOOSTER = LGBMClassifier(n_estimators=10, num_leaves=4, n_jobs=1, verbose=-1)
+SHORT = {"clean_ratio": 0.9, "rounds": 2, "cv": 2, "random_state": 0}
+
+NOT_REPETITION = "a repeated sample also counts in the budget, the cells and the folds"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": NOT_REPETITION,
+    "check_sample_weight_equivalence_on_sparse_data": NOT_REPETITION,
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(300, seed=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return SieveClassifier(TREE, **SHORT).fit(data.features, data.labels, sensitive_features=data.groups)
+
+
+def same(one, other, features):
+    assert one.predict_proba(features).tolist() == other.predict_proba(features).tolist()
+    assert one.weights_.tolist() == other.weights_.tolist()
+    assert one.ratios_.tolist() == other.ratios_.tolist()
+
+
+@parametrize_with_checks(
+    [SieveClassifier(LogisticRegression(), clean_ratio=0.95, rounds=1, cv=2)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BOOSTER,
+        HistGradientBoostingClassifier(max_iter=5),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=["lightgbm", "hist-gradient-boosting", "pipeline"],
+)
+@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
+def test_any_classifier(data, estimator, clean_ratio, fairness):
+    model = SieveClassifier(estimator, fairness, **(SHORT | {"clean_ratio": clean_ratio}))
+    model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert (model.weights_ >= 0).all()
+    assert model.ratios_.sum(axis=1) == pytest.approx([1, 1])
+    assert len(model.history_["accuracy"]) <= 3
+    again = fit_as_weighed(estimator, data, model.weights_)
+    assert model.predict_proba(data.features) == pytest.approx(again.predict_proba(data.features))
+    assert model.score(data.features, data.labels) == again.score(data.features, data.labels)
+    assert (model.flip_rates_ is None) == (clean_ratio != "auto")
+
+
+def fit_as_weighed(estimator, data, weights):
+    rows = np.flatnonzero(weights)
+    name = "logisticregression__sample_weight" if hasattr(estimator, "steps") else "sample_weight"
+    return clone(estimator).fit(data.features[rows], data.labels[rows], **{name: weights[rows]})
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    classes=st.integers(2, 3),
+    groups=st.integers(1, 3),
+    fairness=st.sampled_from(["equalized_odds", "demographic_parity"]),
+    clean_ratio=st.sampled_from([0.6, 1.0]),
+    signal=st.sampled_from(["error", "loss"]),
+    cv=st.sampled_from([None, 2]),
+)
+def test_laws(seed, classes, groups, fairness, clean_ratio, signal, cv):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(90, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=90), [-0.5, 0.5][: classes - 1])
+    z = rng.integers(0, groups, 90)
+    model = SieveClassifier(
+        TREE, fairness, clean_ratio, rounds=2, cv=cv, signal=signal, pos_label=None, random_state=seed
+    )
+    model.fit(X, y, sensitive_features=z)
+    assert (model.weights_ >= 0).all()
+    assert (model.ratios_ >= 0).all()
+    assert model.ratios_.sum(axis=1) == pytest.approx(np.ones(len(model.classes_)))
+    assert len(model.sample_indices_) <= max(
+        clean_ratio * 90 + len(model.classes_), 90 * (model.best_round_ == 0)
+    )
+    found = model.history_
+    assert found["accuracy"][model.best_round_] >= found["accuracy"].max() - model.tolerance
+    assert found["disparity"][model.best_round_] <= found["disparity"][found["accuracy"].argmax()]
+    everyone = np.concatenate([model.suspects()["row"], model.sample_indices_])
+    assert sorted(everyone) == list(range(90))
+    names = np.array(["a", "b", "c"])  # in the same order: folds are dealt by cells
+    same(clone(model).fit(X, y, sensitive_features=names[z]), model, X)
+    same(clone(model).fit(X, names[y], sensitive_features=z), model, X)
+
+
+def test_random_flips_are_found_and_weighed(data):
+    drawn = make_synthetic(3000, seed=1)
+    noisy = flip_uniform(drawn, 0.2, seed=0)
+    model = SieveClassifier(LogisticRegression(), rounds=2, random_state=0)
+    model.fit(drawn.features, noisy.labels, sensitive_features=drawn.groups)
+    assert model.flip_rates_ == pytest.approx(np.full((2, 2), 0.2), abs=0.08)
+    assert 0.7 < model.clean_ratio_ < 0.87
+    assert model.weights_[noisy.flipped].mean() < 0.6 * model.weights_[~noisy.flipped].mean()
+    assert noisy.flipped[model.suspects()["row"]].mean() > 0.5
+
+
+def test_fairer_than_the_plain_booster_on_attacked_labels():
+    parts = synthetic_splits(seed=0)
+    noisy = flip_group_targeted(parts.train, 0.1).labels
+    groups = {"sensitive_features": parts.test.groups}
+    plain = clone(BOOSTER).fit(parts.train.features, noisy)
+    for fairness, disparity in (
+        ("equalized_odds", equalized_odds_disparity),
+        ("demographic_parity", demographic_parity_disparity),
+    ):
+        model = SieveClassifier(BOOSTER, fairness, clean_ratio=0.9, tolerance=0.05, random_state=0)
+        model.fit(parts.train.features, noisy, sensitive_features=parts.train.groups)
+        ours, theirs = (each.predict(parts.test.features) for each in (model, plain))
+        assert accuracy(parts.test.labels, ours) > accuracy(parts.test.labels, theirs) - 0.01
+        assert disparity(parts.test.labels, ours, **groups) < 0.7 * disparity(
+            parts.test.labels, theirs, **groups
+        )
+
+
+def test_a_table_with_categories_and_gaps():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "number": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400)),
+            "colour": pd.Categorical(rng.choice(["red", "blue"], 400)),
+            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 400), "D"),
+        }
+    )
+    y = np.where((X["colour"] == "red") ^ (rng.random(400) < 0.2), "good", "bad")
+    z = rng.choice(["f", "m"], 400)
+    for estimator, columns in (
+        (BOOSTER, ["number", "colour"]),
+        (HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype"), ["number", "colour"]),
+        (make_pipeline(Selected(), BOOSTER), ["number", "colour", "when"]),
+    ):
+        model = SieveClassifier(estimator, rounds=2, cv=2, random_state=0)
+        model.fit(X[columns], pd.Series(y), sensitive_features=pd.Series(z))
+        assert model.score(X[columns], y) > 0.7
+        assert set(model.predict(X[columns])) <= {"good", "bad"}
+
+
+class Selected(StandardScaler):
+    """Hands on the columns that a booster takes."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        return self
+
+    def transform(self, X):
+        return X[["number", "colour"]]
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@pytest.mark.parametrize("kind", ["sparse", "polars", "list"])
+def test_containers(data, fitted, kind):
+    X = {
+        "sparse": lambda: sparse.csr_matrix(data.features),
+        "polars": lambda: pl.DataFrame(data.features, schema=list("abc")),
+        "list": lambda: data.features.tolist(),
+    }[kind]()
+    model = SieveClassifier(TREE, **SHORT).fit(X, data.labels, sensitive_features=data.groups)
+    assert model.weights_.tolist() == fitted.weights_.tolist()
+    assert model.predict(X).tolist() == fitted.predict(data.features).tolist()
+
+
+def test_many_classes_with_the_ratio_unknown(data):
+    labels = np.array(["a", "b", "c"])[np.digitize(data.features[:, 0], [-1, 1])]
+    model = SieveClassifier(TREE, rounds=2, random_state=0)
+    model.fit(data.features, labels, sensitive_features=data.groups)
+    assert model.ratios_.shape == model.flip_rates_.shape == (3, 2)
+    assert model.score(data.features, labels) > 0.8
+
+
+@pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
+def test_samples_without_a_group_train_and_their_ratio_stays(data, clean_ratio):
+    groups = data.groups.astype(object)
+    groups[::4] = None
+    model = SieveClassifier(TREE, **(SHORT | {"clean_ratio": clean_ratio, "tolerance": 1.0}))
+    model.fit(data.features, data.labels, sensitive_features=groups)
+    assert model.sensitive_values_ == [0, 1, None]
+    assert model.weights_[::4].any()
+    if clean_ratio == 0.9:
+        share = [np.mean([g is None for g in groups[data.labels == y]]) for y in (0, 1)]
+        assert model.ratios_[:, 2] == pytest.approx(share)
+
+
+def test_without_groups_it_is_robust_alone(data):
+    model = SieveClassifier(TREE, **SHORT).fit(data.features, data.labels)
+    assert model.ratios_.tolist() == [[1.0], [1.0]]
+    assert (model.history_["disparity"] == 0).all()
+
+
+def test_samples_of_no_weight_are_not_there(data):
+    weights = np.random.default_rng(0).integers(0, 3, 300)
+    rows = np.flatnonzero(weights)
+    model = SieveClassifier(TREE, **SHORT)
+    whole = clone(model).fit(
+        data.features, data.labels, sensitive_features=data.groups, sample_weight=weights
+    )
+    part = clone(model).fit(
+        data.features[rows],
+        data.labels[rows],
+        sensitive_features=data.groups[rows],
+        sample_weight=weights[rows],
+    )
+    assert whole.predict_proba(data.features).tolist() == part.predict_proba(data.features).tolist()
+    assert whole.weights_[rows].tolist() == part.weights_.tolist()
+    assert whole.suspects()["row"].tolist() == rows[part.suspects()["row"]].tolist()
+
+
+def test_clone_pickle_and_folds_at_a_time(data, fitted):
+    same(pickle.loads(pickle.dumps(fitted)), fitted, data.features)
+    again = clone(fitted).set_params(n_jobs=2)
+    assert not hasattr(again, "classes_")
+    same(again.fit(data.features, data.labels, sensitive_features=data.groups), fitted, data.features)
+
+
+def test_a_search_hands_it_the_groups(data):
+    with config_context(enable_metadata_routing=True):
+        estimator = make_pipeline(StandardScaler(), LogisticRegression())
+        model = SieveClassifier(estimator, **SHORT).set_fit_request(sensitive_features=True)
+        search = GridSearchCV(
+            model,
+            {"tolerance": [0.0, 0.1], "estimator__logisticregression__C": [0.1]},
+            scoring=fairness_scorer(with_accuracy=True),
+            cv=2,
+            error_score="raise",
+        )
+        search.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert search.best_estimator_.ratios_.shape == (2, 2)
+    assert search.best_estimator_.decision_function(data.features).shape == (300,)
+
+
+def test_it_resamples(data):
+    resampler = FairRobustResampler(SieveClassifier(TREE, **SHORT), random_state=0)
+    X, y = resampler.fit_resample(data.features, data.labels, sensitive_features=data.groups)
+    assert len(X) == len(y) == len(resampler.estimator_.sample_indices_)
+
+
+def test_only_what_the_classifier_has(fitted, data):
+    assert not hasattr(fitted, "decision_function")
+    with pytest.raises(NotFittedError):
+        clone(fitted).predict(data.features)
+    with pytest.raises(NotFittedError):
+        clone(fitted).suspects()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "message"),
+    [
+        (KNeighborsClassifier(), {}, "estimator must take sample_weight in fit.*got KNeighborsClassifier"),
+        (make_pipeline(StandardScaler(), KNeighborsClassifier()), {}, "got KNeighborsClassifier"),
+        (LinearSVC(), {}, "estimator must have predict_proba.*got LinearSVC"),
+        ("tree", {}, "estimator must take sample_weight"),
+        (TREE, {"clean_ratio": 1.5}, r"clean_ratio must be a number in \(0, 1\].*got 1.5"),
+        (TREE, {"clean_ratio": "half"}, r"clean_ratio must be a number in \(0, 1\].*got 'half'"),
+        (TREE, {"fairness": "none"}, "fairness must be one of equalized_odds"),
+        (TREE, {"rounds": 0}, "rounds must be a whole number of at least 1; got 0"),
+        (TREE, {"cv": 1}, "cv must be a whole number of at least 2; got 1"),
+        (TREE, {"cv": 301}, "cv must not exceed the samples, 300; got 301"),
+        (TREE, {"step_size": 0}, "step_size must be a finite number above 0; got 0"),
+        (TREE, {"tolerance": 2}, r"tolerance must be a number in \[0, 1\]; got 2"),
+        (TREE, {"signal": "margin"}, "signal must be one of error, loss; got 'margin'"),
+        (
+            TREE,
+            {"fairness": "equal_opportunity", "pos_label": 7},
+            r"pos_label must be one of \[0, 1\]; got 7",
+        ),
+    ],
+)
+def test_bad_parameters_are_named_at_fit(data, estimator, options, message):
+    model = SieveClassifier(estimator, **(SHORT | options))
+    with pytest.raises(InvalidInputError, match=message):
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
