@@ -1,0 +1,1 @@
+"""``fairsieve train``, ``predict`` and ``audit``: from a table."""

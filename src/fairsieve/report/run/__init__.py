@@ -1,0 +1,1 @@
+"""A run on a table → its page, its card, and its folder."""

@@ -1,0 +1,1 @@
+"""A table → models, what they are worth, and the labels to check."""
