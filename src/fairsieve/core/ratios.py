@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
 from fairsieve.core.compiled import compiled
+from fairsieve.core.exact import BEFORE_CARRY, SLOTS, add_to, carry, rounded
 
-__all__ = ["initial_ratios", "move_ratios", "sum_by_cell"]
+__all__ = ["class_shares", "exact_sums", "initial_ratios", "move_ratios", "sum_by_cell"]
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -19,21 +20,41 @@ def initial_ratios(cells: Cells) -> NDArray[np.float64]:
     >>> initial_ratios(Cells.of([0, 0, 0, 1], ["a", "b", "b", "a"])).round(2).tolist()
     [[0.33, 0.67], [1.0, 0.0]]
     """
-    counts = cells.counts.astype(np.float64)
+    return class_shares(cells.counts)
+
+
+def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """:func:`initial_ratios` of counts, classes × groups."""
     totals = counts.sum(axis=1, keepdims=True)
-    even = np.full_like(counts, 1 / max(1, counts.shape[1]))
+    even = np.full(counts.shape, 1 / max(1, counts.shape[1]))
     return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
+
+
+@compiled
+def exact_sums(
+    signals: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64], cells: int
+) -> NDArray[np.int64]:
+    """The digits of :func:`sum_by_cell`, (targets, cells, slots); those of parts of the samples add up."""
+    totals = np.zeros((signals.shape[0], cells, SLOTS), np.int64)
+    for target in range(signals.shape[0]):
+        for first in range(0, chosen.size, BEFORE_CARRY):
+            for i in chosen[first : first + BEFORE_CARRY]:
+                add_to(totals[target, codes[i]], signals[target, i])
+            for cell in range(cells):
+                carry(totals[target, cell])
+    return totals
 
 
 @compiled
 def sum_by_cell(
     signals: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64], cells: int
 ) -> NDArray[np.float64]:
-    """Sums of each signal over the chosen samples of each cell, in index order (so repeatable)."""
+    """Sums of each signal over the chosen samples of each cell; exact, so whatever their order."""
+    totals = exact_sums(signals, codes, chosen, cells)
     sums = np.zeros((signals.shape[0], cells))
     for target in range(signals.shape[0]):
-        for i in chosen:
-            sums[target, codes[i]] += signals[target, i]
+        for cell in range(cells):
+            sums[target, cell] = rounded(totals[target, cell])
     return sums
 
 

@@ -4,7 +4,7 @@ A shuffle of m things is a bijection of 0 … m−1. Ours is computed, not store
 number, add, and xor-shift, a few rounds, all modulo a power of two, which is a bijection of the
 next power of two; positions that land beyond m − 1 are sent through again. So any part of an
 epoch's order can be made anywhere (in a kernel, on a device, on another worker) from (seed, epoch)
-alone.
+alone; and backwards, so that whoever holds a sample knows when its turn comes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["Shuffle", "new_shuffle", "shuffled"]
+__all__ = ["Shuffle", "inverse_factors", "new_shuffle", "shuffled", "unshuffled"]
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -72,5 +72,28 @@ def shuffled(shuffle: Shuffle, position: int) -> int:
             value = value * (constants[i] | np.uint64(1)) + constants[i + 1]
             value &= mask
             value ^= value >> half
+        if value < size:
+            return int(value)
+
+
+@compiled
+def inverse_factors(shuffle: Shuffle) -> NDArray[np.uint64]:
+    """For every round, the number that undoes its multiplication."""
+    factors = shuffle.constants[::2] | np.uint64(1)
+    inverses = factors.copy()  # right in the lowest three bits; each turn doubles their number
+    for _ in range(5):
+        inverses *= np.uint64(2) - factors * inverses
+    return inverses
+
+
+@compiled
+def unshuffled(shuffle: Shuffle, inverses: NDArray[np.uint64], element: int) -> int:
+    """The position at which a shuffle has ``element``: :func:`shuffled` backwards."""
+    value, constants = np.uint64(element), shuffle.constants
+    size, mask, half = np.uint64(shuffle.size), np.uint64(shuffle.mask), np.uint64(shuffle.half)
+    while True:
+        for i in range(ROUNDS - 1, -1, -1):
+            value ^= (value >> half) ^ (value >> (half + half))  # undoes value ^= value >> half
+            value = (value - constants[2 * i + 1]) * inverses[i] & mask
         if value < size:
             return int(value)
