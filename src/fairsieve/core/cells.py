@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.core.checks import check_choice
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["Cells", "Missing"]
+__all__ = ["Cells", "Missing", "merged"]
 
 Missing = Literal["refuse", "own"]
+CHUNK = 2**22  # values of a memory-mapped array looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +65,36 @@ class Cells:
         makes that an error; with ``"own"`` those samples have a last column of their own, which
         trains but does not count for fairness.
         """
+        if isinstance(labels, np.memmap) and len(labels) > CHUNK:
+            return cls.of_mapped(labels, as_array("groups", groups), classes, group_values, missing)
         label_codes, class_list = encode("labels", labels, classes)
         group_codes, group_list = encode_groups("groups", groups, group_values, missing)
-        if len(label_codes) != len(group_codes):
-            raise InvalidInputError(
-                f"labels and groups must have one value per sample; got {len(label_codes)} labels "
-                f"and {len(group_codes)} groups"
-            )
+        check_lengths(len(label_codes), len(group_codes))
         size = len(class_list) * len(group_list)
         codes = label_codes * len(group_list) + group_codes
         return cls(codes.astype(np.min_scalar_type(max(size - 1, 0))), class_list, group_list)
+
+    @classmethod
+    def of_mapped(
+        cls,
+        labels: NDArray[Any],
+        groups: NDArray[Any],
+        classes: Sequence[Any] | None,
+        group_values: Sequence[Any] | None,
+        missing: Missing,
+    ) -> Cells:
+        """:meth:`of` for arrays on disk, a chunk in memory at a time."""
+        check_lengths(len(labels), len(groups))
+        parts = [slice(first, first + CHUNK) for first in range(0, len(labels), CHUNK)]
+        if classes is None or group_values is None:
+            found = [cls.of(np.asarray(labels[part]), groups[part], missing=missing) for part in parts]
+            classes = classes or merged([each.classes for each in found])
+            group_values = group_values or merged([each.groups for each in found])
+        known = {"classes": classes, "group_values": group_values}
+        codes = [
+            cls.of(np.asarray(labels[part]), groups[part], missing=missing, **known).codes for part in parts
+        ]
+        return cls(np.concatenate(codes), list(classes), list(group_values))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -120,6 +141,14 @@ class Cells:
         if label not in self.classes:
             raise InvalidInputError(f"pos_label must be one of {self.classes}; got {label!r}")
         return self.classes.index(label)
+
+
+def check_lengths(labels: int, groups: int) -> None:
+    """As many labels as groups."""
+    if labels != groups:
+        raise InvalidInputError(
+            f"labels and groups must have one value per sample; got {labels} labels and {groups} groups"
+        )
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:
@@ -181,6 +210,16 @@ def encode_groups(
     every = np.full(len(array), len(found))
     every[~absent] = codes
     return every, [*found, None]
+
+
+def merged(lists: Sequence[list[Any]]) -> list[Any]:
+    """The values in any of several sorted lists, sorted; None last.
+
+    >>> merged([["a", None], ["b"], ["a", "c"]])
+    ['a', 'b', 'c', None]
+    """
+    values = {value for each in lists for value in each}
+    return sorted(values - {None}) + [None] * (None in values)
 
 
 def is_ungrouped(groups: Sequence[Any] | None) -> bool:

@@ -19,6 +19,8 @@ __all__ = [
     "check_outputs",
     "class_losses",
     "cross_entropy",
+    "device_of",
+    "evaluation_mode",
     "outputs_of",
     "predicted_classes",
     "sample_losses",
@@ -89,6 +91,11 @@ def signals_of(
     return torch.stack(rows)
 
 
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model lives."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
+
+
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Any:
     """Evaluation mode and no gradients; the mode of every part of the model comes back after."""
@@ -121,7 +128,7 @@ def outputs_of(
         Where the model lives; that of its first parameter when None.
     """
     if device is None:
-        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        device = device_of(model)
     if isinstance(features, torch.Tensor):
         chunks: Any = features.split(chunk_size)
     else:
@@ -159,7 +166,7 @@ def sample_losses(
     tensor([0.6931, 0.6931, 0.6931])
     """
     if device is None:
-        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        device = device_of(model)
     if isinstance(dataset, tuple):
         chunks: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
     else:

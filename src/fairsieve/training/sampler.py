@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch.utils.data import Sampler
+from torch import nn
+from torch.utils.data import Dataset, Sampler
 
 from fairsieve.core.cells import Cells
-from fairsieve.core.fairness import SignalName
+from fairsieve.core.fairness import OWN_LABEL, SignalName
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.losses import LossFunction, check_outputs, cross_entropy, signals_of
+from fairsieve.training.running import Forward, RunningLosses, outputs_in_chunks
 
 __all__ = ["FairRobustBatchSampler"]
 
@@ -44,6 +47,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     constrained, weighted : bool
         Parts of the method that can be left out; see :class:`~fairsieve.core.plan.Plan`.
     pos_label : label, optional
+    folder : path, optional
+        Keep observed losses (see :meth:`observe`) in files there, memory-mapped; in memory when None.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         constrained: bool = True,
         weighted: bool = True,
         pos_label: Any | None = None,
+        folder: str | Path | None = None,
     ) -> None:
         cells = Cells.of(labels, sensitive_features)
         if len(cells) == 0:
@@ -91,7 +97,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             weighted=weighted,
             pos_label=pos_label,
         )
-        self._targets = torch.from_numpy(cells.label_codes)
+        self._folder = folder
+        self._running: RunningLosses | None = None
 
     @property
     def epoch(self) -> int:
@@ -113,25 +120,27 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """The present selection, ascending."""
         return self.plan.indices.copy()
 
-    def update(self, outputs: torch.Tensor, *, loss: LossFunction = cross_entropy) -> None:
+    def update(self, outputs: torch.Tensor | None = None, *, loss: LossFunction = cross_entropy) -> None:
         """Choose the coming epoch's samples, from the model's outputs for *all* samples in order.
 
         Parameters
         ----------
         outputs : tensor of shape (n,) or (n, 1), or (n, classes)
-            Logits: one per sample for two classes, or one per class.
+            Logits: one per sample for two classes, or one per class. When None, each sample's
+            latest loss of those given to :meth:`observe` counts.
         loss : callable
             ``loss(outputs, class_indices)`` → one loss per sample.
         """
         if self.plan.in_warmup:
             return
+        if outputs is None:
+            self.plan.update(*self.running.known())
+            return
         outputs = torch.as_tensor(outputs).detach()
-        check_outputs(outputs, len(self._targets), self.plan.cells.shape[0])
-        targets = self._targets.to(outputs.device)
+        check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
+        targets = self._targets(slice(None)).to(outputs.device)
         losses = loss(outputs, targets)
-        wanted = self.plan.comparisons.targets
-        signals = signals_of(outputs, targets, losses, wanted, self.plan.signal, loss)
-        self.plan.update(losses, signals.cpu().numpy())
+        self.plan.update(losses, self._signals(outputs, targets, losses, loss).cpu().numpy())
 
     def update_losses(
         self,
@@ -152,6 +161,97 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             )
         self.plan.update(losses, rows)
 
+    @property
+    def running(self) -> RunningLosses:
+        """The latest loss of every sample, of those given to :meth:`observe`."""
+        if self._running is None:
+            own = self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,)
+            rows = 0 if own else len(self.plan.comparisons.targets)
+            self._running = RunningLosses(len(self.plan.cells), rows, self._folder)
+        return self._running
+
+    def observe(
+        self,
+        indices: ArrayLike | torch.Tensor,
+        outputs: torch.Tensor,
+        *,
+        loss: LossFunction = cross_entropy,
+    ) -> None:
+        """Remember how the model does on some samples, from its outputs for them: those of a training step."""
+        with torch.no_grad():
+            outputs = outputs.detach()
+            targets = self._targets(indices)
+            check_outputs(outputs, len(targets), self.plan.cells.shape[0])
+            targets = targets.to(outputs.device)
+            losses = loss(outputs, targets)
+            rows = [losses[None]]
+            if len(self.running.signals):
+                rows.append(self._signals(outputs, targets, losses, loss))
+            self.running.record(indices, torch.cat(rows), self.epoch)
+
+    def observe_losses(
+        self,
+        indices: ArrayLike | torch.Tensor,
+        losses: torch.Tensor,
+        *,
+        signals: torch.Tensor | None = None,
+    ) -> None:
+        """:meth:`observe` for losses that are computed already; ``signals`` as in :meth:`update_losses`."""
+        rows = losses.detach()[None]
+        if signals is not None:
+            rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
+        self.running.record(indices, rows, self.epoch)
+
+    def stale(self, share: float = 0.1) -> NDArray[np.int64]:
+        """Samples to look at again: ``share`` of all, of those without a loss since the last epoch began.
+
+        They take turns. Samples that have no loss at all come in addition.
+        """
+        return self.running.stale(share, self.epoch)
+
+    def refresh(
+        self,
+        model: nn.Module,
+        dataset: torch.Tensor | Dataset[Any],
+        share: float = 0.1,
+        *,
+        loss: LossFunction = cross_entropy,
+        forward: Forward | None = None,
+        chunk_size: int = 8192,
+        device: torch.device | str | None = None,
+        **loading: Any,
+    ) -> None:
+        """Observe the :meth:`stale` samples, in chunks and in evaluation mode. Nothing in the warm-up.
+
+        Parameters
+        ----------
+        dataset : tensor, or any map-style dataset
+            All samples in order. A dataset's items are the features, or start with them.
+        share : float in [0, 1]
+            How many, as a share of all; 1 is the full pass.
+        forward : callable, optional
+            ``forward(model, batch)`` → outputs, for batches of another form.
+        **loading
+            For the ``DataLoader`` of a dataset: ``num_workers``, ``collate_fn``, …
+        """
+        if self.plan.in_warmup:
+            return
+        loading |= {"forward": forward, "chunk_size": chunk_size, "device": device}
+        for chunk, outputs in outputs_in_chunks(model, dataset, self.stale(share), **loading):
+            self.observe(chunk, outputs, loss=loss)
+
+    def _targets(self, indices: Any) -> torch.Tensor:
+        """Class indices of some samples."""
+        where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else indices
+        return torch.from_numpy(self.plan.cells.codes[where].astype(np.int64) // self.plan.cells.shape[1])
+
+    def _signals(
+        self, outputs: torch.Tensor, targets: torch.Tensor, losses: torch.Tensor, loss: LossFunction
+    ) -> torch.Tensor:
+        """What groups are compared by, one row per target."""
+        wanted = self.plan.comparisons.targets
+        return signals_of(outputs, targets, losses, wanted, self.plan.signal, loss)
+
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every pass moves on by one."""
         if epoch < 0:
@@ -171,8 +271,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next plan depends on."""
-        return self.plan.state_dict()
+        state = self.plan.state_dict()
+        return state if self._running is None else {**state, "running": self._running.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
         self.plan.load_state_dict(state)
+        if "running" in state:
+            self.running.load_state_dict(state["running"])
