@@ -100,7 +100,7 @@ class RunningLosses:
         if len(taken):
             self.next = int(taken[-1]) + 1
         unknown = old[self.seen[old] < 0]
-        return np.union1d(taken, unknown)
+        return np.union1d(taken, unknown) if len(unknown) else np.sort(taken)
 
     def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
         """Losses and signals of all samples."""

@@ -262,12 +262,16 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return self.plan.batches_per_epoch
 
     def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.batches():
+            yield batch.tolist()
+
+    def batches(self) -> Iterator[torch.Tensor]:
+        """A pass as index tensors, for loops without a ``DataLoader``: lists of numbers take their time."""
         # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
         # does) does not count as a pass.
         batches = self.plan.batches()
         self.plan.epoch += 1
-        for batch in batches:
-            yield batch.tolist()
+        yield from torch.from_numpy(batches)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next plan depends on."""
