@@ -16,6 +16,7 @@ from fairsieve import __version__
 from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
 from fairsieve.commands_reproduce import reproduce_command
+from fairsieve.commands_table import audit_command, predict_command, train_command
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.experiments.folders import make_folder
@@ -33,6 +34,9 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(data_app, name="data", help="Fetch, list and describe data sets.")
+app.command("train")(train_command)
+app.command("predict")(predict_command)
+app.command("audit")(audit_command)
 app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from fairsieve.baselines.registry import METHODS
 from fairsieve.experiments.reproduce.numbers import Column, Line
+from fairsieve.report.numbers import number
 
 __all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
 
@@ -28,19 +29,6 @@ def column_title(column: Column, *, with_data: bool = False) -> str:
 def line_title(line: Line) -> str:
     """A method, and its validation set where that is not clean."""
     return METHODS[line.method].title + VALIDATION[line.validation]
-
-
-def number(value: float) -> str:
-    """Three digits, as the paper prints them.
-
-    Examples
-    --------
-    >>> number(0.7171), number(-0.02)
-    ('.717', '−.020')
-    """
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
 
 
 def plus_minus(values: ArrayLike) -> str:

@@ -1,0 +1,47 @@
+"""How pages write numbers."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["number", "percent", "points"]
+
+
+def number(value: float) -> str:
+    """Three digits, as the paper prints them.
+
+    Examples
+    --------
+    >>> number(0.7171), number(-0.02)
+    ('.717', '−.020')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """A share in per cent, with a decimal where it is small.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.012), percent(0.0)
+    ('12 %', '1.2 %', '0 %')
+    """
+    if math.isnan(value):
+        return "–"
+    shown = f"{100 * value:.1f}" if 0 < abs(value) < 0.095 else f"{100 * value:.0f}"
+    return f"{shown} %".replace("-", "−")
+
+
+def points(value: float) -> str:
+    """A difference between shares, in points.
+
+    Examples
+    --------
+    >>> points(0.094), points(0.01), points(0.003)
+    ('9 points', '1 point', '0.3 points')
+    """
+    size = abs(100 * value)
+    shown = f"{size:.1f}" if 0.05 <= size < 0.95 else f"{size:.0f}"
+    return f"{shown} {'point' if shown == '1' else 'points'}"

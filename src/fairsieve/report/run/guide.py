@@ -1,0 +1,44 @@
+"""How to read each part of a run's page."""
+
+from __future__ import annotations
+
+__all__ = ["COLUMNS", "DROPPED", "EPOCHS", "GAPS", "GROUPS", "SUSPECTS", "TRADE_OFF"]
+
+GROUPS = (
+    "How to read it: each rate is a share of the people named, so groups are treated alike where their rates are "
+    "equal. An interval says where the rate may lie if it were measured on many more such people; a small group "
+    "has a wide one. Compare the two models within a group, and the groups under the fair model."
+)
+GAPS = (
+    "A difference of .050 is five points. Where its interval spans 0, the groups may be alike and the difference "
+    "chance; where it does not, the model treats them differently, or its labels do."
+)
+TRADE_OFF = (
+    "How to read it: the fair model pays some accuracy for a smaller disparity, or should. The points between are"
+    " models whose weights are mixed from both, by quarters; they are not kept, and show whether a middle way "
+    "would do."
+)
+DROPPED = (
+    "How to read it: every epoch, rows whose labels look wrong are left out, as long as no group's share of a "
+    "label falls behind. Dropping is even-handed if, among people of one label, no group loses a larger share. A "
+    "group may rightly lose more where more of its labels are wrong; look at its rows below before you believe "
+    "that."
+)
+EPOCHS = (
+    "How to read it: in the first quarter of the epochs the model trains plainly, on everything. Then the ratios "
+    "move: the share that a group has of its label rises while the model serves it worse. Losses say how badly "
+    "the model fits the people of a cell; lines that draw together are groups served alike. A line that still "
+    "moves at the end may gain from more --epochs."
+)
+SUSPECTS = (
+    "How to read it: for these rows the model is surer of another label than of the one given. It can be wrong, "
+    "and is more likely so for people unlike the rest: look, and change a label only for a reason of your own. "
+    "Row is that of a spreadsheet, in which the names of the columns are row 1. Loss says how surprising the "
+    "label is, probability how sure the model is of the suggested one, and epochs kept in how many epochs the row"
+    " was trained on after all. Click a head to sort, or filter by words. Rows of the test part are not looked "
+    "at."
+)
+COLUMNS = (
+    "How to read it: numbers are standardised by the training part. A value that the model has not seen in "
+    "training says nothing to it. These values count as missing: {missing}."
+)

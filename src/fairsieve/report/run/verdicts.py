@@ -1,0 +1,108 @@
+"""What can be claimed of a run, and whether its numbers bear it out."""
+
+from __future__ import annotations
+
+from fairsieve.report.document import Verdict
+from fairsieve.report.numbers import number, percent, points
+from fairsieve.report.run.words import SHORT, gap_sentence, group_name, interval, main_gap
+from fairsieve.runs.dropped import DroppedCell, Uneven, most_uneven
+from fairsieve.runs.measures import Share
+from fairsieve.runs.train import TableRun
+
+__all__ = ["dropping_verdict", "label_warning", "run_verdicts", "upper"]
+
+PRICE = 0.01  # of accuracy
+MUCH = 0.25  # of a label
+
+
+def run_verdicts(run: TableRun) -> list[Verdict]:
+    """Of accuracy, fairness and dropping; of a collapse alone, where there was one."""
+    if run.collapse is not None:
+        return [
+            Verdict(
+                "Fair and robust training came to a usable model.",
+                "training part",
+                False,
+                f"No: {run.collapse}. The plain model is kept instead, and every number below is its own. Try a lower "
+                "--clean-ratio, or more rows.",
+            )
+        ]
+    return [accuracy_verdict(run), fairness_verdict(run), dropping_verdict(run)]
+
+
+def accuracy_verdict(run: TableRun) -> Verdict:
+    """Whether fairness cost more than a point of accuracy."""
+    plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
+    holds = True if change.interval[0] > -PRICE else False if change.interval[1] < -PRICE else None
+    return Verdict(
+        "Accuracy is kept, within one point.",
+        "test part",
+        holds,
+        f"{number(plain.value)} → {number(fair.value)}, a change of {number(change.value)} (95 % interval "
+        f"{interval(change.interval)}).",
+    )
+
+
+def fairness_verdict(run: TableRun) -> Verdict:
+    """Whether the disparity fell by more than chance explains."""
+    plain, fair, change = run.scores[0]["disparity"], run.scores[-1]["disparity"], run.change["disparity"]
+    holds = True if change.interval[1] < 0 else False if change.interval[0] > 0 else None
+    gap = main_gap(run)
+    told = "" if gap is None else f" {upper(gap_sentence(gap, run.test_groups))}."
+    return Verdict(
+        "Groups are treated more alike than by the plain model.",
+        "test part",
+        holds,
+        f"{SHORT[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
+        f"{number(change.value)} (95 % interval {interval(change.interval)}).{told}",
+    )
+
+
+def dropping_verdict(run: TableRun) -> Verdict:
+    """Whether groups of one label were dropped equally often."""
+    found = most_uneven(run.dropped)
+    dropped = sum(cell.dropped.hits for cell in run.dropped)
+    if not dropped:
+        holds, evidence = True, "Nobody was dropped: every row was trained on."
+    elif found is None:
+        holds, evidence = None, "The groups are too small to compare."
+    else:
+        holds, evidence = found.even_handed, dropping_sentence(found)
+    return Verdict("Dropping was even-handed between groups.", "training part", holds, evidence)
+
+
+def dropping_sentence(found: Uneven) -> str:
+    """The largest difference in dropping, in words."""
+    most, least = found.most, found.least
+    chance = "" if found.interval[0] > 0 else "; that may be chance"
+    noise = ""
+    if most.noise is not None and least.noise is not None:
+        noise = f" Estimated wrong labels among them: {percent(most.noise)} and {percent(least.noise)}."
+    return (
+        f"Of those labelled {most.label}, {percent(most.dropped.value)} of {group_name(most.group)} and "
+        f"{percent(least.dropped.value)} of {group_name(least.group)} were dropped, {points(found.difference)} apart "
+        f"(95 % interval {interval(found.interval)}){chance}; that is the largest difference.{noise}"
+    )
+
+
+def label_warning(cells: list[DroppedCell]) -> str:
+    """A word where much of a label was dropped, and more than of the others; else nothing."""
+    shares = {
+        label: Share(*map(sum, zip(*(cell.dropped for cell in cells if cell.label == label), strict=True)))
+        for label in dict.fromkeys(cell.label for cell in cells)
+    }
+    most = max(shares, key=lambda label: shares[label].value)
+    if shares[most].value < MUCH:
+        return ""
+    others = ", ".join(
+        f"{percent(share.value)} of {label}" for label, share in shares.items() if label != most
+    )
+    return (
+        f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those labels "
+        "are right, the model learns to give that label too rarely: raise --clean-ratio, or let it be estimated (auto)."
+    )
+
+
+def upper(sentence: str) -> str:
+    """With a capital letter."""
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,105 @@
+"""What somebody asked of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from fairsieve.core.checks import check_at_least
+from fairsieve.core.fairness import fairness_name
+from fairsieve.core.selection import budget_of
+from fairsieve.errors import InvalidInputError
+from fairsieve.tables.groups import SmallGroups
+from fairsieve.tables.read import Reading
+
+__all__ = ["Asked", "parse_clean_ratio"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table, its columns' roles, and what to make of it.
+
+    Attributes
+    ----------
+    data : Path
+        A CSV or Parquet file.
+    label : str
+        The column to predict.
+    sensitive : sequence of str
+        The columns whose groups are compared; several are crossed.
+    positive : str, optional
+        The label whose rates are told; the last of two when None.
+    fairness : str
+        See :mod:`fairsieve.core.fairness`.
+    clean_ratio : float or "auto"
+        Share of the labels believed to be right.
+    test : float
+        Share of the rows that are set aside to measure on.
+    test_file : Path, optional
+        A table to measure on instead.
+    bins : sequence of str
+        Groups of sensitive columns of numbers, such as "age=25,45".
+    small_groups : {"stop", "merge", "ignore"}
+    keep_sensitive : bool
+        Learn from the sensitive columns too.
+    drop, categories : sequences of str
+        Columns to leave out, and columns that are categories although they look like numbers.
+    reading : Reading
+    epochs : int
+        The first quarter of them trains plainly.
+    seed : int
+    """
+
+    data: Path
+    label: str
+    sensitive: Sequence[str]
+    positive: str | None = None
+    fairness: str = "equalized_odds"
+    clean_ratio: float | Literal["auto"] = "auto"
+    test: float = 0.2
+    test_file: Path | None = None
+    bins: Sequence[str] = ()
+    small_groups: SmallGroups = "stop"
+    keep_sensitive: bool = False
+    drop: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    reading: Reading = field(default_factory=Reading)
+    epochs: int = 400
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fairness", fairness_name(self.fairness))
+        if self.clean_ratio != "auto":
+            budget_of(self.clean_ratio, 1)
+        if not 0 < self.test < 1:
+            raise InvalidInputError(f"--test must be a share between 0 and 1, such as 0.2; got {self.test}")
+        check_at_least("--epochs", self.epochs, 4)
+        check_at_least("--seed", self.seed, 0)
+        for column in self.sensitive:
+            if column == self.label:
+                raise InvalidInputError(
+                    f"--label and --sensitive must be different columns; both are {column!r}"
+                )
+        repeated = sorted({column for column in self.sensitive if list(self.sensitive).count(column) > 1})
+        if repeated:
+            raise InvalidInputError(
+                f"--sensitive must name each column once; got {repeated[0]!r} more than once"
+            )
+
+
+def parse_clean_ratio(text: str) -> float | Literal["auto"]:
+    """A share, or "auto".
+
+    >>> parse_clean_ratio("0.9")
+    0.9
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"--clean-ratio must be auto or a share above 0 and at most 1, such as 0.9; got {text!r}"
+        ) from None

@@ -1,0 +1,279 @@
+"""A CSV or Parquet file → columns of texts and numbers; what is wrong with it is told in words."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.tables.packages import package
+
+__all__ = ["MISSING", "Reading", "Table", "closest", "find_column", "one_of_the_columns", "read_table"]
+
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
+FIRST_ROW = 2  # a spreadsheet has the names in row 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the text of a CSV file is read.
+
+    Attributes
+    ----------
+    separator : str
+        What stands between two fields; "tab" for a tab.
+    decimal : str
+        What stands before the decimals, "." or ",".
+    missing : sequence of str
+        Values that count as missing, beside those in :data:`MISSING`.
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    missing: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
+        if len(self.separator) != 1:
+            raise InvalidInputError(f"--separator must be one character, or tab; got {self.separator!r}")
+        if self.decimal not in (".", ",") or self.decimal == self.separator:
+            raise InvalidInputError(
+                f"--decimal must be . or , and differ from the separator; got {self.decimal!r} with the separator "
+                f"{self.separator!r}"
+            )
+
+    @property
+    def all_missing(self) -> frozenset[str]:
+        """Every value that counts as missing."""
+        return frozenset((*MISSING, *self.missing))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A file's columns.
+
+    Attributes
+    ----------
+    name : str
+        The file's name.
+    columns : dict of arrays
+        Texts (objects, None where missing) or numbers (doubles, NaN where missing).
+    rows : integer array
+        Where each sample stands in a spreadsheet: the names are in row 1, the first sample in row 2.
+    reading : Reading
+    notes : list of str
+        What was done to it, in plain words.
+    """
+
+    name: str
+    columns: dict[str, NDArray[Any]]
+    rows: NDArray[np.int64]
+    reading: Reading
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: NDArray[Any]) -> Table:
+        """Some of the samples."""
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        return Table(self.name, columns, self.rows[chosen], self.reading, self.notes)
+
+
+def read_table(path: Path | str, reading: Reading | None = None) -> Table:
+    """Read a CSV file with the columns' names in its first row, or a Parquet file.
+
+    Nothing is guessed from values here; spaces around them are dropped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("age,sex\\n31, F\\n?,M\\n")
+    ...     table = read_table(file)
+    >>> table.columns["age"].tolist(), table.rows.tolist()
+    (['31', None], [2, 3])
+    """
+    path, reading = Path(path), reading or Reading()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInputError(
+            f"the table must be a file that can be read; {path}: {error.strerror}"
+        ) from error
+    if not content.strip():
+        raise InvalidInputError(f"{path.name} is empty: the first row must hold the columns' names")
+    if content.startswith(b"PAR1"):
+        table = from_parquet(path.name, content, reading)
+    else:
+        table = from_csv(path.name, decoded(path.name, content), reading)
+    if not len(table):
+        raise InvalidInputError(f"{path.name} has names of columns and no rows below them")
+    return table
+
+
+def decoded(name: str, content: bytes) -> tuple[str, list[str]]:
+    """The file as text, and a note where its encoding is not UTF-8."""
+    if content.startswith(b"PK\x03\x04"):
+        raise InvalidInputError(
+            f"{name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file"
+        )
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", errors="replace"), ["The file is in UTF-16."]
+    if b"\0" in content or content.startswith(b"\x1f\x8b"):
+        raise InvalidInputError(f"{name} is neither text nor Parquet: unpack it, or save the table as CSV")
+    try:
+        return content.decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        note = "The file is not in UTF-8; it was read as Windows-1252 (Western European)."
+        return content.decode("cp1252", errors="replace"), [note]
+
+
+def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading) -> Table:
+    """A table of texts."""
+    text, notes = text_and_notes
+    text = text.lstrip("\r\n")
+    header = next(csv.reader(io.StringIO(text), delimiter=reading.separator))
+    check_separator(name, header, text, reading.separator)
+    pandas = package("pandas", "reading a table")
+    try:
+        frame = pandas.read_csv(
+            io.StringIO(text),
+            sep=reading.separator,
+            header=None,
+            dtype=object,
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+        )
+    except (pandas.errors.ParserError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} does not have as many fields in every row as in the first: {str(error).strip()}. A text with "
+            f"{SEPARATORS.get(reading.separator, 'the separator')} in it must stand in quotes"
+        ) from None
+    names = [str(value).strip() for value in frame.iloc[0]]
+    absent = frame.iloc[1:].isna().to_numpy()  # fields that are not there at all
+    values = frame.iloc[1:].to_numpy(dtype=object)
+    values[absent] = ""
+    blank = (values == "").all(axis=1) & absent[:, 1:].all(axis=1)
+    short = int(absent[~blank].any(axis=1).sum())
+    if short:
+        notes = [
+            *notes,
+            f"{short:,} rows have fewer fields than there are names; the rest of them counts as missing.",
+        ]
+    rows = (np.arange(len(values)) + FIRST_ROW)[~blank]
+    gaps = reading.all_missing
+    columns = [as_texts(values[~blank, i], gaps) for i in range(len(names))]
+    return named_table(name, names, columns, rows, reading, notes)
+
+
+def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
+    """Texts without spaces around them; None where missing."""
+    stripped = [str(value).strip() for value in values]
+    found = np.empty(len(stripped), dtype=object)
+    found[:] = [None if value in missing else value for value in stripped]
+    return found
+
+
+def check_separator(name: str, header: Sequence[str], text: str, separator: str) -> None:
+    """One column only, where another separator would make several, is a wrong separator."""
+    if len(header) > 1:
+        return
+    line = text.splitlines()[0]
+    counts = {other: line.count(other) for other in SEPARATORS if other != separator}
+    best = max(counts, key=lambda other: counts[other])
+    if counts[best]:
+        option = "tab" if best == "\t" else f"'{best}'"
+        raise InvalidInputError(
+            f"{name} seems to have {SEPARATORS[best]} between its columns, not "
+            f"{SEPARATORS.get(separator, repr(separator))}: add --separator {option}"
+            + (" (and --decimal , if its numbers are written 3,5)" if best == ";" else "")
+        )
+
+
+def named_table(
+    name: str,
+    names: Sequence[str],
+    columns: Sequence[NDArray[Any]],
+    rows: NDArray[np.int64],
+    reading: Reading,
+    notes: list[str],
+) -> Table:
+    """A table whose columns have different names; a column without one is left out."""
+    twice = [column for column, count in Counter(names).items() if count > 1 and column]
+    if twice:
+        raise InvalidInputError(
+            f"the columns of {name} must have different names; {twice[0]!r} is there {names.count(twice[0])} times: "
+            "rename one"
+        )
+    unnamed = sum(1 for column in names if not column)
+    if unnamed:
+        words = "1 column has no name and is" if unnamed == 1 else f"{unnamed} columns have no name and are"
+        notes = [*notes, f"{words} left out."]
+    kept = {column: values for column, values in zip(names, columns, strict=True) if column}
+    return Table(name, kept, rows, reading, notes)
+
+
+def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
+    """A table of texts and numbers; booleans, categories and dates become texts."""
+    package("pyarrow", "reading Parquet")
+    pandas = package("pandas", "reading a table")
+    try:
+        frame = pandas.read_parquet(io.BytesIO(content))
+    except Exception as error:  # pyarrow has many
+        raise InvalidInputError(f"{name} is not a Parquet file that can be read: {error}") from error
+    kinds = pandas.api.types
+    columns = []
+    for position in range(frame.shape[1]):
+        series = frame.iloc[:, position]
+        if kinds.is_numeric_dtype(series.dtype) and not kinds.is_bool_dtype(series.dtype):
+            columns.append(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        else:
+            texts = series.astype(object).where(series.notna(), "").to_numpy()
+            columns.append(as_texts(texts, reading.all_missing))
+    names = [str(column).strip() for column in frame.columns]
+    return named_table(name, names, columns, np.arange(len(frame)) + FIRST_ROW, reading, [])
+
+
+def find_column(table: Table, wanted: str, option: str) -> NDArray[Any]:
+    """A column by its name; where there is none, the closest one is offered."""
+    if wanted not in table.columns:
+        raise InvalidInputError(f"{option} {one_of_the_columns(wanted, table)}")
+    return table.columns[wanted]
+
+
+def one_of_the_columns(wanted: str, table: Table) -> str:
+    """The rule that ``wanted`` breaks, and which name may be meant."""
+    names = list(table.columns)
+    shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
+    close = closest(wanted, names)
+    hint = f"Did you mean {close!r}? " if close else ""
+    headless = ""
+    if sum(bool(re.fullmatch(r"[-+]?[\d.]+", name)) for name in names) * 2 > len(names):
+        headless = ". The first row must hold the columns' names"
+    return f"must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}{headless}"
+
+
+def closest(wanted: str, names: Iterable[str]) -> str | None:
+    """The name most like ``wanted``, whatever the case.
+
+    >>> closest("Incom", ["age", "income"])
+    'income'
+    """
+    by_lower = {name.lower(): name for name in names}
+    found = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
