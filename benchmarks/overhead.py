@@ -4,7 +4,7 @@
 
 An MLP on 10⁶ rows and a small ResNet on image-like tensors. Epochs of the arms take turns, so that a
 busy machine is busy for all; medians of the ratios to the plain epoch beside them. "running losses" keeps
-the training's own losses and looks again at a tenth of the samples every epoch; "full pass" computes
+the training's own losses and looks again at a fifth of the others every epoch; "full pass" computes
 every sample's loss anew; "a forward pass" is what that costs at least.
 """
 

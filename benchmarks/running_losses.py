@@ -4,7 +4,7 @@
     python benchmarks/running_losses.py --data adult --seeds 3
 
 The paper's model and settings, 10 % of the labels flipped, clean test labels; weights averaged over the
-last 20 epochs. "share" is the slice of all samples that is looked at again every epoch. The last column
+last 20 epochs. The share is that of the samples left out which is looked at again every epoch. The last column
 is the difference to the full pass, seed by seed, with its standard error.
 """
 
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", default="synthetic", choices=("synthetic", "compas", "adult"))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.1])
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.2])
     parser.add_argument("--noises", nargs="+", default=["label", "group-targeted"])
     parser.add_argument("--jobs", type=int, default=-1)
     arguments = parser.parse_args()

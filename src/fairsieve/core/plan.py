@@ -23,7 +23,7 @@ from fairsieve.core.selection import as_losses, budget_of
 from fairsieve.core.walk import digit_width
 from fairsieve.errors import InvalidInputError, NotReadyError
 
-__all__ = ["Plan", "Rules", "epoch_batches", "renew"]
+__all__ = ["Plan", "Rules", "bounds_of", "epoch_batches", "renew", "step_ratios"]
 
 
 class Rules(NamedTuple):
@@ -45,6 +45,28 @@ class Rules(NamedTuple):
 
 
 @compiled
+def step_ratios(
+    rules: Rules, sums: NDArray[np.float64], ratios: NDArray[np.float64], counts: NDArray[np.int64]
+) -> None:
+    """Move the ratios in place, from what the chosen samples of each cell sum to."""
+    compared = counts
+    if rules.has_ungrouped:  # no samples, no comparison
+        compared = counts.copy()
+        compared[ratios.shape[1] - 1 :: ratios.shape[1]] = 0
+    move_ratios(ratios, sums, compared, rules.rows, rules.by_group, rules.step_size)
+
+
+@compiled
+def bounds_of(rules: Rules, ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ratios that bound the selection."""
+    if not rules.has_ungrouped:
+        return ratios
+    bounds = ratios.copy()
+    bounds[:, -1] = 1.0  # bounds nothing: Σk + k_c − K_y ≤ Σk
+    return bounds
+
+
+@compiled
 def renew(
     rules: Rules,
     bits: NDArray[Any],
@@ -56,17 +78,9 @@ def renew(
 ) -> Any:
     """Move the ratios in place, judged over the samples chosen before; return the new choice and counts."""
     if rules.rows.shape[0] > 0:
-        sums = sum_by_cell(signals, rules.codes, chosen, ratios.size)
-        compared = counts
-        if rules.has_ungrouped:  # no samples, no comparison
-            compared = counts.copy()
-            compared[ratios.shape[1] - 1 :: ratios.shape[1]] = 0
-        move_ratios(ratios, sums, compared, rules.rows, rules.by_group, rules.step_size)
+        step_ratios(rules, sum_by_cell(signals, rules.codes, chosen, ratios.size), ratios, counts)
     if rules.constrained:
-        bounds = ratios
-        if rules.has_ungrouped:  # a ratio of 1 bounds nothing: Σk + k_c − K_y ≤ Σk
-            bounds = ratios.copy()
-            bounds[:, -1] = 1.0
+        bounds = bounds_of(rules, ratios)
         return select_bits(bits, lowest, rules.codes, bounds, rules.budget, rules.width)
     if rules.budget < bits.size:
         chosen, _ = select_bits(bits, lowest, rules.no_codes, np.ones((1, 1)), rules.budget, rules.width)
@@ -192,6 +206,23 @@ class Plan:
         """
         if self.in_warmup:
             return
+        values, rows = self.checked(losses, signals)
+        bits = values.view(f"i{values.itemsize}")
+        self.indices, self.counts = renew(
+            self.rules,
+            bits,
+            np.int64(np.iinfo(bits.dtype).min),
+            rows,
+            self.ratios,
+            self.indices,
+            self.counts,
+        )
+        self.is_selective = True
+
+    def checked(
+        self, losses: ArrayLike, signals: NDArray[Any] | None
+    ) -> tuple[NDArray[np.floating[Any]], NDArray[Any]]:
+        """What :meth:`update` was given, in the form compiled code takes, or a clear error."""
         values = as_losses(losses, len(self.cells))
         if signals is None:
             if self.signal != "loss" or any(target >= 0 for target in self.comparisons.targets):
@@ -205,17 +236,7 @@ class Plan:
             raise InvalidInputError(
                 f"signals must have the shape (targets, samples), {expected}; got {np.shape(signals)}"
             )
-        bits = values.view(f"i{values.itemsize}")
-        self.indices, self.counts = renew(
-            self.rules,
-            bits,
-            np.int64(np.iinfo(bits.dtype).min),
-            np.ascontiguousarray(signals),
-            self.ratios,
-            self.indices,
-            self.counts,
-        )
-        self.is_selective = True
+        return values, np.ascontiguousarray(signals)
 
     def batches(self) -> NDArray[np.int64]:
         """The present epoch's batches of indices, one a row."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["Shuffle", "inverse_factors", "new_shuffle", "shuffled", "unshuffled"]
+__all__ = ["GOLDEN", "Shuffle", "inverse_factors", "new_shuffle", "shuffled", "unshuffled"]
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from fairsieve.core.checks import check_share
+from fairsieve.core.shuffle import GOLDEN
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.training.losses import device_of, evaluation_mode
 
@@ -49,7 +50,6 @@ class RunningLosses:
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
         self.seen = room("seen", "i4", (samples,))  # the epoch of the latest loss
         self.seen[:] = -1
-        self.next = 0  # where the coming slice begins
         self._waiting: list[tuple[NDArray[np.int64], torch.Tensor, int]] = []
         self._waiting_losses = 0
 
@@ -90,17 +90,19 @@ class RunningLosses:
         self.signals[:, where] = table[1:]
         self.seen[where] = np.repeat(epochs, [len(part) for part in places])
 
-    def stale(self, share: float, epoch: int) -> NDArray[np.int64]:
-        """Samples without a loss, and a slice of those whose loss is older than ``epoch``, ascending."""
+    def stale(self, share: float, epoch: int, first: int = 0) -> NDArray[np.int64]:
+        """Samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.
+
+        Whose turn it is follows from the epoch and the index (in a shard: beyond ``first``), so the
+        same samples come up however they are sharded, each within every ⌈1/share⌉ epochs.
+        """
         self.settle()
         old = np.flatnonzero(self.seen < epoch)
-        count = int(np.ceil(check_share("share", share) * len(self.losses)))
-        begin = int(np.searchsorted(old, self.next))
-        taken = np.concatenate([old[begin:], old[:begin]])[:count]
-        if len(taken):
-            self.next = int(taken[-1]) + 1
-        unknown = old[self.seen[old] < 0]
-        return np.union1d(taken, unknown) if len(unknown) else np.sort(taken)
+        part = int(check_share("share", share) * 2**64)
+        if part == 2**64:
+            return old
+        places = (old + first).astype(np.uint64) * GOLDEN + np.uint64(part * epoch % 2**64)
+        return old[(places < np.uint64(part)) | (self.seen[old] < 0)]
 
     def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
         """Losses and signals of all samples."""
@@ -116,8 +118,7 @@ class RunningLosses:
     def state_dict(self) -> dict[str, Any]:
         """What the next epoch depends on."""
         self.settle()
-        arrays = {name: np.array(getattr(self, name)) for name in ("losses", "signals", "seen")}
-        return {**arrays, "next": self.next}
+        return {name: np.array(getattr(self, name)) for name in ("losses", "signals", "seen")}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state of the same samples."""
@@ -128,7 +129,7 @@ class RunningLosses:
                     f"state must hold running {name} of the shape {own.shape}; got {array.shape}"
                 )
             own[:] = array
-        self.next, self._waiting, self._waiting_losses = int(state["next"]), [], 0
+        self._waiting, self._waiting_losses = [], 0
 
 
 def first_part(model: nn.Module, batch: Any) -> torch.Tensor:

@@ -202,10 +202,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
         self.running.record(indices, rows, self.epoch)
 
-    def stale(self, share: float = 0.1) -> NDArray[np.int64]:
-        """Samples to look at again: ``share`` of all, of those without a loss since the last epoch began.
+    def stale(self, share: float = 0.2) -> NDArray[np.int64]:
+        """Samples to look at again: ``share`` of those that the last epoch did not train on.
 
-        They take turns. Samples that have no loss at all come in addition.
+        They take turns, so that each is looked at every 1/share epochs. Samples that have no loss at
+        all come in addition.
         """
         return self.running.stale(share, self.epoch)
 
@@ -213,7 +214,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self,
         model: nn.Module,
         dataset: torch.Tensor | Dataset[Any],
-        share: float = 0.1,
+        share: float = 0.2,
         *,
         loss: LossFunction = cross_entropy,
         forward: Forward | None = None,
@@ -228,7 +229,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         dataset : tensor, or any map-style dataset
             All samples in order. A dataset's items are the features, or start with them.
         share : float in [0, 1]
-            How many, as a share of all; 1 is the full pass.
+            How many of the samples that the last epoch did not train on.
         forward : callable, optional
             ``forward(model, batch)`` → outputs, for batches of another form.
         **loading
