@@ -192,7 +192,8 @@ def say_run(run: TableRun, out: Path) -> None:
     say(f"{upper(headline(run))}.")
     if run.collapse is not None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
-    say(*columns_lines(run.problem.features), *run.notes)
+    warning = label_warning(run.dropped)
+    say(*([warning] if warning else []), *columns_lines(run.problem.features), *run.notes)
     say(
         f"Measured on {len(run.problem.test):,} rows; open {out / 'report.html'}, then {out / 'suspects.csv'}"
     )

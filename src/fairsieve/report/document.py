@@ -142,7 +142,8 @@ class Table:
 class Series:
     """One method's (or cell's) values in a panel.
 
-    ``deviation`` is shaded around lines and drawn as bars at points; ``labels`` name the points;
+    ``deviation`` is shaded around lines and drawn as bars at points; ``interval`` is drawn as such bars from its
+    lower to its upper end, which need not be equally far; ``labels`` name the points;
     ``dashed`` sets a reference apart (the paper's values, a Pareto front).
     """
 
@@ -154,9 +155,11 @@ class Series:
     x_deviation: Sequence[float] | None = None
     labels: Sequence[str] | None = None
     dashed: bool = False
+    interval: Sequence[tuple[float, float]] | None = None
+    x_interval: Sequence[tuple[float, float]] | None = None
 
     def __post_init__(self) -> None:
-        for field_name in ("y", "deviation", "x_deviation", "labels"):
+        for field_name in ("y", "deviation", "x_deviation", "interval", "x_interval", "labels"):
             values = getattr(self, field_name)
             if values is not None and len(values) != len(self.x):
                 raise InvalidInputError(

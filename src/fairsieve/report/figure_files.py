@@ -134,8 +134,8 @@ def draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
     axis.errorbar(
         x,
         np.asarray(series.y, dtype=float),
-        yerr=series.deviation,
-        xerr=series.x_deviation,
+        yerr=lengths(series.deviation, series.interval, series.y),
+        xerr=lengths(series.x_deviation, series.x_interval, x),
         linestyle="none",
         marker=SYMBOLS[look.symbol].matplotlib,
         markersize=3 if many else 6,
@@ -146,6 +146,13 @@ def draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
         elinewidth=0.8,
         capsize=2,
     )
+
+
+def lengths(deviations: Any, intervals: Any, middle: Any) -> Any:
+    """How far error bars reach: to both sides alike, or to the ends of intervals."""
+    if intervals is None:
+        return deviations
+    return np.abs(np.asarray(intervals, dtype=float).T - np.asarray(middle, dtype=float))
 
 
 def draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int) -> None:
@@ -160,7 +167,7 @@ def draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int)
         place,
         series.y,
         width,
-        yerr=series.deviation,
+        yerr=lengths(series.deviation, series.interval, series.y),
         facecolor=face,
         edgecolor=hue(look),
         hatch=hatch,

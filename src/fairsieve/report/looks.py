@@ -138,6 +138,8 @@ METHOD_LOOKS = {
     "fair-label-correction": Look("red", "diamond"),
     "fair label correction": Look("red", "diamond"),
     "pareto front": Look("grey", "diamond"),
+    "plain model": Look("grey"),
+    "fair model": Look("blue"),
 }
 # Hues of series that have no look of their own; black comes when these are gone, grey is LR's.
 FREE_HUES = ("blue", "orange", "sky", "green", "red", "pink")

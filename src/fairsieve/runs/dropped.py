@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
 from fairsieve.intervals import newcombe
-from fairsieve.runs.measures import Share
+from fairsieve.runs.measures import FEW, Share
 
 __all__ = ["DroppedCell", "Uneven", "dropped_cells", "most_uneven"]
 
 NOTICEABLE = 0.02  # a smaller difference is none worth telling
-FEW = 10
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from fairsieve.intervals import newcombe, wilson
 from fairsieve.metrics import count_table
 from fairsieve.tables.labels import Labels
 
-__all__ = ["Gap", "Measure", "Share", "gap_between", "measure_groups", "widest_gap"]
+__all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "widest_gap"]
 
-FEW = 10  # people; a gap to fewer is not told
+FEW = 10  # people to measure on; rates of fewer are chance
 
 
 class Share(NamedTuple):

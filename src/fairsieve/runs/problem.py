@@ -12,6 +12,7 @@ from fairsieve.core.cells import Cells
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
 from fairsieve.runs.asked import Asked
+from fairsieve.runs.measures import FEW
 from fairsieve.tables.bins import parse_bins
 from fairsieve.tables.columns import known_in
 from fairsieve.tables.features import Feature, features_of, frame_of, used
@@ -20,8 +21,6 @@ from fairsieve.tables.labels import Labels, labels_of
 from fairsieve.tables.read import Table, read_table
 
 __all__ = ["Part", "Problem", "read_problem", "whole_problem"]
-
-FEW = 10  # people of a cell in the test part; below, their rates are chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,4 +130,6 @@ def few_notes(test: Part, labels: Labels, groups: Groups) -> list[str]:
     if not few:
         return []
     shown = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return [f"Fewer than {FEW} people to measure on, so that their rates are rough: {shown}."]
+    return [
+        f"Fewer than {FEW} people to measure on, so that their rates are rough and left out of the disparity: {shown}."
+    ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
 from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_part
+from fairsieve.runs.measures import FEW
 
 __all__ = ["Score", "scores_of"]
 
@@ -31,7 +32,8 @@ def scores_of(
     """Accuracy and disparity of several models on the same samples; and last less first.
 
     The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
-    the difference between two owes to the choice of people cancels (bootstrap, percentiles).
+    the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
+    fewer than 10 people do not count for the disparity.
 
     Parameters
     ----------
@@ -64,11 +66,17 @@ def measured(
     tables: NDArray[np.float64], cells: Cells, fairness: str, positive: int
 ) -> dict[str, NDArray[np.float64]]:
     """Accuracy, and the disparity of a notion, of confusion tables."""
-    grouped = grouped_part(tables, cells.groups)
+    grouped = grouped_part(tables, cells.groups) * enough(cells, fairness)
     return {
         "accuracy": accuracy_of(tables),
         "disparity": disparity_of(grouped, fairness, positive=positive),
     }
+
+
+def enough(cells: Cells, fairness: str) -> NDArray[np.bool_]:
+    """Which cells have enough people to tell a rate of them; the others would be the disparity, by chance."""
+    people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
+    return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
 
 
 def score(value: float, again: NDArray[np.float64]) -> Score:

@@ -178,4 +178,4 @@ def crossed(table: Table, columns: Sequence[str], edges: Edges) -> list[str | No
             parts.append(binned(parse_numbers(values, table.reading.decimal).numbers, edges[column]))
         else:
             parts.append(list(canonical(values, table.reading.decimal)))
-    return [None if None in row else ", ".join(map(str, row)) for row in zip(*parts, strict=True)]
+    return [None if None in row else " / ".join(map(str, row)) for row in zip(*parts, strict=True)]

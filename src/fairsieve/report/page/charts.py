@@ -67,6 +67,10 @@ def series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, 
         data["deviation"] = [plain_number(value) for value in series.deviation]
     if series.x_deviation is not None:
         data["x_deviation"] = [plain_number(value) for value in series.x_deviation]
+    if series.interval is not None:
+        data["interval"] = [[plain_number(end) for end in ends] for ends in series.interval]
+    if series.x_interval is not None:
+        data["x_interval"] = [[plain_number(end) for end in ends] for ends in series.x_interval]
     if series.labels is not None:
         data["labels"] = [plotly_text(label) for label in series.labels]
     if series.dashed:
@@ -90,7 +94,11 @@ def data_tables(figure: Figure) -> list[Table]:
 
 def panel_table(name: str, panel: Panel) -> Table:
     shared = len({tuple(map(str, series.x)) for series in panel.series}) == 1
-    labelled = any(series.labels is not None or series.x_deviation is not None for series in panel.series)
+    labelled = any(
+        extra is not None
+        for series in panel.series
+        for extra in (series.labels, series.x_deviation, series.x_interval)
+    )
     unique = len({(series.name, series.dashed) for series in panel.series}) == len(panel.series)
     columns, rows = (wide_table if shared and unique and not labelled else long_table)(panel)
     return Table(name, panel.title, columns, rows)
@@ -101,7 +109,13 @@ def wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     titles = [series.name + (" (dashed)" if series.dashed else "") for series in panel.series]
     columns = [Column(panel.x_title, not has_categories(panel)), *(Column(title, True) for title in titles)]
     rows = [
-        [x_cell(x), *(number_cell(series.y, series.deviation, i) for series in panel.series)]
+        [
+            x_cell(x),
+            *(
+                number_cell(series.y[i], spread(series.deviation, series.interval, i))
+                for series in panel.series
+            ),
+        ]
         for i, x in enumerate(panel.series[0].x)
     ]
     return columns, rows
@@ -119,8 +133,8 @@ def long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
         [
             Cell(series.name),
             Cell(series.labels[i] if series.labels else ""),
-            x_cell(x, None if series.x_deviation is None else series.x_deviation[i]),
-            number_cell(series.y, series.deviation, i),
+            x_cell(x, spread(series.x_deviation, series.x_interval, i)),
+            number_cell(series.y[i], spread(series.deviation, series.interval, i)),
         ]
         for series in panel.series
         for i, x in enumerate(series.x)
@@ -128,14 +142,20 @@ def long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     return columns, rows
 
 
-def x_cell(x: float | str, deviation: float | None = None) -> Cell:
-    return Cell(x) if isinstance(x, str) else number_cell([x], None if deviation is None else [deviation], 0)
+def x_cell(x: float | str, spread_text: str = "") -> Cell:
+    return Cell(x) if isinstance(x, str) else number_cell(x, spread_text)
 
 
-def number_cell(values: Sequence[float], deviations: Sequence[float] | None, i: int) -> Cell:
-    """A number, with its deviation behind it."""
-    value = plain_number(values[i])
-    if value is None:
-        return Cell("–")
-    spread = "" if deviations is None else f" ± {deviations[i]:.3g}"
-    return Cell(f"{value:.4g}{spread}", value=value)
+def spread(
+    deviations: Sequence[float] | None, intervals: Sequence[tuple[float, float]] | None, i: int
+) -> str:
+    """A value's deviation, or the interval it may lie in, as it stands behind it."""
+    if intervals is not None:
+        return f" [{intervals[i][0]:.3g}, {intervals[i][1]:.3g}]"
+    return "" if deviations is None else f" ± {deviations[i]:.3g}"
+
+
+def number_cell(number: float, spread_text: str) -> Cell:
+    """A number, with how sure it is behind it."""
+    value = plain_number(number)
+    return Cell("–") if value is None else Cell(f"{value:.4g}{spread_text}", value=value)

@@ -77,12 +77,14 @@ let printing = false;
 
 const theme = () => (prefersDark.matches && !printing ? themes.dark : themes.light);
 const shown = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : value);
-const spread = (value) => (value === null || value === undefined ? "" : ` ± ${shown(value)}`);
+const given = (value) => value !== null && value !== undefined;
+const spread = (value, ends) =>
+  ends ? ` [${shown(ends[0])}, ${shown(ends[1])}]` : given(value) ? ` ± ${shown(value)}` : "";
 
 function hoverText(series, i, name, panel) {
   const label = series.labels?.[i] ? `<br>${series.labels[i]}` : "";
-  const x = `${panel.x_title}: ${shown(series.x[i])}${spread(series.x_deviation?.[i])}`;
-  const y = `${panel.y_title}: ${shown(series.y[i])}${spread(series.deviation?.[i])}`;
+  const x = `${panel.x_title}: ${shown(series.x[i])}${spread(series.x_deviation?.[i], series.x_interval?.[i])}`;
+  const y = `${panel.y_title}: ${shown(series.y[i])}${spread(series.deviation?.[i], series.interval?.[i])}`;
   return `<b>${name}</b>${label}<br>${x}<br>${y}`;
 }
 
@@ -105,8 +107,13 @@ function band(series, colour) {
   };
 }
 
-function errorBars(values, colour) {
-  return values && { array: values, color: colour, thickness: 1, width: 3 };
+// Of a deviation to both sides, or from end to end of an interval.
+function errorBars(values, ends, middle, colour) {
+  const look = { color: colour, thickness: 1, width: 3 };
+  if (!ends) return values && { array: values, ...look };
+  const array = ends.map(([, high], i) => high - middle[i]);
+  const arrayminus = ends.map(([low], i) => middle[i] - low);
+  return { type: "data", symmetric: false, array, arrayminus, ...look };
 }
 
 function tracesOf(series, name, panel) {
@@ -118,12 +125,13 @@ function tracesOf(series, name, panel) {
   if (series.kind === "bars") {
     const pattern = series.dashed ? { shape: "/", fgcolor: colour, bgcolor: theme().background } : {};
     const marker = { color: colour, pattern, line: { color: colour, width: 1 } };
-    return [{ ...trace, type: "bar", marker, error_y: errorBars(series.deviation, theme().ink) }];
+    return [{ ...trace, type: "bar", marker, error_y: errorBars(series.deviation, series.interval, series.y, theme().ink) }];
   }
   const symbol = series.symbol + (series.dashed ? "-open" : "");
   const marker = { color: colour, symbol, size: 8, line: { color: colour, width: series.dashed ? 1.5 : 0 } };
   if (series.kind === "points") {
-    const error_x = errorBars(series.x_deviation, colour), error_y = errorBars(series.deviation, colour);
+    const error_x = errorBars(series.x_deviation, series.x_interval, series.x, colour);
+    const error_y = errorBars(series.deviation, series.interval, series.y, colour);
     const look = series.x.length > MANY_POINTS ? { size: 5, opacity: 0.55 } : { size: 10 };
     return [{ ...trace, type: "scatter", mode: "markers", marker: { ...marker, ...look }, error_x, error_y }];
   }

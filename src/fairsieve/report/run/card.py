@@ -50,8 +50,8 @@ def model_card(run: TableRun) -> str:
     kept = "plain model, since the fair one collapsed" if run.collapse else "fair model"
     sections = {
         "The model": f"The {kept}: predicts {markdown(problem.labels.column)} "
-        f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. Logistic "
-        f"regression, trained by sample selection. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
+        f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. "
+        f"Logistic regression, trained by sample selection. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
         f"{markdown(sensitive_sentence(run))}",
         "What it is for": USE,
         "What changed": f"{markdown(upper(headline(run)))}.\n\n" + "\n".join(verdicts),

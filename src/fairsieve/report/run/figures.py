@@ -6,8 +6,6 @@ import numpy as np
 
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.run.words import SHORT, group_name
-from fairsieve.runs.measures import Share
-from fairsieve.runs.resampled import Score
 from fairsieve.runs.train import TableRun
 
 __all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
@@ -19,27 +17,23 @@ MOST_MEASURES = 6
 
 
 def groups_figure(run: TableRun) -> Figure:
-    """A panel for each rate: the groups side by side, under both models."""
+    """A panel for each rate: the groups side by side, under the plain model and under the fair one."""
     places = [place for place, group in enumerate(run.test_groups) if group is not None]
-    names = [group_name(run.test_groups[place]) for place in places]
     panels = []
     for measure in run.measures[:MOST_MEASURES]:
         series = []
-        for title, shares in zip(MODELS, (measure.plain, measure.fair), strict=True):
-            chosen = [shares[place] for place in places]
-            values, halves = [share.value for share in chosen], [half_width(share) for share in chosen]
-            series.append(Series(title, names, values, "points", deviation=halves))
-        panels.append(Panel(measure.title, run.problem.groups.title, measure.meaning, series))
+        for place in places:
+            shares = [measure.plain[place], measure.fair[place]]
+            if shares[0].total:
+                values, intervals = [share.value for share in shares], [share.interval for share in shares]
+                name = group_name(run.test_groups[place])
+                series.append(Series(name, MODELS, values, "bars", interval=intervals))
+        panels.append(Panel(measure.title, "", measure.meaning, series))
     return Figure(
         "groups",
-        "Rates by group under both models, on the test part; bars, half the width of the 95 % interval to each side.",
+        f"Rates by {run.problem.groups.title} under both models, on the test part; lines, 95 % intervals.",
         panels,
     )
-
-
-def half_width(one: Share | Score) -> float:
-    low, high = one.interval
-    return (high - low) / 2
 
 
 def trade_off_figure(run: TableRun) -> Figure:
@@ -54,8 +48,8 @@ def trade_off_figure(run: TableRun) -> Figure:
                 [disparity.value],
                 [accuracy.value],
                 "points",
-                deviation=[half_width(accuracy)],
-                x_deviation=[half_width(disparity)],
+                interval=[accuracy.interval],
+                x_interval=[disparity.interval],
             )
         )
     if len(run.along) > 2:
@@ -71,8 +65,8 @@ def trade_off_figure(run: TableRun) -> Figure:
         )
     return Figure(
         "trade-off",
-        "Accuracy against disparity on the test part; better is up and to the left. Bars, half the width of the 95 % "
-        "interval (bootstrap) to each side.",
+        "Accuracy against disparity on the test part; better is up and to the left. Lines, 95 % intervals "
+        "(bootstrap).",
         [Panel("Trade-off", f"{short} disparity", "accuracy", drawn)],
     )
 
@@ -88,12 +82,12 @@ def dropped_figure(run: TableRun) -> Figure:
                 [f"labelled {cell.label}" for cell in cells],
                 [cell.dropped.value for cell in cells],
                 "bars",
-                deviation=[half_width(cell.dropped) for cell in cells],
+                interval=[cell.dropped.interval for cell in cells],
             )
         )
     return Figure(
         "dropped",
-        "Share of each cell that was left out of the last epoch; bars, half the width of the 95 % interval.",
+        "Share of each cell that was left out of the last epoch; lines, 95 % intervals.",
         [Panel("Dropped", "label", "share dropped", series)],
     )
 

@@ -52,8 +52,8 @@ def changed(run: TableRun) -> list[Block]:
         f"The {SHORT[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
         "everyone; 0 is best."
     )
-    words = [notion, disparity, test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
-    return [*run_verdicts(run), overall_table(run), Text(" ".join(words))]
+    words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
+    return [*run_verdicts(run), overall_table(run), *map(Text, words)]
 
 
 def test_sentence(run: TableRun) -> str:
@@ -64,9 +64,9 @@ def test_sentence(run: TableRun) -> str:
             "wrong, accuracies are too low and disparities off, for both models."
         )
     return (
-        f"Both models are measured on {percent(run.asked.test)} of the rows, set aside. Their labels come from the same "
-        "source as those trained on, so some are wrong too: a model that learnt the truth is marked down for it, and "
-        "disparities can be off. A test file with checked labels (--test-file) tells more."
+        f"Both models are measured on {percent(run.asked.test)} of the rows, set aside. Their labels come from the "
+        "same source as those trained on, so some are wrong too: a model that learnt the truth is marked down for it, "
+        "and disparities can be off. A test file with checked labels (--test-file) tells more."
     )
 
 
@@ -75,8 +75,8 @@ def clean_ratio_sentence(run: TableRun) -> str:
     if run.estimate is None:
         return (
             f"You said that {percent(run.clean_ratio)} of the labels are right (--clean-ratio), so about "
-            f"{percent(1 - run.clean_ratio)} of the rows, or more where a group would fall behind, were dropped, whether or "
-            "not that many are wrong."
+            f"{percent(1 - run.clean_ratio)} of the rows, or more where a group would fall behind, were dropped, "
+            "whether or not that many are wrong."
         )
     kind = "aimed at the clearest rows" if run.estimate.aimed else "at random"
     return (

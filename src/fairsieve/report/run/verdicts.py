@@ -98,8 +98,9 @@ def label_warning(cells: list[DroppedCell]) -> str:
         f"{percent(share.value)} of {label}" for label, share in shares.items() if label != most
     )
     return (
-        f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those labels "
-        "are right, the model learns to give that label too rarely: raise --clean-ratio, or let it be estimated (auto)."
+        f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those "
+        "labels are right, the model learns to give that label too rarely: raise --clean-ratio, or let it be "
+        "estimated (auto)."
     )
 
 
