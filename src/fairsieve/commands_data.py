@@ -1,10 +1,11 @@
-"""``fairsieve data``: fetch, list and describe the data sets."""
+"""``fairsieve data``: fetch, list, describe and export the data sets."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from fairsieve.data.catalogue import DATASETS, Dataset, Description
 from fairsieve.data.catalogue import describe as describe_dataset
+from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch as fetch_files
 from fairsieve.data.sources import locate
 from fairsieve.errors import FairsieveError, MissingDataError
@@ -91,6 +93,20 @@ def describe(
         if found[key]:
             details.add_row(key, str(found[key]))
     console.print(details)
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="adult", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
+    rows: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
+    wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of labels to make wrong, at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which.")] = 0,
+) -> None:
+    """Write a data set as a raw table, to try fairsieve train on."""
+    with clear_errors():
+        changed = export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
+    typer.echo(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 
 
 def cell_table(found: Description) -> Table:

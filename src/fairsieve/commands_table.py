@@ -219,7 +219,8 @@ def say_audit(found: Audit) -> None:
     """Cells, estimated noise, and the first suspects."""
     estimate, cells = found.estimate, found.estimate.cells
     say(*columns_lines(found.features), *found.notes)
-    table = Table(title="people, and the estimated share of wrong labels among them")
+    say("People, and the estimated share of wrong labels among them:")
+    table = Table()
     table.add_column(f"{found.labels.column} \\ {found.groups.title}".replace("[", "\\["))
     for group in cells.groups:
         table.add_column(group_name(group).replace("[", "\\["), justify="right")

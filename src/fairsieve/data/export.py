@@ -1,0 +1,59 @@
+"""A data set as the raw CSV table that somebody would have, with some wrong labels if wanted."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.core.checks import check_at_least, check_choice, check_share
+from fairsieve.data.adult import COLUMNS, INCOMES, find_files, read_rows
+from fairsieve.files import write_output
+
+__all__ = ["export_csv"]
+
+
+def export_csv(
+    name: str, path: Path | str, *, rows: int | None = None, wrong: float = 0.0, seed: int = 0
+) -> NDArray[np.int64]:
+    """Write a raw table with names in its first row: Adult, all 48,842 rows, gaps ("?") included.
+
+    Parameters
+    ----------
+    name : str
+        "adult".
+    path : Path or str
+    rows : int, optional
+        Only the first so many.
+    wrong : float
+        Share of the labels to make wrong, at random.
+    seed : int
+        Decides which.
+
+    Returns
+    -------
+    integer array
+        The rows with wrong labels, as a spreadsheet numbers them: the names are in row 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(export_csv("adult", Path(folder) / "adult.csv", rows=100, wrong=0.1))
+    10
+    """
+    check_choice("name", name, ("adult",))
+    check_share("wrong", wrong)
+    table = [row for file in find_files(None, source="pypi", check=True) for row in read_rows(file)]
+    if rows is not None:
+        table = table[: check_at_least("rows", rows, 1)]
+    chosen = np.random.default_rng(seed).choice(len(table), round(wrong * len(table)), replace=False)
+    for place in np.sort(chosen):
+        table[place][-1] = INCOMES[1 - INCOMES.index(table[place][-1])]
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *table])
+    write_output(Path(path), stream.getvalue().encode())
+    return np.sort(chosen) + 2
