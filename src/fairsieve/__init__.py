@@ -20,6 +20,7 @@ from fairsieve.errors import (
     MissingDataError,
     MissingExtraError,
     NotReadyError,
+    WorkerError,
 )
 from fairsieve.metrics import (
     accuracy,
@@ -36,6 +37,8 @@ from fairsieve.training.models import LogisticRegression
 from fairsieve.training.sampler import FairRobustBatchSampler
 
 if TYPE_CHECKING:
+    from fairsieve.distributed.sampler import ShardedBatchSampler
+    from fairsieve.distributed.shards import shard_of
     from fairsieve.estimators.classifier import FairRobustClassifier
     from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_clean_ratio
     from fairsieve.estimators.resampler import FairRobustResampler
@@ -51,10 +54,12 @@ LATER = {
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
     "SelectionDisplay": "fairsieve.report.displays",
+    "ShardedBatchSampler": "fairsieve.distributed.sampler",
     "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.report.displays",
     "estimate_clean_ratio": "fairsieve.estimators.clean_ratio",
     "fairness_scorer": "fairsieve.estimators.scorers",
+    "shard_of": "fairsieve.distributed.shards",
 }
 
 __all__ = [
@@ -78,8 +83,10 @@ __all__ = [
     "Samples",
     "Selection",
     "SelectionDisplay",
+    "ShardedBatchSampler",
     "SieveClassifier",
     "TradeoffDisplay",
+    "WorkerError",
     "accuracy",
     "demographic_parity_disparity",
     "equal_opportunity_disparity",
@@ -90,6 +97,7 @@ __all__ = [
     "fit_seeds",
     "sample_losses",
     "select",
+    "shard_of",
 ]
 
 

@@ -6,6 +6,7 @@
     ├── InvalidInputError      (also a ValueError)   a value breaks a stated rule
     ├── NotReadyError          (also a RuntimeError) a call came before what it needs
     ├── CollapseError          (also a RuntimeError) training came to worse than a plain model
+    ├── WorkerError            (also a RuntimeError) another worker failed or was lost
     ├── MissingExtraError      (also an ImportError) an optional dependency is not installed
     └── MissingDataError       (also a FileNotFoundError) a data file is not on this machine
 
@@ -26,6 +27,7 @@ __all__ = [
     "MissingDataError",
     "MissingExtraError",
     "NotReadyError",
+    "WorkerError",
 ]
 
 
@@ -43,6 +45,10 @@ class NotReadyError(FairsieveError, RuntimeError):
 
 class CollapseError(FairsieveError, RuntimeError):
     """Training came to a model that is worse than a plain one, and ``on_collapse="raise"``."""
+
+
+class WorkerError(FairsieveError, RuntimeError):
+    """Another worker failed, or was lost, so this one cannot go on either."""
 
 
 class MissingExtraError(FairsieveError, ImportError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +81,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         pos_label: Any | None = None,
         folder: str | Path | None = None,
     ) -> None:
-        cells = Cells.of(labels, sensitive_features)
-        if len(cells) == 0:
-            raise InvalidInputError("labels must have at least one sample; got none")
-        self.plan = Plan(
-            cells,
+        self.plan = self._new_plan(
+            labels,
+            sensitive_features,
             batch_size,
             fairness=fairness,
             clean_ratio=clean_ratio,
@@ -99,6 +97,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         )
         self._folder = folder
         self._running: RunningLosses | None = None
+
+    def _new_plan(self, labels: Any, sensitive_features: Any, batch_size: int, **options: Any) -> Plan:
+        cells = Cells.of(labels, sensitive_features)
+        if len(cells) == 0:
+            raise InvalidInputError("labels must have at least one sample; got none")
+        return Plan(cells, batch_size, **options)
 
     @property
     def epoch(self) -> int:
@@ -133,14 +137,21 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """
         if self.plan.in_warmup:
             return
+        self._begin(lambda: self._measured(outputs, loss))
+
+    def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
+        """Begin an epoch with the losses and signals that ``measured`` gives."""
+        self.plan.update(*measured())
+
+    def _measured(self, outputs: torch.Tensor | None, loss: LossFunction) -> tuple[Any, Any]:
+        """Losses and signals, from outputs for all samples or from what was observed."""
         if outputs is None:
-            self.plan.update(*self.running.known())
-            return
+            return self.running.known()
         outputs = torch.as_tensor(outputs).detach()
         check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
         targets = self._targets(slice(None)).to(outputs.device)
         losses = loss(outputs, targets)
-        self.plan.update(losses, self._signals(outputs, targets, losses, loss).cpu().numpy())
+        return losses, self._signals(outputs, targets, losses, loss).cpu().numpy()
 
     def update_losses(
         self,
@@ -272,7 +283,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         # does) does not count as a pass.
         batches = self.plan.batches()
         self.plan.epoch += 1
-        yield from torch.from_numpy(batches)
+        yield from map(torch.from_numpy, batches)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next plan depends on."""

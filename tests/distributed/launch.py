@@ -1,0 +1,33 @@
+"""Starting real processes under torchrun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def torchrun(processes, script, *arguments, timeout=240):
+    """Run a script of this folder (or a path from the root) on so many processes; its output on failure."""
+    path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
+            *("--nproc-per-node", str(processes), str(path), *map(str, arguments)),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-6000:]
+    return run.stdout
