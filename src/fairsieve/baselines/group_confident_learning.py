@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.baselines.fitted_estimator import settings_with
 from fairsieve.baselines.planned import on_everyone, plan_trainer
+from fairsieve.core.cells import Cells
 from fairsieve.core.checks import check_at_least
 from fairsieve.data.noise import flipped_to
 from fairsieve.data.splits import fold_numbers
@@ -27,7 +28,7 @@ from fairsieve.training.fitted import Fitted
 from fairsieve.training.loop import ModelLike, check_data
 from fairsieve.training.settings import Settings
 
-__all__ = ["ConfidentLabels", "confident_labels", "train_group_confident_learning"]
+__all__ = ["ConfidentLabels", "confident_classes", "confident_labels", "train_group_confident_learning"]
 
 PLAIN = plan_trainer("lr")
 
@@ -74,9 +75,20 @@ def confident_labels(
     >>> found.kept.shape
     (1000,)
     """
-    cells = samples.cells
     probabilities = out_of_fold_probabilities(samples, folds=folds, seed=seed, decoupled=decoupled)
-    own = probabilities[np.arange(len(samples)), cells.label_codes]
+    kept, likeliest = confident_classes(probabilities, samples.cells)
+    doubted = np.flatnonzero(~kept)
+    return ConfidentLabels(kept, flipped_to(samples, doubted, likeliest[doubted]).labels)
+
+
+def confident_classes(
+    probabilities: NDArray[np.float64], cells: Cells
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Whose label is kept, and the likeliest of each sample's confident classes, as a code.
+
+    With one group for everybody this is confident learning as it is commonly done.
+    """
+    own = probabilities[np.arange(len(cells)), cells.label_codes]
     sums = np.bincount(cells.codes, weights=own, minlength=cells.counts.size).reshape(cells.shape)
     empty = np.full(cells.shape, np.inf)  # a class that a group lacks is never confident in it
     thresholds = np.divide(sums, cells.counts, out=empty, where=cells.counts > 0)
@@ -84,8 +96,7 @@ def confident_labels(
     likeliest = np.where(confident, probabilities, -1.0).argmax(axis=1)
     kept = ~confident.any(axis=1) | (likeliest == cells.label_codes)
     keep_a_sample_of_each_cell(kept, cells.codes, own)
-    doubted = np.flatnonzero(~kept)
-    return ConfidentLabels(kept, flipped_to(samples, doubted, likeliest[doubted]).labels)
+    return kept, likeliest
 
 
 def out_of_fold_probabilities(

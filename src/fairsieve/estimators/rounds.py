@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,39 +12,13 @@ from fairsieve.core.batches import sample_weights
 from fairsieve.core.cells import Cells
 from fairsieve.core.fairness import SignalName, comparisons, fairness_name
 from fairsieve.core.ratios import initial_ratios, move_ratios
-from fairsieve.core.selection import select_cells
-from fairsieve.estimators.clean_ratio import rightest_of_each_class
-from fairsieve.estimators.trust import chance_right, transitions, true_sums
+from fairsieve.estimators.belief import Belief, by_cell
+from fairsieve.estimators.trust import true_sums
 from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_part
 
-__all__ = ["Belief", "Round", "Rule", "best_of", "run_rounds", "trusted", "walked"]
+__all__ = ["Round", "Rule", "best_of", "run_rounds"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Belief:
-    """What is believed of the labels.
-
-    Attributes
-    ----------
-    mass : array of shape (n,)
-        What each sample weighs in training, before the ratios.
-    ratios : array of shape (classes, groups)
-        The shares of each class by group that these labels have by themselves, or should have.
-    kept : boolean array of shape (n,)
-        Whose label is believed.
-    judged : array of shape (n,)
-        What each sample counts when a model is judged.
-    table : array of shape (groups, classes, classes)
-        How true classes turn into those labels.
-    """
-
-    mass: Floats
-    ratios: Floats
-    kept: NDArray[np.bool_]
-    judged: Floats
-    table: Floats
 
 
 class Rule(NamedTuple):
@@ -54,6 +27,7 @@ class Rule(NamedTuple):
     fairness: str
     signal: SignalName
     step_size: float
+    tolerance: float
     pos_label: Any | None
 
 
@@ -68,28 +42,6 @@ class Round(NamedTuple):
     disparity: float
 
 
-def trusted(probabilities: Floats, cells: Cells, flip_rates: Floats) -> Belief:
-    """Labels wrong at random: nobody is left out, and everybody weighs what the label is worth."""
-    table = transitions(flip_rates)
-    right, mass = chance_right(probabilities, cells, table)
-    sums = by_cell(mass, cells)
-    ratios = sums / sums.sum(axis=1, keepdims=True)
-    return Belief(mass, ratios, right >= 0.5, np.ones(len(cells)), table)
-
-
-def walked(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: float) -> Belief:
-    """Labels wrong where it hurts: the paper's selection by losses, under the ratios (Algorithm 1)."""
-    losses = costs_of(probabilities, "loss")[np.arange(len(cells)), cells.label_codes]
-    bounds = ratios.copy()
-    if cells.has_ungrouped:
-        bounds[:, -1] = 1.0  # bounds nothing
-    kept = np.zeros(len(cells), bool)
-    kept[select_cells(losses, cells, bounds, clean_ratio).indices] = True
-    kept[rightest_of_each_class(losses, cells)] = True
-    mass = kept.astype(np.float64)
-    return Belief(mass, ratios.copy(), kept, mass, transitions(np.zeros(cells.shape)))
-
-
 def run_rounds(
     ask: Callable[[Floats | None], Floats],
     believe: Callable[[Floats, Floats], Belief],
@@ -99,6 +51,8 @@ def run_rounds(
     report: Callable[[int], None] = lambda done: None,
 ) -> list[Round]:
     """A plain round, then ``rounds`` sieved ones; fewer, where the weights no longer change.
+
+    Each step of the ratios starts at the best round so far, and is half as far where the last was no better.
 
     Parameters
     ----------
@@ -111,7 +65,7 @@ def run_rounds(
     belief = believe(probabilities, initial_ratios(cells))
     plain = judge(probabilities, cells, belief, rule)
     done = [Round(None, initial_ratios(cells), np.ones(len(cells), bool), probabilities, *plain)]
-    ratios = belief.ratios
+    ratios, step = belief.ratios.copy(), rule.step_size
     for number in range(rounds):
         report(number + 1)
         sums: Any = by_cell(belief.mass, cells)
@@ -120,8 +74,10 @@ def run_rounds(
             break
         probabilities = ask(weights)
         scores = judge(probabilities, cells, belief, rule)
-        done.append(Round(weights, ratios.copy(), belief.kept, probabilities, *scores))
-        move(ratios, probabilities, cells, belief, rule, scores[1])
+        done.append(Round(weights, ratios, belief.kept, probabilities, *scores))
+        best = best_of(done[1:], rule.tolerance) + 1
+        step = step if best == len(done) - 1 else step / 2
+        ratios = moved(done[best], cells, belief, rule, step)
         belief = believe(probabilities, ratios)
     return done
 
@@ -144,12 +100,11 @@ def judge(probabilities: Floats, cells: Cells, belief: Belief, rule: Rule) -> tu
     return float(accuracy_of(table)), float(disparity)
 
 
-def move(
-    ratios: Floats, probabilities: Floats, cells: Cells, belief: Belief, rule: Rule, disparity: float
-) -> None:
-    """Move the ratios in place, the further the wider the disparity, judged on the true labels."""
+def moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) -> Floats:
+    """The ratios after a step, the further the wider the disparity, judged on the true labels."""
+    ratios = start.ratios.copy()
     compared = comparisons(rule.fairness, cells, rule.pos_label)
-    costs = costs_of(probabilities, rule.signal) * belief.judged[:, None]
+    costs = costs_of(start.probabilities, rule.signal) * belief.judged[:, None]
     observed = np.stack([by_cell(column, cells) for column in costs.T], axis=-1)
     sums = true_sums(observed, belief.table)
     own = np.diagonal(sums, axis1=0, axis2=2).T  # each class by its own cost
@@ -157,9 +112,10 @@ def move(
     counts: Any = true_sums(by_cell(belief.judged, cells), belief.table)
     if cells.has_ungrouped:
         counts[:, -1] = 0.0  # no samples, no comparison
-    step = min(1.0, rule.step_size * disparity)
+    amount = min(1.0, step * start.disparity)
     rows, by_group = compared.rows, compared.by_group
-    move_ratios(ratios, wanted.reshape(len(wanted), -1), counts.reshape(-1), rows, by_group, step)
+    move_ratios(ratios, wanted.reshape(len(wanted), -1), counts.reshape(-1), rows, by_group, amount)
+    return ratios
 
 
 def costs_of(probabilities: Floats, signal: SignalName) -> Floats:
@@ -167,9 +123,3 @@ def costs_of(probabilities: Floats, signal: SignalName) -> Floats:
     if signal == "loss":
         return np.asarray(-np.log(np.maximum(probabilities, 1e-12)))
     return np.asarray(1.0 - (np.arange(probabilities.shape[1]) == probabilities.argmax(axis=1)[:, None]))
-
-
-def by_cell(values: Floats, cells: Cells) -> Floats:
-    """Sums of ``values`` in each cell, (classes, groups)."""
-    sums = np.bincount(cells.codes, weights=values, minlength=cells.counts.size)
-    return sums.astype(np.float64).reshape(cells.shape)

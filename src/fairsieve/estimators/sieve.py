@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
 from fairsieve.core.fairness import comparisons
-from fairsieve.core.selection import budget_of
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.clean_ratio import estimate_of
+from fairsieve.estimators.belief import Believer, Flips
+from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
 from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of, weight_argument
 from fairsieve.estimators.inputs import Checked, check_groups, seed_of
 from fairsieve.estimators.resampler import rows_of
-from fairsieve.estimators.rounds import Belief, Round, Rule, best_of, run_rounds, trusted, walked
+from fairsieve.estimators.rounds import Round, Rule, best_of, run_rounds
 from fairsieve.estimators.suspects import suspects_of
 from fairsieve.estimators.table import numbers_of
-from fairsieve.estimators.trust import refined_rates
 from fairsieve.samples import Samples
 from fairsieve.training.loop import weighted_rows
 from fairsieve.training.progress import progress_bar
@@ -58,16 +57,17 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the weights. It gets ``X`` as it is: categories, gaps, sparse matrices are its business.
     fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
     clean_ratio : float in (0, 1] or "auto"
-        A number selects that share of the samples by the paper's walk, from the lowest loss up.
-        "auto" estimates how many labels are wrong, in each cell, and whether at random; then all
-        samples stay, weighed by the chance that their label is right. Where labels look wrong on
-        purpose it walks, with the estimated ratio.
+        The share of right labels; "auto" estimates it.
+    flips : {"auto", "random", "aimed"}
+        How labels went wrong; "auto" looks for it in the data. Where at random, all samples stay,
+        weighed by the chance that their label is right. Where on purpose, samples are selected by
+        the paper's walk, from the lowest loss up.
     rounds : int
         Sieved rounds, after a plain one. Each costs ``cv`` fits.
     cv : int or None
         Folds behind the losses. None takes losses in-sample, for models that cannot learn labels by heart.
     step_size : float
-        How far the shares move in a round, as a multiple of the disparity.
+        How far the shares move in a round at first, as a multiple of the disparity.
     tolerance : float in [0, 1]
         The most accuracy, out of fold, that fairness may cost.
     signal : {"error", "loss"}
@@ -92,14 +92,14 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weights_ : array of shape (n,)
         What each sample weighed, its own weight aside.
     sample_indices_ : integer array
-        Rows whose label is believed: those selected or, when none are left out, those whose label is
+        Rows whose label is believed: those selected or, where none are left out, those whose label is
         likelier right than wrong.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group.
     clean_ratio_ : float
         As given or estimated.
     flip_rates_ : array of shape (classes, groups) or None
-        How often labels of each true class are flipped in each group, where that was estimated.
+        How often labels of each true class are flipped in each group; None where samples are selected.
     history_ : dict of arrays
         ``accuracy`` and ``disparity``, out of fold, and samples ``kept`` of every round, the plain one first.
     best_round_ : int
@@ -120,10 +120,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any,
         fairness: str = "equalized_odds",
         clean_ratio: float | Literal["auto"] = "auto",
+        flips: Flips = "auto",
         rounds: int = 6,
         cv: int | None = 5,
         step_size: float = 1.0,
-        tolerance: float = 0.01,
+        tolerance: float = 0.005,
         signal: Literal["error", "loss"] = "error",
         pos_label: Any | None = None,
         random_state: Any = None,
@@ -133,6 +134,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.fairness = fairness
         self.clean_ratio = clean_ratio
+        self.flips = flips
         self.rounds = rounds
         self.cv = cv
         self.step_size = step_size
@@ -163,10 +165,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Each multiplies its sample's weight in training; a sample of weight 0 is left out.
         """
         rule = self._rule()
-        data, own, rows, given = samples_without_features(self, X, y, sensitive_features, sample_weight)
-        comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
+        X, labels = check_labels(self, X, y)
+        data, own, rows, given = samples_without_features(labels, sensitive_features, sample_weight)
         X = X if len(rows) == given else rows_of(X, rows)
         seed = seed_of(self.random_state)
+        comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
         labels, classes = data.labels, np.asarray(data.cells.classes, dtype=data.labels.dtype)
         parts = parts_of(data.cells, self.cv, seed)
 
@@ -174,12 +177,17 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             together = combined(weights, own)
             return out_of_fold(self.estimator, X, labels, classes, together, parts, self.n_jobs)
 
-        believe = self._believer(X, data, own, seed)
+        def estimate() -> CleanRatioEstimate:
+            numeric = Samples(numbers_of(X), data.labels, data.groups, missing="own")
+            return estimate_of(Checked(numeric, own, np.arange(len(data)), len(data)), seed)
+
+        believe = Believer(data.cells, self.clean_ratio, self.flips, estimate)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
             rounds = run_rounds(ask, believe, data.cells, rule, self.rounds, report)
         best = best_of(rounds, self.tolerance)
         self.estimator_ = fit_weighted(self.estimator, X, labels, combined(rounds[best].weights, own))
         self.classes_ = classes
+        self.clean_ratio_, self.flip_rates_ = believe.clean_ratio, believe.flip_rates
         return self._take_over(rounds, best, data, rows, given)
 
     def _rule(self) -> Rule:
@@ -194,33 +202,9 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_at_least("cv", 2 if self.cv is None else self.cv, 2)
         check_share("tolerance", self.tolerance)
         check_choice("signal", self.signal, ("error", "loss"))
+        check_choice("flips", self.flips, get_args(Flips))
         step_size = check_positive("step_size", self.step_size)
-        return Rule(self.fairness, self.signal, step_size, self.pos_label)
-
-    def _believer(self, X: Any, data: Samples, own: NDArray[np.float64] | None, seed: int) -> Any:
-        """(Probabilities, ratios) → what is believed of the labels; finds the clean ratio on the way."""
-        self.flip_rates_: NDArray[np.float64] | None = None
-        known: list[Belief] = []
-
-        def walk(probabilities: NDArray[np.float64], ratios: NDArray[np.float64]) -> Belief:
-            return walked(probabilities, data.cells, ratios, self.clean_ratio_)
-
-        def find_out(probabilities: NDArray[np.float64], ratios: NDArray[np.float64]) -> Belief:
-            if not known and self.flip_rates_ is None:
-                numeric = Samples(numbers_of(X), data.labels, data.groups, missing="own")
-                found = estimate_of(Checked(numeric, own, np.arange(len(data)), len(data)), seed)
-                self.clean_ratio_ = found.clean_ratio
-                self.flip_rates_ = found.flip_rates
-                if not found.aimed:
-                    self.flip_rates_ = refined_rates(found.flip_rates, probabilities, data.cells)
-                    known.append(trusted(probabilities, data.cells, self.flip_rates_))
-            return known[0] if known else walk(probabilities, ratios)
-
-        if isinstance(self.clean_ratio, str) and self.clean_ratio == "auto":
-            return find_out
-        budget_of(self.clean_ratio, len(data))
-        self.clean_ratio_ = float(self.clean_ratio)
-        return walk
+        return Rule(self.fairness, self.signal, step_size, self.tolerance, self.pos_label)
 
     def _take_over(
         self, rounds: list[Round], best: int, data: Samples, rows: NDArray[np.int64], given: int
@@ -282,17 +266,25 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def samples_without_features(
-    sieve: SieveClassifier, X: Any, y: Any, sensitive_features: Any, sample_weight: ArrayLike | None
-) -> Checked:
-    """Labels, groups and weights, checked; the features are the classifier's business."""
+def check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Features in a container whose rows can be picked, and their labels."""
     if y is None:
         raise InvalidInputError(
             f"{type(sieve).__name__} requires y to be passed, but the target y is None: pass the labels"
         )
-    labels = column_or_1d(y, warn=True)
+    X, labels = indexable(X, column_or_1d(y, warn=True))
+    if len(labels) == 0:
+        raise InvalidInputError("X and y must have at least one sample; got 0 samples")
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    check_consistent_length(X, labels)
+    return X, labels
+
+
+def samples_without_features(
+    labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
+) -> Checked:
+    """Labels, groups and weights, checked; the features are the classifier's business."""
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     labels = labels[rows]
