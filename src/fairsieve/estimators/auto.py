@@ -1,9 +1,10 @@
 """Training when nobody knows how many labels are wrong: what the estimate says decides how.
 
-*Aimed* flips sit where the model is surest, so that low losses tell right labels from wrong ones: the
-paper's selection applies, at the estimated clean ratio. *Random* flips do not. There a high loss is
-mostly a surprising sample, and leaving those out turns overlapping classes into separate ones. So
-samples are kept with the chance that their label is right, once, and the ratios move over what is kept.
+Where it can tell wrong labels from right ones, they are left out once, and the ratios move over what
+is kept. (Of random flips the paper's selection by losses would leave out surprising samples, right or
+wrong, and turn overlapping classes into separate ones; of aimed ones it leaves out fewer, see
+docs/clean-ratio.md.) Where so many labels are wrong that they pass for the truth, the paper's selection
+is made, at a clean ratio that is a guess.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def train_auto(
     """Train on ``data`` as ``estimate`` suggests; otherwise as :func:`~fairsieve.training.loop.fit`.
 
     ``signal=None`` compares losses where the paper's selection is made, and error rates, which the
-    disparity is about, over labels kept by chance.
+    disparity is about, over labels that were told to be right.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def train_auto(
     >>> train_auto(None, data, found, seed=0, epochs=5, warmup_epochs=1).ratios.shape
     (2, 2)
     """
-    if estimate.aimed:
+    if not estimate.credible:
         settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
         return fit(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
     rows = estimate.keep(seed)

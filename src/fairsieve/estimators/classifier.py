@@ -237,8 +237,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         data, rows = checked.data, checked.rows
         decision = decision_of(fitted.model, data.features)
         trusted = fitted.indices
-        if self.estimate_ is not None and not self.estimate_.aimed:
-            trusted = np.flatnonzero(self.estimate_.wrong <= 0.5)  # who was kept is partly chance
+        if self.estimate_ is not None and self.estimate_.credible:
+            trusted = self.estimate_.believed  # who was kept is partly chance
         self._suspects = suspects_of(decision, data, trusted, fitted.history.kept, rows)
         fitted = fitted.over(rows, checked.given)
         self.module_, self.history_ = fitted.model, fitted.history
@@ -250,8 +250,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def suspects(self) -> dict[str, NDArray[Any]]:
         """The training samples whose labels to check, the highest loss first.
 
-        They are those that the last selection left out; for flips that "auto" found to be random,
-        those whose label is more likely wrong than right.
+        They are those that the last selection left out; with "auto", those whose label is more likely
+        wrong than right or, where labels look wrong on purpose, surely wrong.
 
         Returns
         -------

@@ -23,7 +23,8 @@ MOST_AIMED = 5_000
 FOLDS = 5
 CLEARLY = 15.0  # by how much of log-likelihood aimed flips must explain the labels better
 SURE = 0.9
-AIMED_NOISE = (0.1, 0.2)  # what can be told of aimed flips, see docs/clean-ratio.md
+CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
+BLIND_NOISE = 0.1  # what is assumed then
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +43,10 @@ class CleanRatioEstimate:
     flip_rates : array of shape (classes, groups)
         Chance of a label of that *true* class and group to be flipped.
     aimed : bool
-        Whether labels look wrong on purpose: where they are surest, rather than at random. How
-        many can then be told only roughly.
+        Whether labels look wrong on purpose: where they are surest, rather than at random.
+    credible : bool
+        Whether which labels are wrong can be told. Where too many are aimed, they pass for the
+        truth; then the clean ratio is a guess.
     true_class : array of shape (n, classes)
         Probabilities of each sample's true class, given its features and its label.
     cells : Cells
@@ -55,6 +58,7 @@ class CleanRatioEstimate:
     noise: NDArray[np.float64]
     flip_rates: NDArray[np.float64]
     aimed: bool
+    credible: bool
     true_class: NDArray[np.float64]
     cells: Cells
 
@@ -63,15 +67,23 @@ class CleanRatioEstimate:
         """How likely each label is wrong."""
         return 1 - self.true_class[np.arange(len(self.cells)), self.cells.label_codes]
 
+    @property
+    def believed(self) -> NDArray[np.int64]:
+        """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
+        return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
+
     def keep(self, seed: int) -> NDArray[np.int64]:
         """Samples that, together, are labelled as if nobody had flipped labels; ascending.
 
-        Each is kept with the chance that its label is right. Keeping the likeliest ones instead
-        would leave out whoever the model finds surprising, right or wrong. Where the classes of a
-        group are flipped at different rates, the more trusted ones are thinned to match. Of samples
-        alike the share is exact: draws are spread evenly along each cell.
+        Aimed flips are far from the boundary between the classes: the labels that are surely wrong are
+        left out. Of random ones each is kept with the chance that its label is right; keeping the
+        likeliest instead would leave out whoever the model finds surprising, right or wrong. Where
+        the classes of a group are flipped at different rates, the more trusted ones are thinned to
+        match. Of samples alike the share is exact: draws are spread evenly along each cell.
         """
         wrong, stays = self.wrong, 1.0 - self.flip_rates
+        if self.aimed:
+            return np.union1d(self.believed, rightest_of_each_class(wrong, self.cells))
         chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
         order = np.lexsort((wrong, self.cells.codes))
         turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
@@ -198,6 +210,7 @@ def random_estimate(
         noise_of(model.true_class(observed), cells),
         model.flip_rates.T,
         False,
+        True,
         model.true_class(observed),
         cells,
     )
@@ -216,19 +229,25 @@ def jackknife_error(model: FlipModel, ties: Ties, observed: Observed, seed: int)
 def aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanRatioEstimate:
     """Aimed flips: the labels that are surely wrong, where that is credible."""
     true_class = model.true_class(observed)
-    own = true_class[np.arange(len(observed)), observed.labels]
-    sure = float(np.average(own < 1 - SURE, weights=observed.weights))
-    least, most = AIMED_NOISE
-    # Beyond `most` it is the flips that were taken for the truth.
-    noise = max(sure, least) if sure <= most else least
+    wrong = 1 - true_class[np.arange(len(observed)), observed.labels]
+    likely, sure, surest = (
+        np.average(wrong > chance, weights=observed.weights) for chance in (0.5, SURE, 0.99)
+    )
+    credible = bool(sure <= CREDIBLE)
     flipped = true_class.copy()
     flipped[np.arange(len(observed)), observed.labels] = 0.0
     there = np.array([true_class[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
     gone = np.array([flipped[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
     rates = np.divide(gone, there, out=np.zeros_like(there), where=there > 0)
-    interval = (1 - most, 1 - min(sure, least))
     return CleanRatioEstimate(
-        1 - noise, interval, noise_of(true_class, cells), rates.T, True, true_class, cells
+        float(1 - sure) if credible else 1 - BLIND_NOISE,
+        (float(1 - likely), float(1 - surest)) if credible else (0.0, 1.0),
+        noise_of(true_class, cells),
+        rates.T,
+        True,
+        credible,
+        true_class,
+        cells,
     )
 
 

@@ -2,8 +2,8 @@
 
 Accuracy on noisy labels differs from accuracy on the true labels of the same samples by at most the
 noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model's less ν is certainly
-worse. Where flips are random and a model of them was fitted, the true accuracies can be estimated, and
-a collapse is told far earlier.
+worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier.
+Where they could not, a model is believed only if even the noisy labels speak for it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ["Collapse", "OnCollapse", "collapse_of", "handle"]
 OnCollapse = Literal["warn", "fallback", "raise"]
 
 PRICE = 0.02  # accuracy that fairness may cost
+ESTIMATED_PRICE = 0.01  # since the estimate may be off by as much again
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,23 @@ class Collapse:
         The noise rate believed in.
     certain : bool
         Whether that follows from the noise rate alone.
+    told : bool
+        Whether wrong labels could be told from right ones; otherwise this is mere caution.
     """
 
     accuracy: float
     plain_accuracy: float
     noise: float
     certain: bool
+    told: bool = True
 
     def __str__(self) -> str:
+        if not self.told:
+            return (
+                "the fair and robust model may have collapsed: so many labels look wrong on purpose that it "
+                f"cannot be told which; on the labels as they are its accuracy is {self.accuracy:.3f}, a "
+                f"plain model's {self.plain_accuracy:.3f}"
+            )
         labels = "the noisy training labels" if self.certain else "the training labels, corrected for noise"
         proof = f"; with {self.noise:.0%} of the labels wrong that is certainly worse" if self.certain else ""
         return (
@@ -75,15 +85,18 @@ def collapse_of(
     True
     """
     ours, theirs = (float(np.average(codes == labels, weights=weights)) for codes in (predicted, plain))
-    if ours + noise < theirs - noise - PRICE:
+    if ours < theirs - max(2 * noise, PRICE):
         return Collapse(ours, theirs, noise, certain=True)
-    if estimate is None or estimate.aimed:
+    if estimate is None:
         return None
+    if not estimate.credible:
+        doubtful = ours < theirs + ESTIMATED_PRICE
+        return Collapse(ours, theirs, noise, certain=False, told=False) if doubtful else None
     rows = np.arange(len(labels))
     ours, theirs = (
         float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
     )
-    return Collapse(ours, theirs, noise, certain=False) if ours < theirs - PRICE else None
+    return Collapse(ours, theirs, noise, certain=False) if ours < theirs - ESTIMATED_PRICE else None
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:

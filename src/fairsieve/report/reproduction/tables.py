@@ -52,8 +52,8 @@ def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table
     several = len({column.data for column in table.columns}) > 1
     heads = [Column("method")]
     for column in table.columns:
-        title = column_title(column, with_data=several)
-        heads += [Column(f"{title}: accuracy ↑", True), Column(f"{title}: disparity ↓", True)]
+        group = column_title(column, with_data=several)
+        heads += [Column(head, True, group=group) for head in ("accuracy ↑", "disparity ↓")]
     marks = [
         rank(results, table, column, measure) for column in table.columns for measure in measures(column)
     ]
@@ -163,11 +163,8 @@ def draws_table(results: Results) -> Table:
     columns = paper_tables()[1].columns
     heads = [Column("against")]
     for column in columns:
-        title = column_title(column)
-        heads += [
-            Column(f"{title}: fairer", True),
-            Column(f"{title}: fairer, at equal or better accuracy", True),
-        ]
+        group = column_title(column)
+        heads += [Column(head, True, group=group) for head in ("fairer", "at equal or better accuracy")]
     rows = []
     for method in RIVALS:
         row = [Cell(METHODS[method].title)]
