@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairsieve.baselines.auto import train_fairsieve_auto
 from fairsieve.baselines.contract import Method
 from fairsieve.baselines.fr_train import FR_TRAIN
 from fairsieve.baselines.group_confident_learning import train_group_confident_learning
@@ -53,6 +54,7 @@ PAPER = (
 )
 
 OTHERS = (
+    Method("fairsieve-auto", "fairsieve, auto", "fair and robust", train_fairsieve_auto, RATES | STEPS),
     Method(
         "exponentiated-gradient",
         "ExponentiatedGradient",

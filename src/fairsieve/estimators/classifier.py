@@ -74,12 +74,12 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     verbose : int
         Above 0, a progress bar.
     on_collapse : {"warn", "fallback", "raise"}
-        What to do with a model that is worse than plain training by more than .02 of accuracy (see
+        What to do with a model that is worse than plain training by more than fairness may cost (see
         :mod:`~fairsieve.estimators.collapse`): warn with a :class:`CollapseWarning`, warn and keep the
         plain model instead, or raise a :class:`CollapseError`.
     signal : {"loss", "error"}, optional
-        What is compared between groups: mean losses or error rates. When None, losses for a clean
-        ratio that is given and for aimed flips, error rates otherwise.
+        What is compared between groups: mean losses or error rates. When None, losses where
+        the paper's selection is made, error rates where "auto" could tell which labels are wrong.
     pos_label : label, optional
         The positive class; the last of two when None.
 

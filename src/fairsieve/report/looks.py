@@ -110,6 +110,8 @@ THEMES = {
 # Every method under its name and under its title, and the front of all.
 METHOD_LOOKS = {
     "fairsieve": Look("blue"),
+    "fairsieve-auto": Look("blue", "diamond"),
+    "fairsieve, auto": Look("blue", "diamond"),
     "fairsieve-no-constraints": Look("blue", "triangle"),
     "w/o constraints": Look("blue", "triangle"),
     "fairsieve-no-weights": Look("blue", "point"),
