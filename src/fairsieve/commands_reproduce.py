@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -62,13 +63,16 @@ def items_table() -> Table:
 
 
 def run_all(items: Sequence[Item], scope: Scope, path: Path, jobs: int) -> None:
-    """Run what is missing, with a line that tells what is left."""
+    """Run what is missing, with a line that tells what is left; in a log, a line every minute."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("looking for what is left", total=None)
+        task, said = bar.add_task("looking for what is left", total=None), time.monotonic()
         for step in reproduce(trials_of(items), scope, path, jobs=jobs):
             left = f"about {minutes(step.seconds_left)} left; {step.latest}"
             bar.update(task, completed=step.done, total=step.total, description=left)
+            if not bar.console.is_terminal and time.monotonic() - said > 60:
+                bar.console.print(f"{step.done} of {step.total} runs, {left}", highlight=False)
+                said = time.monotonic()
 
 
 def minutes(seconds: float) -> str:
