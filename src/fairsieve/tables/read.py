@@ -165,16 +165,8 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
             f"{SEPARATORS.get(reading.separator, 'the separator')} in it must stand in quotes"
         ) from None
     names = [str(value).strip() for value in frame.iloc[0]]
-    absent = frame.iloc[1:].isna().to_numpy()  # fields that are not there at all
-    values = frame.iloc[1:].to_numpy(dtype=object)
-    values[absent] = ""
-    blank = (values == "").all(axis=1) & absent[:, 1:].all(axis=1)
-    short = int(absent[~blank].any(axis=1).sum())
-    if short:
-        notes = [
-            *notes,
-            f"{short:,} rows have fewer fields than there are names; the rest of them counts as missing.",
-        ]
+    values = frame.iloc[1:].fillna("").to_numpy(dtype=object)
+    blank = np.array([not "".join(row).strip() for row in values], dtype=bool)
     rows = (np.arange(len(values)) + FIRST_ROW)[~blank]
     gaps = reading.all_missing
     columns = [as_texts(values[~blank, i], gaps) for i in range(len(names))]

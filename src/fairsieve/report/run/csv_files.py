@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairsieve.report.run.words import group_name
-from fairsieve.report.table_files import FORMULA_STARTS, for_spreadsheet
+from fairsieve.report.table_files import FORMULA_STARTS, NUMBER, for_spreadsheet
 
 __all__ = ["columns_csv", "suspects_csv"]
 
-# Where a spreadsheet splits at another character than a comma, a formula may begin in the middle.
-INNER = re.compile(rf"([;\t\r\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
+# Also after spaces, and in the middle, where a spreadsheet splits at another character than a comma.
+STARTS = re.compile(rf"(^\s*|[;\t\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
 TITLES = {"suggested": "suggested_label"}
 
 
@@ -39,7 +39,10 @@ def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
 def safe(value: Any) -> str:
     """A value as text that is no formula."""
     text = "" if value is None else value if isinstance(value, str) else str(value)
-    return for_spreadsheet(INNER.sub(r"\1'", text))
+    if NUMBER.fullmatch(text):
+        return text
+    one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
+    return for_spreadsheet(STARTS.sub(r"\1'", one_kind))
 
 
 def suspects_csv(suspects: Mapping[str, Iterable[Any]]) -> str:

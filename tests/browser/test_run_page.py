@@ -1,0 +1,88 @@
+"""The report of a run as a reader has it, with names that would rather be code."""
+
+from __future__ import annotations
+
+import pytest
+from tests.people import people, write_csv
+
+from fairsieve.report.run.page import run_document
+from fairsieve.runs.asked import Asked
+from fairsieve.runs.train import train
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def page(make_page, tmp_path_factory):
+    table = people(400)
+    table[HOSTILE] = table.pop("job")
+    table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
+    path = write_csv(tmp_path_factory.mktemp("run") / "people.csv", table)
+    return make_page(run_document(train(Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, epochs=12))))
+
+
+def test_it_loads_in_silence_and_alone(page):
+    assert page.console() == []
+    assert page.requests() == []
+
+
+def test_hostile_names_stay_text(page):
+    assert page.run("return document.images.length") == 0
+    assert page.run("return document.querySelectorAll('main b, main i').length") == 0
+    assert HOSTILE in page.column("columns", 0)
+    assert set(page.column("groups", 0)) == {"<i>man", "<i>woman"}
+    assert page.run("return document.querySelectorAll('.plot image').length") == 0
+
+
+def test_every_part_is_there_and_drawn(page):
+    titles = page.run("return [...document.querySelectorAll('main h2')].map((head) => head.textContent)")
+    assert titles == [
+        "What changed",
+        "Group by group",
+        "Between groups",
+        "The trade-off",
+        "Who was dropped",
+        "Epoch by epoch",
+        "Labels to check",
+        "The table",
+        "How this was made",
+    ]
+    drawn = (
+        "return [...document.querySelectorAll('.plot')].map((plot) => plot.querySelectorAll('.trace').length)"
+    )
+    assert min(page.run(drawn)) >= 2
+    bars = page.run("return document.querySelectorAll('#figure-groups .errorbar').length")
+    assert bars == 16  # four rates, two models, two groups
+
+
+def test_error_bars_reach_to_the_ends_of_the_interval(page):
+    found = page.run(
+        "const plot = document.querySelector('#figure-dropped .plot');"
+        "return plot.data.map(({y, error_y}) => y.map((v, i) => [v - error_y.arrayminus[i], v + error_y.array[i]]))"
+    )
+    table = page.run("return document.querySelector('#figure-dropped .chart').textContent")
+    assert all(-1e-9 <= low <= high <= 1 + 1e-9 for trace in found for low, high in trace)
+    assert '"interval"' in table
+
+
+def test_suspects_sort_and_filter(page):
+    losses = [float(text) for text in page.column("suspects", 4)]
+    assert losses == sorted(losses, reverse=True)
+    page.find("#table-suspects thead th:nth-child(5) button").click()
+    assert [float(text) for text in page.column("suspects", 4)] == sorted(losses)
+    field = page.find("#table-suspects input")
+    field.send_keys("<i>woman high")
+    groups = page.column("suspects", 5)
+    assert groups
+    assert set(groups) == {"<i>woman"}
+    assert len(groups) < len(losses)
+    field.clear()
+    field.send_keys(" ")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out(page, width, scheme):
+    page.show(width=width, scheme=scheme)
+    assert page.run("return [document.documentElement.scrollWidth, innerWidth]") == [width, width]
+    assert page.console() == []
