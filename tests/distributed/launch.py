@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def torchrun(processes, script, *arguments, timeout=240):
+def torchrun(processes, script, *arguments, timeout=280):
     """Run a script of this folder (or a path from the root) on so many processes; its output on failure."""
     path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
     environment = os.environ | {

@@ -1,0 +1,106 @@
+"""Training on several processes with DistributedDataParallel, running losses, and checkpoints.
+
+python examples/ddp.py                                     # one process
+torchrun --nproc-per-node 2 examples/ddp.py                # two, the same model
+torchrun --nproc-per-node 2 examples/ddp.py --folder run --stop 20
+torchrun --nproc-per-node 3 examples/ddp.py --folder run   # goes on from there, with three
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import TensorDataset
+
+from fairsieve import ShardedBatchSampler, accuracy, equalized_odds_disparity, shard_of
+from fairsieve.data import flip_group_targeted, synthetic_splits
+
+
+def train(
+    *, epochs: int = 40, stop: int | None = None, folder: Path | None = None, group: Any = None
+) -> dict[str, float]:
+    """Train on this process's shard; what the model comes to on the test data."""
+    parts = synthetic_splits(seed=0)
+    labels = flip_group_targeted(parts.train, 0.1).labels
+    rank, ranks = (dist.get_rank(group), dist.get_world_size(group)) if dist.is_initialized() else (0, 1)
+    own = shard_of(len(labels), rank, ranks)
+    x = torch.from_numpy(parts.train.features[own]).float()
+    y = torch.from_numpy(labels[own])
+    sampler = ShardedBatchSampler(
+        labels[own],
+        parts.train.groups[own],
+        100,
+        clean_ratio=0.9,
+        step_size=0.005,
+        warmup_epochs=5,
+        timeout=60,
+        group=group,
+    )
+    loader = sampler.loader(TensorDataset(torch.arange(len(y)), x, y))
+
+    torch.manual_seed(0)  # the same first weights everywhere
+    model: nn.Module = nn.Linear(x.shape[1], 2)
+    module = model
+    if dist.is_initialized():
+        model = DistributedDataParallel(module, process_group=group)
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.005)
+
+    if folder is not None and (folder / "model.pt").exists():
+        saved = torch.load(folder / "model.pt")
+        module.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        files = sorted(folder.glob("sampler-*.pt"))  # of all ranks there were, not of this one alone
+        sampler.load_state_dict([torch.load(file, weights_only=False) for file in files])
+
+    while sampler.epoch < (epochs if stop is None else stop):
+        sampler.refresh(module, x)  # look again at some of the samples that were left out
+        if sampler.needs_update:
+            sampler.update()  # from the losses observed; all ranks choose together
+        for where, features, targets in loader:
+            losses = nn.functional.cross_entropy(model(features), targets, reduction="none")
+            sampler.observe_losses(where, losses)
+            optimizer.zero_grad()
+            (losses.sum() * sampler.scale).backward()  # the mean over the global batch
+            optimizer.step()
+
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(sampler.state_dict(), folder / f"sampler-{rank}.pt")
+        if rank == 0:
+            torch.save(
+                {"model": module.state_dict(), "optimizer": optimizer.state_dict()}, folder / "model.pt"
+            )
+    with torch.no_grad():
+        guessed = module(torch.from_numpy(parts.test.features).float()).argmax(1).numpy()
+    truth, groups = parts.test.labels, parts.test.groups
+    return {
+        "accuracy": accuracy(truth, guessed),
+        "disparity": equalized_odds_disparity(truth, guessed, sensitive_features=groups),
+        "selected": sampler.plan.selected,
+        "sum of weights": sum(value.detach().double().abs().sum().item() for value in module.parameters()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--stop", type=int, help="end after this epoch, as if interrupted")
+    parser.add_argument("--folder", type=Path, help="where checkpoints are")
+    arguments = parser.parse_args()
+    if dist.is_torchelastic_launched():
+        dist.init_process_group("gloo")
+    found = train(**vars(arguments))
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
