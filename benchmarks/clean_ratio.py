@@ -2,7 +2,7 @@
 
     python benchmarks/clean_ratio.py uniform     # estimates under uniform flips
     python benchmarks/clean_ratio.py attacks     # "auto" beside the known ratio, the paper's attacks
-    python benchmarks/clean_ratio.py groups      # flips in one group only, beside the other methods
+    python benchmarks/clean_ratio.py groups      # flips in one group only, beside other methods of compare
     python benchmarks/clean_ratio.py scenarios   # a hundred random scenarios beside plain training
     python benchmarks/clean_ratio.py time        # fitting on Adult beside ExponentiatedGradient
 
@@ -62,7 +62,7 @@ def with_large_test(data: str, seed: int) -> tuple[Samples, Samples]:
 
 
 def classifier(
-    data: str, noise: str, fairness: str, seed: int, clean_ratio: float | str
+    data: str, noise: str, fairness: str, seed: int, clean_ratio: float | str, on_collapse: str = "warn"
 ) -> FairRobustClassifier:
     """Ours, with the paper's settings for the data set."""
     settings = paper_settings(data, noise, 0.1, fairness)
@@ -74,7 +74,7 @@ def classifier(
         learning_rate=settings.learning_rate,
         average_last=20,
         random_state=seed,
-        on_collapse="fallback",
+        on_collapse=on_collapse,
     )
 
 
@@ -144,9 +144,14 @@ def show_attacks(seeds: int, sets: list[str]) -> None:
 
 GROUP_METHODS = (
     "lr",
+    "itlm",
     "fairbatch",
+    "penalty",
+    "itlm-fairbatch",
     "fairsieve",
     "reweighing",
+    "exponentiated-gradient",
+    "threshold-optimizer",
     "group-confident-learning",
     "fair-label-correction",
 )
@@ -192,7 +197,7 @@ def scenario(number: int, sets: tuple[str, ...]) -> tuple[str, float, float, boo
     rate = round(float(rng.uniform(0.02, ATTACKS[noise])), 2) if ATTACKS[noise] else 0.0
     clean, test = with_large_test(data, number)
     train, _ = attacked(clean, noise, rate, number)
-    model = classifier(data, noise, fairness, number, "auto")
+    model = classifier(data, noise, fairness, number, "auto", "fallback")
     ours = measure(model, train, test)
     plain = METHODS["lr"].train(train, paper_settings(data, noise, rate, fairness), seed=number)
     theirs = scores_of(plain, test, fairness)
