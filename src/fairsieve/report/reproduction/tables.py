@@ -87,11 +87,13 @@ def title_in(table: PaperTable, line: Line) -> str:
 def runs_in_words(results: Results, table: PaperTable) -> str:
     """How many runs a table's numbers are means of."""
     parts = []
-    for data in dict.fromkeys(column.data for column in table.columns):
+    sets = list(dict.fromkeys(column.data for column in table.columns))
+    for data in sets:
         count = len(results.scope.seeds_of(Trial("fairsieve", data)))
         drawn = data == "synthetic" and results.scope.arrays is None
         what = "draws" if drawn else "trainings" if data == "synthetic" else "splits"
-        parts.append(f"{TITLES[data]}: mean ± deviation over {count} {what if count > 1 else what[:-1]}")
+        whose = f"{TITLES[data]}: mean" if len(sets) > 1 else "Mean"
+        parts.append(f"{whose} ± deviation over {count} {what if count > 1 else what[:-1]}")
     return "; ".join(parts) + "."
 
 
