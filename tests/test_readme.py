@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from fairsieve.cli import app
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -25,7 +29,7 @@ def test_the_printed_output_of_fit_is_true(capsys):
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/comparing.md"]
+    "document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/comparing.md", "docs/csv.md"]
 )
 def test_links_lead_somewhere(document):
     path = ROOT / document
@@ -38,3 +42,32 @@ def test_the_architecture_names_every_core_file():
     for folder in ("core", "training", "estimators"):
         for path in (ROOT / "src" / "fairsieve" / folder).glob("[a-z]*.py"):
             assert path.name in text, path.name
+
+
+def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
+    """The commands of that section, in order; what they print is what is written, but for the last digits."""
+    section = TEXT.partition("## From a CSV\n")[2].partition("\n## ")[0]
+    console = re.search(r"```console\n(.*?)```", section, flags=re.DOTALL)[1]
+    monkeypatch.chdir(tmp_path)
+    for command, expected in re.findall(r"^\$ fairsieve (.*)\n((?:[^$].*\n)*)", console, flags=re.MULTILINE):
+        found = CliRunner().invoke(app, shlex.split(command))
+        assert found.exit_code == 0, found.output
+        assert words_of(found.stdout) == words_of(expected)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "report.html",
+        "suspects.csv",
+        "card.md",
+        "metrics.json",
+        "model.skops",
+    }
+
+
+def test_the_guide_to_tables_runs(capsys):
+    text = (ROOT / "docs" / "csv.md").read_text(encoding="utf-8")
+    exec(compile(re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)[1], "csv.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("accuracy .")
+
+
+def words_of(text):
+    """What is said, without how much."""
+    return re.sub(r"\d[\d,.]*|\.\d+", "#", text).replace("# points above;", "#;").split()

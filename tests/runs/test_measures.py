@@ -139,5 +139,12 @@ def test_dropping_is_even_handed_or_not():
     uneven = most_uneven(dropped_cells(cells, np.r_[:90, 100:150], nobody, None))
     assert not uneven.even_handed
     assert (uneven.most.group, uneven.difference) == ("women", pytest.approx(0.4))
+    noise = np.array([[0.1, 0.5]])
+    explained = most_uneven(dropped_cells(cells, np.r_[:90, 100:150], nobody, noise))
+    assert explained.even_handed
+    assert (explained.most.group, explained.difference) == ("women", pytest.approx(0.4))
+    other_way = most_uneven(dropped_cells(cells, np.r_[:90, 100:190], nobody, noise))
+    assert not other_way.even_handed
+    assert other_way.most.group == "men"  # dropped as often, with fewer wrong labels
     small = Cells.of(np.zeros(8, int), np.repeat(["men", "women"], 4), classes=[0])
     assert most_uneven(dropped_cells(small, nobody, nobody, None)) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +41,29 @@ class DroppedCell:
 
 @dataclass(frozen=True)
 class Uneven:
-    """Of one label, the group that was dropped most and the one that was dropped least."""
+    """Two groups of one label, one of which was dropped more.
+
+    Attributes
+    ----------
+    most, least : DroppedCell
+    difference : float
+        Between their shares dropped.
+    interval : (float, float)
+        Of the difference; 95 %, by Newcombe.
+    expected : float
+        The difference that their estimated wrong labels explain; 0 where none were estimated.
+    """
 
     most: DroppedCell
     least: DroppedCell
     difference: float
     interval: tuple[float, float]
+    expected: float
 
     @property
     def even_handed(self) -> bool:
-        """Whether the difference is small, or no more than chance."""
-        return self.difference < NOTICEABLE or self.interval[0] <= 0
+        """Whether the difference is small, no more than chance, or what wrong labels explain."""
+        return self.difference - self.expected < NOTICEABLE or self.interval[0] <= self.expected
 
 
 def dropped_cells(
@@ -79,13 +92,27 @@ def dropped_cells(
 
 
 def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
-    """The largest difference between two groups of one label; None where groups are too small to tell."""
-    found = []
-    for label in dict.fromkeys(cell.label for cell in cells):
-        row = [c for c in cells if c.label == label and c.group is not None and c.dropped.total >= FEW]
-        if len(row) < 2:
-            continue
-        least, *_, most = sorted(row, key=lambda cell: cell.dropped.value)
-        difference = most.dropped.value - least.dropped.value
-        found.append(Uneven(most, least, difference, newcombe(*most.dropped, *least.dropped)))
-    return max(found, key=lambda one: (not one.even_handed, one.difference), default=None)
+    """The difference between two groups of one label that is explained least; of those that are, the largest.
+
+    None where groups are too small to tell.
+    """
+    compared = [cell for cell in cells if cell.group is not None and cell.dropped.total >= FEW]
+    found = [uneven(most, least) for most, least in permutations(compared, 2) if most.label == least.label]
+
+    def weight(one: Uneven) -> tuple[bool, float]:
+        explained = 0.0 if one.even_handed else one.expected
+        return not one.even_handed, one.difference - explained
+
+    return max(found, key=weight, default=None)
+
+
+def uneven(most: DroppedCell, least: DroppedCell) -> Uneven:
+    """How much more of one cell was dropped than of another, and how much of that is explained."""
+    known = most.noise is not None and least.noise is not None
+    return Uneven(
+        most,
+        least,
+        most.dropped.value - least.dropped.value,
+        newcombe(*most.dropped, *least.dropped),
+        most.noise - least.noise if known else 0.0,  # type: ignore[operator]
+    )

@@ -20,9 +20,9 @@ TRADE_OFF = (
 )
 DROPPED = (
     "How to read it: every epoch, rows whose labels look wrong are left out, as long as no group's share of a "
-    "label falls behind. Dropping is even-handed if, among people of one label, no group loses a larger share. A "
-    "group may rightly lose more where more of its labels are wrong; look at its rows below before you believe "
-    "that."
+    "label falls behind. Dropping is even-handed if, among people of one label, no group loses a larger share, "
+    "or no larger one than its wrong labels explain, where those were estimated. An estimate can be wrong too: "
+    "look at the rows below before you believe that a group's labels are worse."
 )
 EPOCHS = (
     "How to read it: in the first quarter of the epochs the model trains plainly, on everything. Then the ratios "

@@ -72,16 +72,19 @@ def dropping_verdict(run: TableRun) -> Verdict:
 
 
 def dropping_sentence(found: Uneven) -> str:
-    """The largest difference in dropping, in words."""
+    """The least explained difference in dropping, in words."""
     most, least = found.most, found.least
-    chance = "" if found.interval[0] > 0 else "; that may be chance"
+    chance = ", which may be chance" if found.even_handed and found.interval[0] <= 0 else ""
     noise = ""
-    if most.noise is not None and least.noise is not None:
-        noise = f" Estimated wrong labels among them: {percent(most.noise)} and {percent(least.noise)}."
+    if not chance and most.noise is not None and least.noise is not None:
+        verb = "explain it" if found.even_handed else "do not explain it"
+        noise = (
+            f"; estimated wrong labels among them, {percent(most.noise)} and {percent(least.noise)}, {verb}"
+        )
     return (
         f"Of those labelled {most.label}, {percent(most.dropped.value)} of {group_name(most.group)} and "
         f"{percent(least.dropped.value)} of {group_name(least.group)} were dropped, {points(found.difference)} apart "
-        f"(95 % interval {interval(found.interval)}){chance}; that is the largest difference.{noise}"
+        f"(95 % interval {interval(found.interval)}){chance}{noise}. No other difference stands out more."
     )
 
 
