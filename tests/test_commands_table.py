@@ -122,3 +122,14 @@ def test_an_audit_prints_and_writes(folder):
     assert "are more likely wrong than right" in printed
     assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")
     assert not list(folder.glob("*.skops"))
+
+
+def test_a_terminal_shows_and_does_not_obey(folder):
+    table = people(300)
+    table["\x1b[2Jjob"] = table.pop("job")
+    table["sex"] = [f"[red]{value}\x1b[0m" for value in table["sex"]]
+    write_csv(folder / "escapes.csv", table)
+    for command in (("train", "--out", "ESCAPES", *QUICK), ("audit",)):
+        printed = fairsieve(folder, *command, "escapes.csv", "--label", "income", "--sensitive", "sex")
+        assert "\x1b" not in printed
+        assert "[red]" in printed

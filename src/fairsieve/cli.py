@@ -16,7 +16,7 @@ from fairsieve import __version__
 from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
 from fairsieve.commands_reproduce import reproduce_command
-from fairsieve.commands_table import audit_command, predict_command, train_command
+from fairsieve.commands_table import audit_command, predict_command, printable, train_command
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.experiments.folders import make_folder
@@ -111,7 +111,9 @@ def main() -> None:
     try:
         app()
     except FairsieveError as error:
-        Console(stderr=True).print(Text.assemble(("error ", "bold red"), str(error)), soft_wrap=True)
+        Console(stderr=True).print(
+            Text.assemble(("error ", "bold red"), printable(str(error))), soft_wrap=True
+        )
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

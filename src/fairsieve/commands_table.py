@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import write_output
@@ -26,7 +27,7 @@ from fairsieve.runs.train import STAGES, TableRun, train
 from fairsieve.tables.features import Feature, used
 from fairsieve.tables.read import Reading
 
-__all__ = ["audit_command", "predict_command", "train_command"]
+__all__ = ["audit_command", "predict_command", "printable", "train_command"]
 
 Data = Annotated[Path, typer.Argument(help="A CSV file, names in its first row, or a Parquet file.")]
 Label = Annotated[str, typer.Option(help="The column to predict.")]
@@ -180,11 +181,18 @@ def stages(count: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+def printable(text: str) -> str:
+    """Text that a terminal shows and does not obey."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
 def say(*lines: str) -> None:
     """Print lines as they are, whatever is in them."""
     console = Console()
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def say_run(run: TableRun, out: Path) -> None:
@@ -203,9 +211,8 @@ def columns_lines(features: Sequence[Feature]) -> list[str]:
     """Types and missing values, as they were handled."""
     learnt = used(features)
     numbers = sum(feature.kind == "numbers" for feature in learnt)
-    lines = [
-        f"Learnt from {len(learnt)} columns: {numbers} of numbers, {len(learnt) - numbers} of categories."
-    ]
+    count = f"{len(learnt)} column{'' if len(learnt) == 1 else 's'}"
+    lines = [f"Learnt from {count}: {numbers} of numbers, {len(learnt) - numbers} of categories."]
     gaps = [f"{feature.column} {feature.missing:,}" for feature in learnt if feature.missing]
     if gaps:
         lines.append(
@@ -221,15 +228,15 @@ def say_audit(found: Audit) -> None:
     say(*columns_lines(found.features), *found.notes)
     say("People, and the estimated share of wrong labels among them:")
     table = Table()
-    table.add_column(f"{found.labels.column} \\ {found.groups.title}".replace("[", "\\["))
+    table.add_column(Text(printable(f"{found.labels.column} \\ {found.groups.title}")))
     for group in cells.groups:
-        table.add_column(group_name(group).replace("[", "\\["), justify="right")
+        table.add_column(Text(printable(group_name(group))), justify="right")
     for i, label in enumerate(cells.classes):
         entries = [
             f"{cells.counts[i, j]:,}  {percent(float(estimate.noise[i, j]))}"
             for j in range(len(cells.groups))
         ]
-        table.add_row(str(label).replace("[", "\\["), *entries)
+        table.add_row(Text(printable(str(label))), *entries)
     Console().print(table)
     kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else "at random"
     say(

@@ -80,7 +80,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     assert found.problem.labels.classes == ("high", "low", "middle")
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.test_groups[-1] is None
-    assert any("18 rows of three.csv have no value in sex and old" in note for note in found.notes)
+    assert any("Rows of three.csv without a value in sex and old" in note for note in found.notes)
     with pytest.raises(
         InvalidInputError, match="--positive must be given for equal opportunity with 3 labels"
     ):
@@ -97,9 +97,9 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
-    assert "5 rows of test.csv have no label and are left out." in notes
+    assert "Rows of test.csv without a label, left out: 5." in notes
     assert "Column 'job' has values that training did not have ('pilot'); they are ignored." in notes
-    assert "1 rows of test.csv have no value in sex, or one of a group that is not compared" in notes
+    assert "of a group that is not compared, which count for accuracy only: 1." in notes
 
 
 def test_a_test_file_must_have_the_columns(tmp_path, people_csv):

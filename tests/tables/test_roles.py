@@ -79,6 +79,7 @@ def test_labels_and_their_positive_one():
     assert labels_of(table, "y").positive == "yes"
     assert labels_of(table, "y", "no").positive == "no"
     assert labels_of(table_of(y=["a", "b", "c"] * 10), "y").positive is None
+    assert labels_of(table_of(y=["0", "1"] * 10), "y", "1.0").positive == "1"
 
 
 @pytest.mark.parametrize(

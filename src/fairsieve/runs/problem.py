@@ -81,15 +81,15 @@ def part_of(table: Table, labels: Labels, groups: Groups, features: list[Feature
         )
     notes = []
     if not known.all():
-        notes.append(f"{(~known).sum():,} rows of {table.name} have no label and are left out.")
+        notes.append(f"Rows of {table.name} without a label, left out: {(~known).sum():,}.")
         table = table.take(known)
     kinds = {feature.column: feature.kind for feature in used(features)}
     part = Part(frame_of(table, kinds), labels.read(table).astype(str), groups.read(table), table.rows)
     ungrouped = sum(group is None for group in part.groups)
     if ungrouped:
         notes.append(
-            f"{ungrouped:,} rows of {table.name} have no value in {groups.title}, or one of a group that is not "
-            "compared; they count for accuracy only."
+            f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
+            f"for accuracy only: {ungrouped:,}."
         )
     return part, notes
 

@@ -76,6 +76,7 @@ def positive_of(classes: tuple[str, ...], positive: str | None, column: str) -> 
     """The positive value: the last of two when it is not named."""
     if positive is None:
         return classes[-1] if len(classes) == 2 else None
+    positive = str(canonical(np.array([positive.strip()], dtype=object))[0])  # 1.0 is 1
     if positive not in classes:
         close = closest(positive, classes)
         hint = f"Did you mean {close!r}? " if close else ""
