@@ -12,6 +12,8 @@ from fairsieve.core.cells import Cells
 from fairsieve.core.plan import Plan
 from fairsieve.core.selection import Selection, select
 from fairsieve.errors import (
+    CheckpointError,
+    CheckpointWarning,
     CollapseError,
     CollapseWarning,
     FairsieveError,
@@ -64,6 +66,8 @@ LATER = {
 
 __all__ = [
     "Cells",
+    "CheckpointError",
+    "CheckpointWarning",
     "CleanRatioEstimate",
     "CollapseError",
     "CollapseWarning",

@@ -7,10 +7,12 @@
     ├── NotReadyError          (also a RuntimeError) a call came before what it needs
     ├── CollapseError          (also a RuntimeError) training came to worse than a plain model
     ├── WorkerError            (also a RuntimeError) another worker failed or was lost
+    ├── CheckpointError        (also a ValueError)   a checkpoint is damaged, or not one of ours
     ├── MissingExtraError      (also an ImportError) an optional dependency is not installed
     └── MissingDataError       (also a FileNotFoundError) a data file is not on this machine
 
     FairsieveWarning           (a UserWarning)
+    ├── CheckpointWarning      a checkpoint was not used, or could not be written
     └── CollapseWarning        training came to worse than a plain model
 
 Messages name the parameter, the rule, the value that broke it, and the way out.
@@ -19,6 +21,8 @@ Messages name the parameter, the rule, the value that broke it, and the way out.
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
     "CollapseError",
     "CollapseWarning",
     "FairsieveError",
@@ -51,6 +55,10 @@ class WorkerError(FairsieveError, RuntimeError):
     """Another worker failed, or was lost, so this one cannot go on either."""
 
 
+class CheckpointError(FairsieveError, ValueError):
+    """A checkpoint is damaged, or was not written by fairsieve."""
+
+
 class MissingExtraError(FairsieveError, ImportError):
     """An optional dependency is missing.
 
@@ -70,6 +78,10 @@ class MissingDataError(FairsieveError, FileNotFoundError):
 
 class FairsieveWarning(UserWarning):
     """Base of the warnings fairsieve gives."""
+
+
+class CheckpointWarning(FairsieveWarning):
+    """A checkpoint was not used, or could not be written; training goes on."""
 
 
 class CollapseWarning(FairsieveWarning):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["write_output", "write_whole"]
+__all__ = ["sync_folder", "write_output", "write_whole"]
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -37,6 +37,17 @@ def write_whole(target: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system can (POSIX)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_output(target: Path, content: bytes) -> None:

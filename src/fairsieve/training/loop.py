@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from queue import Empty, SimpleQueue
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +17,10 @@ from fairsieve.core.checks import check_at_least, check_choice
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, check_weights
+from fairsieve.training.advancing import advance_together
 from fairsieve.training.fitted import Fitted
 from fairsieve.training.history import history_of
+from fairsieve.training.keeping import Keeper, epochs_between, seed_folders, training_of
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.progress import progress_bar
@@ -45,6 +44,8 @@ def fit(
     progress: bool = False,
     engine: Engine = "auto",
     watched: bool = True,
+    checkpoint_dir: Path | str | None = None,
+    checkpoint_every: int | None = None,
     **settings: Any,
 ) -> Fitted:
     """Train a model by a method of selection.
@@ -78,6 +79,12 @@ def fit(
         Go epoch by epoch, so that Ctrl-C stops within one. Otherwise the linear model goes through
         twenty slices of epochs, each in one compiled call, in about half the time; the result is the
         same.
+    checkpoint_dir : path, optional
+        A folder to keep checkpoints in. Where it holds some of this training, training goes on from the
+        last whole one, to the same bits on a CPU as if it had not been stopped; some of another training
+        are an error.
+    checkpoint_every : int, optional
+        Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
         See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
         ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
@@ -105,6 +112,8 @@ def fit(
         progress=progress,
         engine=engine,
         watched=watched,
+        checkpoint_dir=checkpoint_dir,
+        checkpoint_every=checkpoint_every,
         **settings,
     )[0]
 
@@ -120,23 +129,33 @@ def fit_seeds(
     progress: bool = False,
     engine: Engine = "auto",
     watched: bool = True,
+    checkpoint_dir: Path | str | None = None,
+    checkpoint_every: int | None = None,
     **settings: Any,
 ) -> list[Fitted]:
-    """:func:`fit` for several seeds at once; each result is that of its seed alone."""
+    """:func:`fit` for several seeds at once; each result is that of its seed alone.
+
+    Each seed of several has checkpoints of its own, in ``seed-0`` and so on below ``checkpoint_dir``.
+    """
     chosen, wanted = selection_method(method), Settings(**settings)
     check_data(data, evaluation)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     part = data if len(rows) == len(data) else data.take(rows)
-    runs = [new_run(model, part, chosen, wanted, seed, evaluation, engine, weights) for seed in seeds]
+    every = epochs_between(checkpoint_every, wanted.epochs)
+    keepers = []
+    for seed, folder in zip(seeds, seed_folders(checkpoint_dir, seeds), strict=True):
+        run = new_run(model, part, chosen, wanted, seed, evaluation, engine, weights)
+        training = {} if folder is None else training_of(run, part, chosen, seed, weights)
+        keepers.append(Keeper(run, folder, every, training))
     with progress_bar(
-        f"{chosen.title}, {len(runs)} seeds", wanted.epochs * len(runs), shown=progress
+        f"{chosen.title}, {len(keepers)} seeds", wanted.epochs * len(keepers), shown=progress
     ) as report:
-        interrupted = advance_together(runs, list(seeds), wanted.epochs, report, watched=watched)
+        interrupted = advance_together(keepers, list(seeds), wanted.epochs, report, watched=watched)
     seconds = time.perf_counter() - started
     return [
-        fitted_of(run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
-        for run, seed in zip(runs, seeds, strict=True)
+        fitted_of(keeper.run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
+        for keeper, seed in zip(keepers, seeds, strict=True)
     ]
 
 
@@ -221,62 +240,6 @@ def new_run(
         assert isinstance(module, LogisticRegression)
         return CompiledRun(module, data, plan, settings, evaluation, weights)
     return AutogradRun(module, data, plan, settings, evaluation, weights)
-
-
-def advance_together(
-    runs: Sequence[Run],
-    seeds: Sequence[int],
-    epochs: int,
-    report: Callable[[int], None],
-    *,
-    watched: bool = True,
-) -> bool:
-    """Take all runs to their end; True when interrupted.
-
-    One run that is watched goes epoch by epoch; compiled runs otherwise share the processors.
-    """
-    try:
-        compiled = [run for run in runs if isinstance(run, CompiledRun)]
-        if len(runs) == len(compiled) and (len(runs) > 1 or not watched):
-            share_processors(compiled, epochs, report)
-        else:
-            for run, seed in zip(runs, seeds, strict=True):
-                with torch.random.fork_rng():
-                    torch.manual_seed(seed)
-                    while run.done < epochs:
-                        run.run_epoch()
-                        report(sum(each.done for each in runs))
-    except KeyboardInterrupt:
-        return True
-    return False
-
-
-def share_processors(runs: Sequence[CompiledRun], epochs: int, report: Callable[[int], None]) -> None:
-    """Advance compiled runs on threads; in slices, so that no processor waits for the last run."""
-    workers = min(len(runs), os.cpu_count() or 1)
-    slice_size = max(1, epochs // 20)
-    waiting = SimpleQueue[CompiledRun]()
-    for run in runs:
-        waiting.put(run)
-    stop = threading.Event()
-
-    def work() -> None:
-        while not stop.is_set():
-            try:
-                run = waiting.get_nowait()
-            except Empty:
-                return
-            run.run_epochs(slice_size)
-            report(sum(each.done for each in runs))
-            if run.done < epochs:
-                waiting.put(run)
-
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for worker in [pool.submit(work) for _ in range(workers)]:
-                worker.result()
-        finally:
-            stop.set()
 
 
 def fitted_of(
