@@ -132,13 +132,12 @@ def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
     """The estimate for samples that have been checked."""
     data = checked.data
     rows = np.random.default_rng(seed).permutation(len(data))[:MOST]
-    observed = observe(data, checked.weights, curved=False)
-    plain = fit_plain(observed.take(rows))
-    aimed = fit_aimed(observed.take(rows[:MOST_AIMED]), plain)
+    observed, bent = (observe(data, checked.weights, curved=curved) for curved in (False, True))
+    plain, curved = fit_plain(observed.take(rows)), fit_plain(bent.take(rows))
+    some = rows[:MOST_AIMED]
+    aimed = fit_aimed(observed.take(some), plain, fit_flips(bent.take(some), curved).log_likelihood)
     if aimed is not None:
         return aimed_estimate(aimed, observed, data.cells)
-    bent = observe(data, checked.weights, curved=True)
-    curved = fit_plain(bent.take(rows))
     if curved.criterion < plain.criterion:
         observed, plain = bent, curved
     model, ties = fit_random(observed.take(rows), plain)
@@ -157,16 +156,20 @@ def observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool)
     )
 
 
-def fit_aimed(observed: Observed, plain: FlipModel) -> FlipModel | None:
-    """Aimed flips, if they explain the labels clearly better than random ones; else None."""
+def fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel | None:
+    """Aimed flips, if they explain the labels clearly better than random ones do; else None.
+
+    And better than random ones do around a curved boundary between the classes, of which the
+    log-likelihood is given: labels turn around behind a curve, too.
+    """
     random = fit_flips(observed, plain)
     found = max(
         (fit_flips(observed, start, aimed=True) for start in (plain, random)),
         key=lambda model: model.log_likelihood,
     )
     upside_down = bool((random.level > 0).any())  # a cell with more wrong labels than right ones
-    better = found.log_likelihood - random.log_likelihood
-    return found if upside_down or better > CLEARLY else None
+    clearly = found.log_likelihood > max(random.log_likelihood + CLEARLY, curved)
+    return found if upside_down or clearly else None
 
 
 def fit_random(observed: Observed, plain: FlipModel) -> tuple[FlipModel, Ties]:

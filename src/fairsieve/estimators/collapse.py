@@ -3,13 +3,14 @@
 Accuracy on noisy labels differs from accuracy on the true labels of the same samples by at most the
 noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model's less ν is certainly
 worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier.
-Where they could not, a model is believed only if even the noisy labels speak for it.
+Where labels look wrong on purpose, the noisy ones must not speak against the model either; where too
+many do to tell which, they must speak for it.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -46,14 +47,19 @@ class Collapse:
     plain_accuracy: float
     noise: float
     certain: bool
-    told: bool = True
+    told: bool
+
+    @property
+    def loss(self) -> float:
+        """Accuracy lost."""
+        return self.plain_accuracy - self.accuracy
 
     def __str__(self) -> str:
         if not self.told:
             return (
-                "the fair and robust model may have collapsed: so many labels look wrong on purpose that it "
-                f"cannot be told which; on the labels as they are its accuracy is {self.accuracy:.3f}, a "
-                f"plain model's {self.plain_accuracy:.3f}"
+                "the fair and robust model may have collapsed: labels look wrong on purpose, and which ones is not "
+                f"sure; on the labels as they are its accuracy is {self.accuracy:.3f}, a plain model's "
+                f"{self.plain_accuracy:.3f}"
             )
         labels = "the noisy training labels" if self.certain else "the training labels, corrected for noise"
         proof = f"; with {self.noise:.0%} of the labels wrong that is certainly worse" if self.certain else ""
@@ -85,18 +91,21 @@ def collapse_of(
     True
     """
     ours, theirs = (float(np.average(codes == labels, weights=weights)) for codes in (predicted, plain))
-    if ours < theirs - max(2 * noise, PRICE):
-        return Collapse(ours, theirs, noise, certain=True)
+    seen = Collapse(ours, theirs, noise, certain=False, told=False)
+    if seen.loss > max(2 * noise, PRICE):
+        return replace(seen, certain=True, told=True)
     if estimate is None:
         return None
     if not estimate.credible:
-        doubtful = ours < theirs + ESTIMATED_PRICE
-        return Collapse(ours, theirs, noise, certain=False, told=False) if doubtful else None
+        return seen if seen.loss > -ESTIMATED_PRICE else None
     rows = np.arange(len(labels))
     ours, theirs = (
         float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
     )
-    return Collapse(ours, theirs, noise, certain=False) if ours < theirs - ESTIMATED_PRICE else None
+    corrected = replace(seen, accuracy=ours, plain_accuracy=theirs, told=True)
+    if corrected.loss > ESTIMATED_PRICE:
+        return corrected
+    return seen if estimate.aimed and seen.loss > ESTIMATED_PRICE else None
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:
