@@ -96,8 +96,13 @@ class ShardedPlan(Plan):
         self.share_counts()
         self.is_selective = True
 
-    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The worker's part of the present epoch's batches, see :func:`own_places`."""
+    def places(
+        self, batches: int | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The worker's part of the present epoch's batches, see :func:`own_places`.
+
+        ``batches`` asks for another number of them; beyond the selection they go through it again.
+        """
         if not self.in_warmup and not self.is_selective:
             raise NotReadyError(
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
@@ -113,14 +118,15 @@ class ShardedPlan(Plan):
                 each.sum(keepdims=True) for each in (self.own_counts, self.counts_before, self.counts)
             )
             shares = np.full(1, size)
+        count = self.batches_per_epoch if batches is None or self.selected == 0 else batches
         found: Any = own_places(
-            self.indices, codes, own, before, totals, shares, self.batches_per_epoch, rules.seed, self.epoch
+            self.indices, codes, own, before, totals, shares, count, rules.seed, self.epoch
         )
         return found  # type: ignore[no-any-return]
 
-    def batches(self) -> list[NDArray[np.int64]]:  # type: ignore[override]
+    def batches(self, count: int | None = None) -> list[NDArray[np.int64]]:  # type: ignore[override]
         """The worker's own samples in each batch of the present epoch; in some there may be none."""
-        starts, samples, _ = self.places()
+        starts, samples, _ = self.places(count)
         return np.split(samples, starts[1:-1]) if len(starts) > 1 else []
 
     def state_dict(self) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
-from fairsieve.core.counting import count_digits, key_of, key_span
-from fairsieve.core.walk import KEY, ON_INDEX, PREFIX, SHIFT, WIDTH, Walk, advance, new_walk
+from fairsieve.core.counting import count_part, key_of, key_span
+from fairsieve.core.walk import Walk, advance, new_walk
 from fairsieve.distributed.shards import Shard
 from fairsieve.distributed.workers import Workers
 
@@ -43,35 +43,11 @@ def select_shard(
     ends = workers.max([-int(low), high])
     smallest = np.int64(-ends[0])
     walk = new_walk(ratios, budget, np.uint64(int(ends[1]) - int(smallest)), shard.samples, DIGIT_WIDTH)
+    first = np.full(1, shard.first)
     while True:
-        if walk.window[ON_INDEX]:
-            counts = count_ties(bits, lowest, smallest, codes, walk.window, ratios.size, shard.first)
-        else:
-            counts = count_digits(bits, lowest, smallest, codes, walk.window, ratios.size)
+        counts = count_part(bits, lowest, smallest, codes, first, walk.window, ratios.size)
         if advance(walk, workers.sum(counts)):
             return take_own(bits, lowest, smallest, codes, walk, shard.first)
-
-
-@compiled
-def count_ties(
-    bits: NDArray[Any],
-    lowest: Any,
-    smallest: Any,
-    codes: NDArray[Any],
-    window: NDArray[np.uint64],
-    cells: int,
-    first: int,
-) -> NDArray[np.int64]:
-    """Samples of each cell whose loss is the window's, by a digit of their number in the whole."""
-    width, shift, key = window[WIDTH], window[SHIFT], window[KEY]
-    counts = np.zeros((cells, 1 << int(width)), np.int64)
-    base = np.uint64(smallest)
-    for i in range(bits.size):
-        if np.uint64(key_of(bits[i], lowest)) - base == key:
-            digits = np.uint64(first + i) >> shift
-            if digits >> width == window[PREFIX]:
-                counts[codes[i], digits & np.uint64((1 << int(width)) - 1)] += 1
-    return counts
 
 
 @compiled

@@ -1,0 +1,99 @@
+"""Hugging Face Trainer: the same Trainer, with labels and groups.
+
+FairRobustTrainer(model, args, train_dataset=data, sieve={"labels": y, "sensitive_features": z, …})
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fairsieve.adapters.accelerate import prepared_loader
+from fairsieve.adapters.sieve import Sieve
+from fairsieve.errors import InvalidInputError, MissingExtraError
+
+try:
+    from transformers import Trainer, TrainerCallback
+except ImportError as error:
+    raise MissingExtraError("transformers", extra="transformers", purpose="the Trainer adapter") from error
+
+__all__ = ["FairRobustTrainer"]
+
+FILE = "fairsieve.pt"
+
+
+def logits_of(model: nn.Module, batch: Any) -> torch.Tensor:
+    """What a model of Transformers says of a batch."""
+    inputs = {name: value for name, value in batch.items() if name != "labels"}
+    return model(**inputs).logits  # type: ignore[no-any-return]
+
+
+class FairRobustTrainer(Trainer):  # type: ignore[misc]
+    """A ``Trainer`` whose training batches are clean and fair, on one process or several.
+
+    Parameters
+    ----------
+    sieve : dict
+        ``labels`` and ``sensitive_features`` of all training samples in order, ``clean_ratio``, and the
+        other options of :class:`~fairsieve.adapters.sieve.Sieve`. The batch size is the Trainer's.
+    *args, **kwargs
+        Those of ``Trainer``.
+    """
+
+    def __init__(self, *args: Any, sieve: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.train_dataset is None:
+            raise InvalidInputError("train_dataset must be given, a map-style dataset; got None")
+        self.sieve_options = sieve
+        self.sieve: Sieve | None = None
+        self.batch = 0  # of the present epoch
+        self.add_callback(BeginEpoch(self))
+
+    def get_train_dataloader(self) -> Any:
+        self.sieve = Sieve(
+            self.train_dataset,
+            batch_size=self.args.train_batch_size * self.args.world_size,
+            **({"forward": logits_of} | self.sieve_options),
+        )
+        loader = self.sieve.loader(
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory and torch.cuda.is_available(),
+        )
+        return prepared_loader(self.accelerator, loader)
+
+    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+        """The Trainer's, and in training the outputs are observed."""
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True, **kwargs)
+        if model.training and self.sieve is not None:
+            self.sieve.observe_outputs(self.batch, outputs["logits"])
+            self.batch += 1
+        return (loss, outputs) if return_outputs else loss
+
+
+class BeginEpoch(TrainerCallback):  # type: ignore[misc]
+    """Chooses an epoch's samples as it begins, and keeps the state beside the Trainer's."""
+
+    def __init__(self, trainer: FairRobustTrainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / FILE
+        if state.global_step > 0 and saved.exists() and self.trainer.sieve is not None:
+            self.trainer.sieve.load_state_dict(torch.load(saved, weights_only=False))
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        sieve = self.trainer.sieve
+        assert sieve is not None
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        sieve.begin_epoch(model, collate_fn=self.trainer.data_collator)
+        self.trainer.batch = 0
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        assert self.trainer.sieve is not None
+        found = self.trainer.sieve.state_dict()
+        if args.should_save:
+            torch.save(found, Path(args.output_dir) / f"checkpoint-{state.global_step}" / FILE)

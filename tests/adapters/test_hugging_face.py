@@ -1,0 +1,41 @@
+"""Accelerate and the Hugging Face Trainer, the real libraries, through the examples."""
+
+from __future__ import annotations
+
+import pytest
+from examples import accelerate_loop, transformers_trainer
+
+from fairsieve import InvalidInputError
+from fairsieve.adapters.transformers import FairRobustTrainer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_accelerate_trains_and_resumes_identically(tmp_path):
+    whole, sieve = accelerate_loop.train(epochs=8)
+    assert 0 < len(sieve.sampler.indices) < 1800
+    assert whole["accuracy"] > 0.6
+    accelerate_loop.train(stop=6, save=tmp_path / "half")
+    again, resumed = accelerate_loop.train(epochs=8, resume=tmp_path / "half")
+    assert resumed.sampler.indices.tolist() == sieve.sampler.indices.tolist()
+    assert again == whole
+
+
+def test_trainer_trains_and_resumes_identically(tmp_path):
+    options = {"epochs": 5, "samples": 500, "save_strategy": "epoch", "save_total_limit": None}
+    whole, trainer = transformers_trainer.train(tmp_path, **options)
+    sampler = trainer.sieve.sampler
+    assert trainer.state.global_step == 25
+    assert 0 < len(sampler.indices) < 450
+    assert trainer.sieve.is_observed
+    for later in ("checkpoint-20", "checkpoint-25"):
+        (tmp_path / later).rename(tmp_path / f"old-{later}")
+    again, resumed = transformers_trainer.train(tmp_path, resume=True, **options)
+    assert resumed.state.global_step == 25
+    assert resumed.sieve.sampler.indices.tolist() == sampler.indices.tolist()
+    assert again == pytest.approx(whole)
+
+
+def test_the_trainer_needs_a_dataset():
+    with pytest.raises(InvalidInputError, match="train_dataset must be given"):
+        FairRobustTrainer(transformers_trainer.torch.nn.Linear(2, 2), sieve={})
