@@ -18,9 +18,11 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks(
-    [FairRobustClassifier(clean_ratio=0.95)], expected_failed_checks=lambda estimator: EXPECTED
-)
+GIVEN = FairRobustClassifier(clean_ratio=0.95)
+AUTO = FairRobustClassifier(epochs=60, warmup_epochs=10, learning_rate=0.02)
+
+
+@parametrize_with_checks([GIVEN, AUTO], expected_failed_checks=lambda estimator: EXPECTED)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
