@@ -87,6 +87,7 @@ def test_predictions_of_new_rows(run, folder, tmp_path):
     table = people(50, seed=3)
     del table["income"], table["sex"]  # neither is needed
     table["job"][0] = "pilot"
+    table["hours"][1] = ""  # no gap there in training
     path = write_csv(tmp_path / "new.csv", table)
     read, predicted, probability, notes = predict(folder, path)
     assert len(read) == len(predicted) == 50

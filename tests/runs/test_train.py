@@ -64,6 +64,13 @@ def test_the_same_seed_gives_the_same_run(run, people_csv):
     np.testing.assert_array_equal(again.suspects["row"], run.suspects["row"])
 
 
+def test_parquet_gives_the_model_that_csv_gives(run, people_csv, tmp_path):
+    frame = pandas.read_csv(people_csv, na_values=["?"])
+    frame.to_parquet(tmp_path / "people.parquet")
+    again = train(dataclasses.replace(run.asked, data=tmp_path / "people.parquet"))
+    np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
+
+
 def test_auto_finds_how_many_labels_are_wrong(people_csv):
     found = train(Asked(people_csv, "income", ["sex"], epochs=8))
     assert found.estimate is not None

@@ -14,7 +14,7 @@ from fairsieve.report.run.tables import (
     overall_table,
     suspects_table,
 )
-from fairsieve.report.run.verdicts import label_warning, run_verdicts, upper
+from fairsieve.report.run.verdicts import dropping_verdict, label_warning, run_verdicts, upper
 from fairsieve.report.run.words import NOTIONS, SHORT, headline, interval
 from fairsieve.runs.train import TableRun
 
@@ -98,8 +98,8 @@ def sensitive_sentence(run: TableRun) -> str:
 
 def dropped(run: TableRun) -> list[Block]:
     """Who was left out; a warning where that is much of one label."""
-    warning = label_warning(run.dropped)
-    return [Text(DROPPED), *([Text(warning)] if warning else []), dropped_figure(run), dropped_table(run)]
+    words = [DROPPED, dropping_verdict(run).evidence, label_warning(run.dropped)]
+    return [*(Text(text) for text in words if text), dropped_figure(run), dropped_table(run)]
 
 
 def suspects(run: TableRun) -> list[Block]:
