@@ -148,6 +148,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a tenth of the data")
+    parser.add_argument("--models", nargs="+", default=["MLP", "ResNet"])
     arguments = parser.parse_args()
     tenth = 10 if arguments.quick else 1
     problems = {
@@ -157,7 +158,8 @@ def main() -> None:
     print(f"torch threads: {torch.get_num_threads()}, device: {arguments.device}")
     print("| model | samples | arm | s per million samples | ratio to plain |")
     print("| --- | --- | --- | --- | --- |")
-    for name, (make, shape, batch_size) in problems.items():
+    for name in arguments.models:
+        make, shape, batch_size = problems[name]
         found = measure(make, shape, batch_size, arguments.device, arguments.repeats)
         for arm, seconds in found["seconds per million samples"].items():
             print(

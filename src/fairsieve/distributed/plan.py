@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.batches import batch_count, batch_shares
 from fairsieve.core.cells import Cells
-from fairsieve.core.exact import rounded
 from fairsieve.core.plan import Plan, bounds_of, step_ratios
-from fairsieve.core.ratios import class_shares, exact_sums
+from fairsieve.core.ratios import class_shares, exact_sums, rounded_sums
 from fairsieve.core.selection import budget_of
 from fairsieve.distributed.batches import own_places
 from fairsieve.distributed.selection import select_shard
@@ -83,8 +82,7 @@ class ShardedPlan(Plan):
         self.workers.agree(epoch=self.epoch, seed=self.rules.seed, bytes_of_a_loss=values.itemsize)
         if len(self.rules.rows):
             digits = exact_sums(rows, self.rules.codes, self.indices, self.ratios.size)
-            totals = self.workers.sum(digits)
-            sums = np.array([[rounded(total) for total in by_cell] for by_cell in totals])
+            sums = rounded_sums(self.workers.sum(digits))
             step_ratios(self.rules, sums, self.ratios, self.counts)
         bits = values.view(f"i{values.itemsize}")
         if self.rules.constrained:
