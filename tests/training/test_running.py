@@ -149,6 +149,14 @@ def test_any_map_style_dataset(data):
     assert len(sampler.indices) > 0
 
 
+def test_looking_again_does_not_disturb_what_training_draws(data):
+    x, _, _ = data
+    sampler, model = new_sampler(data, warmup_epochs=0), torch.nn.Linear(3, 2)
+    before = torch.random.get_rng_state()
+    sampler.refresh(model, TensorDataset(x))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
 def test_what_is_wrong_is_told(data):
     sampler = new_sampler(data, warmup_epochs=0)
     with pytest.raises(InvalidInputError, match="one value for each of the 2 indices"):

@@ -157,6 +157,7 @@ def outputs_in_chunks(
         batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
     else:
         subset = Subset(dataset, indices.tolist())
+        loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
         batches = DataLoader(subset, batch_size=chunk_size, **loading)
     for chunk, batch in zip(chunks, batches, strict=True):
         with evaluation_mode(model):
