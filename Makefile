@@ -31,8 +31,8 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/figures.py
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo

@@ -12,7 +12,7 @@ from tests.strategies import problems
 
 import fairsieve
 from fairsieve.core.cells import Cells
-from fairsieve.core.device import select_on_device
+from fairsieve.core.device import select_by_tensors
 from fairsieve.core.selection import bit_patterns, budget_of, select_cells
 
 
@@ -30,8 +30,8 @@ def test_equals_the_literal_walk(problem):
 def test_the_device_path_equals_the_compiled_one(problem):
     found = fairsieve.select(*problem)
     codes = (problem.labels * problem.ratios.shape[1] + problem.groups).astype(np.uint8)
-    bits = bit_patterns(torch.from_numpy(problem.losses))
-    indices, counts = select_on_device(bits, codes, problem.ratios, found.budget)
+    bits, infinity = bit_patterns(torch.from_numpy(problem.losses))
+    indices, counts = select_by_tensors(bits, torch.from_numpy(codes), problem.ratios, found.budget, infinity)
     assert indices.tolist() == found.indices.tolist()
     assert counts.tolist() == found.counts.ravel().tolist()
 

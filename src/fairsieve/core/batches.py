@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
-from fairsieve.core.shuffle import new_shuffle, shuffled
+from fairsieve.core.halves import both_halves
+from fairsieve.core.shuffle import new_shuffle, shuffle_block
 
-__all__ = ["batch_count", "batch_shares", "draw_batches", "sample_weights"]
+__all__ = ["batch_count", "batch_shares", "draw_batches", "draw_many", "sample_weights"]
+
+BLOCK = 512  # places made at once
 
 
 @compiled
@@ -66,30 +69,80 @@ def draw_batches(
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
     shuffled again and gone through once more.
     """
-    cells = counts.size
-    starts = np.zeros(cells, np.int64)
-    for cell in range(1, cells):
-        starts[cell] = starts[cell - 1] + counts[cell - 1]
     members = np.empty(chosen.size, np.int64)
-    filled = starts.copy()
+    group_by_cell(chosen, codes, counts, members)
+    drawn = np.empty((batches, shares.sum()), np.int64)
+    draw_rows(members, counts, shares, seed, epoch, drawn, 0, batches)
+    return drawn
+
+
+@compiled
+def group_by_cell(
+    chosen: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], members: NDArray[Any]
+) -> None:
+    """Write the chosen samples cell after cell, those of a cell ascending."""
+    filled = np.zeros(counts.size, np.int64)
+    for cell in range(1, counts.size):
+        filled[cell] = filled[cell - 1] + counts[cell - 1]
     for i in chosen:
         members[filled[codes[i]]] = i
         filled[codes[i]] += 1
-    drawn = np.empty((batches, shares.sum()), np.int64)
-    column = 0
-    for cell in range(cells):
+
+
+@compiled
+def draw_rows(
+    members: NDArray[Any],
+    counts: NDArray[np.int64],
+    shares: NDArray[np.int64],
+    seed: int,
+    epoch: int,
+    drawn: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> None:
+    """Fill the rows [first, last) of the batches from the members, which stand cell after cell.
+
+    Places are made a block at a time and looked up afterwards, so that many reads are under way at
+    once: they go all over the memory.
+    """
+    places = np.empty(BLOCK, np.int64)
+    column, start = 0, 0
+    for cell in range(counts.size):
         size, share = counts[cell], shares[cell]
-        if share == 0:
-            continue
-        lap, shuffle = 0, new_shuffle(size, seed, epoch, cell, 0)
-        for batch in range(batches):
-            for k in range(share):
-                position = batch * share + k - lap * size
-                if position == size:
-                    position, lap = 0, lap + 1
-                    shuffle = new_shuffle(size, seed, epoch, cell, lap)
-                drawn[batch, column + k] = members[starts[cell] + shuffled(shuffle, position)]
+        if share > 0:
+            position, end = first * share, last * share
+            row, k = first, 0
+            while position < end:
+                lap = position // size
+                shuffle = new_shuffle(size, seed, epoch, cell, lap)
+                lap_end = min(end, (lap + 1) * size)
+                while position < lap_end:
+                    block = min(BLOCK, lap_end - position)
+                    shuffle_block(shuffle, position - lap * size, places[:block])
+                    for j in range(block):
+                        drawn[row, column + k] = members[start + places[j]]
+                        k += 1
+                        if k == share:
+                            row, k = row + 1, 0
+                    position += block
         column += share
+        start += size
+
+
+def draw_many(
+    chosen: NDArray[np.int64],
+    codes: NDArray[Any],
+    counts: NDArray[np.int64],
+    shares: NDArray[np.int64],
+    batches: int,
+    seed: int,
+    epoch: int,
+) -> NDArray[np.int64]:
+    """:func:`draw_batches` on two threads."""
+    members = np.empty(chosen.size, np.int32 if len(codes) < 2**31 else np.int64)
+    group_by_cell(chosen, codes, counts, members)
+    drawn = np.empty((batches, int(shares.sum())), np.int64)
+    both_halves(batches, lambda a, b: draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
     return drawn
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.checks import check_choice
+from fairsieve.core.coding import cross, rank_integers
 from fairsieve.errors import InvalidInputError
 
 __all__ = ["Cells", "Missing", "merged"]
@@ -67,12 +68,13 @@ class Cells:
         """
         if isinstance(labels, np.memmap) and len(labels) > CHUNK:
             return cls.of_mapped(labels, as_array("groups", groups), classes, group_values, missing)
-        label_codes, class_list = encode("labels", labels, classes)
-        group_codes, group_list = encode_groups("groups", groups, group_values, missing)
+        label_codes, class_list = encode("labels", labels, classes, small=True)
+        group_codes, group_list = encode_groups("groups", groups, group_values, missing, small=True)
         check_lengths(len(label_codes), len(group_codes))
         size = len(class_list) * len(group_list)
-        codes = label_codes * len(group_list) + group_codes
-        return cls(codes.astype(np.min_scalar_type(max(size - 1, 0))), class_list, group_list)
+        codes = np.empty(len(label_codes), np.min_scalar_type(max(size - 1, 0)))
+        cross(label_codes, group_codes, len(group_list), codes)
+        return cls(codes, class_list, group_list)
 
     @classmethod
     def of_mapped(
@@ -119,6 +121,19 @@ class Cells:
         """Samples in each cell, classes × groups."""
         classes, groups = self.shape
         return np.bincount(self.codes, minlength=classes * groups).reshape(self.shape)
+
+    def codes_on(self, device: Any) -> Any:
+        """The codes as a tensor on a device of torch; moved there once."""
+        if device not in self._moved:
+            import torch
+
+            kind = np.uint8 if self.counts.size <= 256 else np.int32
+            self._moved[device] = torch.from_numpy(self.codes.astype(kind, copy=False)).to(device)
+        return self._moved[device]
+
+    @cached_property
+    def _moved(self) -> dict[Any, Any]:
+        return {}
 
     @property
     def label_codes(self) -> NDArray[np.int64]:
@@ -167,9 +182,12 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
 
 
 def encode(
-    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False
-) -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes 0, 1, … of ``values`` and what they stand for, in sorted order."""
+    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, small: bool = False
+) -> tuple[NDArray[Any], list[Any]]:
+    """Codes 0, 1, … of ``values`` and what they stand for, in sorted order.
+
+    Codes are int64, or of any integer type when ``small``.
+    """
     array = as_array(name, values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -181,6 +199,14 @@ def encode(
     refuse_missing(name, array)
     if known is None and array.dtype == bool:
         known = [False, True]
+    codes, values_found = rank_integers(array) or rank(name, array)
+    if known is not None and list(known) != values_found:
+        codes, values_found = place(name, codes, values_found, list(known))
+    return codes if small else codes.astype(np.int64), values_found
+
+
+def rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Each value's place among those that occur, and these in order; by a sort."""
     try:
         found, codes = np.unique(array, return_inverse=True)
     except TypeError:
@@ -189,22 +215,24 @@ def encode(
             f"{name} must be of one type so that they can be ordered; got a mixture of "
             f"{', '.join(kinds)}: convert them, for example with astype(str)"
         ) from None
-    values_found = found.tolist()
-    if known is None:
-        return codes.reshape(-1).astype(np.int64), values_found
-    return place(name, codes.reshape(-1), values_found, list(known))
+    return codes.reshape(-1), found.tolist()
 
 
 def encode_groups(
-    name: str, values: Any, known: Sequence[Any] | None = None, missing: Missing = "refuse"
-) -> tuple[NDArray[np.int64], list[Any]]:
+    name: str,
+    values: Any,
+    known: Sequence[Any] | None = None,
+    missing: Missing = "refuse",
+    *,
+    small: bool = False,
+) -> tuple[NDArray[Any], list[Any]]:
     """:func:`encode` for groups, which may be missing: their code is then the last, that of None."""
     array = as_array(name, values)
     if check_choice("missing", missing, ("refuse", "own")) == "refuse":
-        return encode(name, array, known, crossed=True)
+        return encode(name, array, known, crossed=True, small=small)
     absent = missing_in(array).any(axis=tuple(range(1, array.ndim)))
     if not absent.any() and not is_ungrouped(known):
-        return encode(name, array, known, crossed=True)
+        return encode(name, array, known, crossed=True, small=small)
     places = None if known is None else [value for value in known if value is not None]
     codes, found = encode(name, array[~absent], places, crossed=True)
     every = np.full(len(array), len(found))
@@ -248,15 +276,15 @@ def encode_crossed(
 
 
 def place(
-    name: str, codes: NDArray[np.intp], found: list[Any], known: list[Any]
-) -> tuple[NDArray[np.int64], list[Any]]:
+    name: str, codes: NDArray[Any], found: list[Any], known: list[Any]
+) -> tuple[NDArray[Any], list[Any]]:
     """Re-number codes of the values found to their places among the known ones."""
     position = {value: index for index, value in enumerate(known)}
     unknown = [value for value in found if value not in position]
     if unknown:
         raise InvalidInputError(f"{name} must be among {known}; got also {unknown}")
-    places = np.array([position[value] for value in found], dtype=np.int64)
-    return places[codes] if len(places) else codes.astype(np.int64), known
+    places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
+    return places[codes] if len(places) else codes, known
 
 
 def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -282,6 +310,8 @@ def is_missing(value: Any) -> bool:
 
 def refuse_missing(name: str, array: NDArray[Any]) -> None:
     """Missing values have no cell."""
+    if array.dtype.kind in "biuUS":  # none can be
+        return
     missing = missing_in(array)
     if missing.any():
         raise InvalidInputError(

@@ -1,37 +1,72 @@
-"""Answering the walk's questions with tensor operations, on whatever device holds the losses."""
+"""Selection where the losses are: by Triton's kernels on a GPU, or by tensor operations on any device."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fairsieve.core.walk import KEY, ON_INDEX, PREFIX, SHIFT, WIDTH, advance, digit_width, new_walk
+from fairsieve.core.triton_selection import can_use_triton, select_by_triton
+from fairsieve.core.walk import (
+    KEY,
+    ON_INDEX,
+    PREFIX,
+    SHIFT,
+    WIDTH,
+    advance,
+    asked_digit,
+    digit_width,
+    new_walk,
+)
 
-__all__ = ["select_on_device"]
+__all__ = ["select_by_tensors", "select_on_device"]
 
 SIGN = -(2**63)
 
 
 def select_on_device(
-    bits: torch.Tensor, codes: NDArray[Any], ratios: NDArray[np.float64], budget: int
-) -> tuple[torch.Tensor, NDArray[np.int64]]:
+    bits: torch.Tensor, codes: torch.Tensor, ratios: NDArray[np.float64], budget: int, infinity: int
+) -> tuple[torch.Tensor, NDArray[np.int64]] | None:
     """Ascending indices (on the device) and counts per cell (on the host) of the selection.
 
-    Only tables of counts come to the host, a handful for each cell that closes; their size does
-    not depend on the number of samples.
+    ``infinity`` is the bit pattern of the largest loss there may be; None when a loss is NaN.
+    """
+    if can_use_triton(bits, ratios.size):
+        found = select_by_triton(bits, codes, ratios, budget, infinity)
+        if found is not None:
+            return found
+    return select_by_tensors(bits, codes, ratios, budget, infinity)
+
+
+def select_by_tensors(
+    bits: torch.Tensor, codes: torch.Tensor, ratios: NDArray[np.float64], budget: int, infinity: int
+) -> tuple[torch.Tensor, NDArray[np.int64]] | None:
+    """:func:`select_on_device` in tensor operations.
+
+    Only tables of counts come to the host, a handful for each place where cells close; their size
+    does not depend on the number of samples.
     """
     wide = bits.to(torch.int64)
     keys = torch.where(wide >= 0, wide, torch.iinfo(bits.dtype).min - wide)
-    smallest = int(keys.min())
-    span = np.uint64(int(keys.max()) - smallest)
+    smallest, largest = (int(end) for end in torch.aminmax(keys))
+    if smallest < -infinity or largest > infinity:
+        return None
     order = keys - smallest  # wraps for float64 of both signs: read as unsigned from here on
-    cells = torch.from_numpy(codes.astype(np.int64)).to(bits.device)
-    walk = new_walk(ratios, budget, span, len(bits), digit_width(len(bits), ratios.size))
-    while not advance(walk, count_digits(order, cells, walk.window, ratios.size)):
-        pass
+    everything = Part(order, codes, None)
+    walk = new_walk(
+        ratios, budget, np.uint64(largest - smallest), len(bits), digit_width(len(bits), ratios.size)
+    )
+    top = int(walk.window[SHIFT])
+    part, digit = everything, -1
+    counts = count_digits(everything, walk.window, ratios.size)
+    while not advance(walk, counts):
+        if asked_digit(walk.window, top) != digit:  # later questions are about a digit of the first window
+            digit = asked_digit(walk.window, top)
+            part = part_of(everything, top, digit)
+        counts = count_digits(part, walk.window, ratios.size)
+    cells = codes.long()
     key_limit = signed(walk.key_limit, bits.device)[cells]
     index_limit = signed(walk.index_limit, bits.device)[cells]
     index = torch.arange(len(bits), device=bits.device)
@@ -40,26 +75,38 @@ def select_on_device(
     return chosen.nonzero().squeeze(1), walk.taken
 
 
-def count_digits(
-    order: torch.Tensor, cells: torch.Tensor, window: NDArray[np.uint64], n_cells: int
-) -> NDArray[np.int64]:
+class Part(NamedTuple):
+    """Some of the samples: their order, their cells, and which they are (None: all of them)."""
+
+    order: torch.Tensor
+    codes: torch.Tensor
+    which: torch.Tensor | None
+
+
+def part_of(everything: Part, top: int, digit: int) -> Part:
+    """The samples in one digit of the first window."""
+    index = (shifted(everything.order, top) == as_signed(digit)).nonzero().squeeze(1)
+    return Part(everything.order[index], everything.codes[index], index)
+
+
+def shifted(order: torch.Tensor, shift: int) -> torch.Tensor:
+    """Shift as unsigned numbers: clear what the sign bit smears in."""
+    return (order >> shift) & ((1 << (64 - shift)) - 1) if shift else order
+
+
+def count_digits(part: Part, window: NDArray[np.uint64], cells: int) -> NDArray[np.int64]:
     """Samples of each cell by the digit that the window asks for."""
     on_index, key, prefix, shift, width = (
         int(window[field]) for field in (ON_INDEX, KEY, PREFIX, SHIFT, WIDTH)
     )
+    order, codes = part.order, part.codes
     if on_index:
-        index = (order == as_signed(key)).nonzero().squeeze(1)
-        cells, order = cells[index], index
-    digits = order >> shift
-    if shift:  # a logical shift: clear what the sign bit smeared in
-        digits &= (1 << (64 - shift)) - 1
-    low = as_signed(prefix << width)
-    digits = digits - low
-    inside = (
-        (digits >= 0) & (digits < 1 << width) if width < 63 else torch.ones_like(digits, dtype=torch.bool)
-    )
-    flat = (cells[inside] << width) + digits[inside]
-    return torch.bincount(flat, minlength=n_cells << width).view(n_cells, 1 << width).cpu().numpy()
+        equal = (order == as_signed(key)).nonzero().squeeze(1)
+        order, codes = equal if part.which is None else part.which[equal], codes[equal]
+    digits = shifted(order, shift) - as_signed(prefix << width)
+    inside = (digits >= 0) & (digits < 1 << width)
+    flat = (codes[inside].long() << width) + digits[inside]
+    return torch.bincount(flat, minlength=cells << width).view(cells, 1 << width).cpu().numpy()
 
 
 def as_signed(value: int) -> int:

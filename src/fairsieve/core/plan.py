@@ -7,107 +7,23 @@ previous selection → a new selection under the new ratios → batches drawn fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.batches import batch_count, batch_shares, draw_batches
+from fairsieve.core.batches import batch_count, draw_many
 from fairsieve.core.cells import Cells
 from fairsieve.core.checks import check_at_least, check_choice, check_share
-from fairsieve.core.compiled import compiled
-from fairsieve.core.counting import select_bits
 from fairsieve.core.fairness import SignalName, comparisons
-from fairsieve.core.ratios import initial_ratios, move_ratios, sum_by_cell
+from fairsieve.core.halves import MANY
+from fairsieve.core.ratios import initial_ratios
+from fairsieve.core.renewal import Rules, bounds_of, drawing, epoch_batches, renew, renew_many, step_ratios
 from fairsieve.core.selection import as_losses, budget_of
 from fairsieve.core.walk import digit_width
 from fairsieve.errors import InvalidInputError, NotReadyError
 
 __all__ = ["Plan", "Rules", "bounds_of", "epoch_batches", "renew", "step_ratios"]
-
-
-class Rules(NamedTuple):
-    """What does not change from epoch to epoch, in the form compiled code takes."""
-
-    codes: NDArray[Any]  # cell of each sample
-    no_codes: NDArray[Any]  # zeros: one cell of everything, where cells do not matter
-    rows: NDArray[np.int64]  # comparisons, see fairness.py
-    by_group: bool
-    step_size: float
-    budget: int
-    constrained: bool  # the ratios bound the selection (Eq. 2)
-    weighted: bool  # the ratios weigh the training (Eq. 3)
-    width: int
-    batch_size: int
-    seed: int
-    warmup_epochs: int
-    has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
-
-
-@compiled
-def step_ratios(
-    rules: Rules, sums: NDArray[np.float64], ratios: NDArray[np.float64], counts: NDArray[np.int64]
-) -> None:
-    """Move the ratios in place, from what the chosen samples of each cell sum to."""
-    compared = counts
-    if rules.has_ungrouped:  # no samples, no comparison
-        compared = counts.copy()
-        compared[ratios.shape[1] - 1 :: ratios.shape[1]] = 0
-    move_ratios(ratios, sums, compared, rules.rows, rules.by_group, rules.step_size)
-
-
-@compiled
-def bounds_of(rules: Rules, ratios: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The ratios that bound the selection."""
-    if not rules.has_ungrouped:
-        return ratios
-    bounds = ratios.copy()
-    bounds[:, -1] = 1.0  # bounds nothing: Σk + k_c − K_y ≤ Σk
-    return bounds
-
-
-@compiled
-def renew(
-    rules: Rules,
-    bits: NDArray[Any],
-    lowest: Any,
-    signals: NDArray[Any],
-    ratios: NDArray[np.float64],
-    chosen: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> Any:
-    """Move the ratios in place, judged over the samples chosen before; return the new choice and counts."""
-    if rules.rows.shape[0] > 0:
-        step_ratios(rules, sum_by_cell(signals, rules.codes, chosen, ratios.size), ratios, counts)
-    if rules.constrained:
-        bounds = bounds_of(rules, ratios)
-        return select_bits(bits, lowest, rules.codes, bounds, rules.budget, rules.width)
-    if rules.budget < bits.size:
-        chosen, _ = select_bits(bits, lowest, rules.no_codes, np.ones((1, 1)), rules.budget, rules.width)
-    counts = np.zeros(ratios.size, np.int64)
-    codes = rules.codes
-    for i in chosen:
-        counts[codes[i]] += 1
-    return chosen, counts
-
-
-@compiled
-def epoch_batches(
-    rules: Rules,
-    epoch: int,
-    ratios: NDArray[np.float64],
-    chosen: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """The batches of an epoch, a function of (seed, epoch), the ratios and the choice."""
-    size = min(rules.batch_size, chosen.size)
-    batches = batch_count(chosen.size, rules.batch_size)
-    if rules.weighted and epoch >= rules.warmup_epochs and chosen.size > 0:
-        shares = batch_shares(ratios, counts, size)
-        return draw_batches(chosen, rules.codes, counts, shares, batches, rules.seed, epoch)
-    everything = np.full(1, chosen.size)
-    shares = np.full(1, size)
-    return draw_batches(chosen, rules.no_codes, everything, shares, batches, rules.seed, epoch)
 
 
 class Plan:
@@ -208,15 +124,13 @@ class Plan:
             return
         values, rows = self.checked(losses, signals)
         bits = values.view(f"i{values.itemsize}")
-        self.indices, self.counts = renew(
-            self.rules,
-            bits,
-            np.int64(np.iinfo(bits.dtype).min),
-            rows,
-            self.ratios,
-            self.indices,
-            self.counts,
-        )
+        state = self.ratios, self.indices, self.counts
+        if len(bits) < MANY:
+            lowest = np.int64(np.iinfo(bits.dtype).min)
+            self.indices, self.counts = renew(self.rules, bits, lowest, rows, *state)
+        else:
+            infinity = int(values.dtype.type(np.inf).view(bits.dtype))
+            self.indices, self.counts = renew_many(self.rules, bits, infinity, rows, *state)
         self.is_selective = True
 
     def checked(
@@ -245,7 +159,12 @@ class Plan:
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
                 "each epoch from the end of the warm-up on"
             )
-        return epoch_batches(self.rules, self.epoch, self.ratios, self.indices, self.counts)
+        if len(self.indices) < MANY:
+            return epoch_batches(self.rules, self.epoch, self.ratios, self.indices, self.counts)
+        codes, counts, shares, batches = drawing(
+            self.rules, self.epoch, self.ratios, self.indices, self.counts
+        )
+        return draw_many(self.indices, codes, counts, shares, batches, self.rules.seed, self.epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """The state, in plain types and arrays; enough to resume to the identical next plan."""

@@ -11,7 +11,7 @@ from fairsieve.core.cells import Cells
 from fairsieve.core.compiled import compiled
 from fairsieve.core.exact import BEFORE_CARRY, SLOTS, add_to, carry, rounded
 
-__all__ = ["class_shares", "exact_sums", "initial_ratios", "move_ratios", "sum_by_cell"]
+__all__ = ["class_shares", "exact_sums", "initial_ratios", "move_ratios", "rounded_sums", "sum_by_cell"]
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -50,10 +50,15 @@ def sum_by_cell(
     signals: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64], cells: int
 ) -> NDArray[np.float64]:
     """Sums of each signal over the chosen samples of each cell; exact, so whatever their order."""
-    totals = exact_sums(signals, codes, chosen, cells)
-    sums = np.zeros((signals.shape[0], cells))
-    for target in range(signals.shape[0]):
-        for cell in range(cells):
+    return rounded_sums(exact_sums(signals, codes, chosen, cells))
+
+
+@compiled
+def rounded_sums(totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The doubles nearest to sums in digits, (targets, cells, slots)."""
+    sums = np.zeros(totals.shape[:2])
+    for target in range(totals.shape[0]):
+        for cell in range(totals.shape[1]):
             sums[target, cell] = rounded(totals[target, cell])
     return sums
 

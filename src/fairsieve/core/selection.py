@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -14,9 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.core.cells import Cells, as_array
 from fairsieve.core.counting import select_on_cpu
 from fairsieve.core.device import select_on_device
+from fairsieve.core.device_cells import codes_on_device
 from fairsieve.errors import InvalidInputError
 
 __all__ = ["Selection", "as_losses", "budget_of", "select", "select_cells"]
+
+# Integers as wide as a float, and the bit pattern of infinity.
+FORMATS = {
+    torch.float16: (torch.int16, 0x7C00),
+    torch.bfloat16: (torch.int16, 0x7F80),
+    torch.float32: (torch.int32, 0x7F800000),
+    torch.float64: (torch.int64, 0x7FF0000000000000),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +93,11 @@ def select(
     ([0, 1], 3)
     """
     wanted = None if ratios is None else check_ratios(as_array("ratios", ratios))
+    if wanted is not None and classes is None and group_values is None:
+        for codes, are_right in codes_on_device(labels, groups, wanted.shape, losses):
+            chosen = select_codes(losses, codes, wanted, budget_of(clean_ratio, len(codes)))
+            if are_right():
+                return chosen
     cells = Cells.of(
         labels,
         groups,
@@ -106,27 +120,44 @@ def select_cells(
 ) -> Selection:
     """:func:`select` for cells that are known and ratios that are valid."""
     budget = budget_of(clean_ratio, len(cells))
+    on_host = not isinstance(losses, torch.Tensor) or losses.device.type == "cpu"
+    codes = cells.codes if on_host else cells.codes_on(losses.device)
+    if ratios is not None:
+        return select_codes(losses, codes, ratios, budget)
+    # One cell of everything has no budget but Σk ≤ T.
+    nothing = np.zeros_like(codes) if isinstance(codes, np.ndarray) else torch.zeros_like(codes)
+    chosen = select_codes(losses, nothing, np.ones((1, 1)), budget)
+    kept, size = codes[chosen.indices], cells.counts.size
+    counts: Any
+    if isinstance(losses, torch.Tensor):
+        counts = torch.bincount(torch.as_tensor(kept), minlength=size).reshape(cells.shape)
+    else:
+        counts = np.bincount(kept, minlength=size).reshape(cells.shape)
+    return Selection(chosen.indices, counts, budget)
+
+
+def select_codes(losses: Any, codes: Any, ratios: NDArray[np.float64], budget: int) -> Selection:
+    """:func:`select` for the code of each sample's cell, an array or a tensor where the losses are."""
     is_tensor = isinstance(losses, torch.Tensor)
     values = losses.detach() if is_tensor else torch.from_numpy(as_numbers(as_array("losses", losses)))
-    check_losses(values, len(cells))
-    if ratios is None:  # one cell of everything has no budget but Σk ≤ T
-        codes, table = np.zeros(len(cells), np.uint8), np.ones((1, 1))
-    else:
-        codes, table = cells.codes, ratios
-    if len(cells) == 0:
-        indices, taken = torch.zeros(0, dtype=torch.int64), np.zeros(table.size, np.int64)
+    check_shape(values, len(codes))
+    bits, infinity = bit_patterns(values)
+    found: tuple[Any, NDArray[np.int64]] | None
+    if len(codes) == 0:
+        found = np.zeros(0, np.int64), np.zeros(ratios.size, np.int64)
     elif values.device.type == "cpu":
-        chosen, taken = select_on_cpu(bit_patterns(values).numpy(), codes, table, budget)
-        indices = torch.from_numpy(chosen)
+        found = select_on_cpu(bits.numpy(), codes, ratios, budget, infinity)
     else:
-        indices, taken = select_on_device(bit_patterns(values), codes, table, budget)
-    if ratios is None:
-        kept = cells.codes[indices.cpu().numpy()]
-        taken = np.bincount(kept, minlength=cells.counts.size)
-    counts = taken.reshape(cells.shape)
+        found = select_on_device(bits, codes, ratios, budget, infinity)
+    if found is None:
+        refuse_nan(values)
+    indices, taken = found
+    counts = taken.reshape(ratios.shape)
     if is_tensor:
-        return Selection(indices, torch.from_numpy(counts).to(values.device), budget)
-    return Selection(indices.numpy(), counts, budget)
+        return Selection(
+            torch.as_tensor(indices, device=values.device), torch.from_numpy(counts).to(values.device), budget
+        )
+    return Selection(np.asarray(indices), counts, budget)
 
 
 def budget_of(clean_ratio: float, samples: int) -> int:
@@ -143,12 +174,13 @@ def budget_of(clean_ratio: float, samples: int) -> int:
 
 
 def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
-    """What ``size`` rows (or columns) stand for: codes 0, 1, … when the data lacks some of them."""
+    """What ``size`` rows (or columns) stand for: codes 0, 1, … where the data fit them."""
     if known is not None:
         return known
     array = as_array(name, values)
-    are_codes = array.ndim == 1 and array.dtype.kind in "iu" and np.isin(array, np.arange(size)).all()
-    return range(size) if are_codes and len(np.unique(array)) < size else None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        return None
+    return range(size) if array.min(initial=0) >= 0 and array.max(initial=0) < size else None
 
 
 def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
@@ -192,25 +224,33 @@ def as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
 
 def check_losses(losses: torch.Tensor, samples: int) -> None:
     """One loss per sample, and none of them NaN, which has no place in the order."""
+    check_shape(losses, samples)
+    if samples and bool(torch.isnan(torch.aminmax(losses).min)):  # NaN is the least and the greatest
+        refuse_nan(losses)
+
+
+def check_shape(losses: torch.Tensor, samples: int) -> None:
     if tuple(losses.shape) != (samples,):
         raise InvalidInputError(
             f"losses must have one value per sample, the shape ({samples},); got {tuple(losses.shape)}. "
             "Use reduction='none' to keep a loss per sample"
         )
+
+
+def refuse_nan(losses: torch.Tensor) -> NoReturn:
     missing = torch.isnan(losses)
-    if bool(missing.any()):
-        count, first = int(missing.sum()), int(missing.int().argmax())
-        raise InvalidInputError(
-            f"losses must not be NaN; got {count}, the first at {first}. A model that diverges gives NaN: "
-            "lower its learning rate or clip its gradients"
-        )
+    count, first = int(missing.sum()), int(missing.int().argmax())
+    raise InvalidInputError(
+        f"losses must not be NaN; got {count}, the first at {first}. A model that diverges gives NaN: "
+        "lower its learning rate or clip its gradients"
+    )
 
 
-def bit_patterns(losses: torch.Tensor) -> torch.Tensor:
-    """The losses' bits as signed integers of the same width."""
-    integers = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
+def bit_patterns(losses: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The losses' bits as signed integers of the same width, and those of infinity."""
     if losses.dtype.is_complex:
         raise InvalidInputError(f"losses must be real numbers; got {losses.dtype}")
-    if losses.dtype not in integers:
+    if losses.dtype not in FORMATS:
         losses = losses.double()
-    return losses.contiguous().view(integers.get(losses.dtype, torch.int64))
+    integers, infinity = FORMATS[losses.dtype]
+    return losses.contiguous().view(integers), infinity

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["GOLDEN", "Shuffle", "inverse_factors", "new_shuffle", "shuffled", "unshuffled"]
+__all__ = ["GOLDEN", "Shuffle", "inverse_factors", "new_shuffle", "shuffle_block", "shuffled", "unshuffled"]
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -74,6 +74,37 @@ def shuffled(shuffle: Shuffle, position: int) -> int:
             value ^= value >> half
         if value < size:
             return int(value)
+
+
+@compiled
+def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[np.int64]) -> None:
+    """The elements at ``position`` and after it: :func:`shuffled`, many at a time.
+
+    All are sent through once, then those that landed beyond the last are sent through again, so that
+    no decision stands in the way of the next element.
+    """
+    constants, size = shuffle.constants, np.uint64(shuffle.size)
+    mask, half = np.uint64(shuffle.mask), np.uint64(shuffle.half)
+    pending = np.empty(elements.size, np.int64)
+    values = np.empty(elements.size, np.uint64)
+    for j in range(elements.size):
+        pending[j], values[j] = j, np.uint64(position + j)
+    left = elements.size
+    while left > 0:
+        for j in range(left):
+            value = values[j]
+            for i in range(0, 2 * ROUNDS, 2):
+                value = value * (constants[i] | np.uint64(1)) + constants[i + 1]
+                value &= mask
+                value ^= value >> half
+            values[j] = value
+        kept = 0
+        for j in range(left):
+            place, value = pending[j], values[j]
+            elements[place] = np.int64(value)  # the last one stays
+            pending[kept], values[kept] = place, value
+            kept += 1 if value >= size else 0
+        left = kept
 
 
 @compiled

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["NO_LIMIT", "Walk", "advance", "digit_width", "fits", "new_walk"]
+__all__ = ["NO_LIMIT", "Walk", "advance", "asked_digit", "digit_width", "fits", "new_walk"]
 
 NO_LIMIT = np.uint64(2**64 - 1)
 
@@ -246,3 +246,10 @@ def set_digit(window: NDArray[np.uint64], left: Any, width: Any) -> None:
     """Look at the highest ``width`` of the ``left`` bits that are not known yet."""
     window[WIDTH] = min(left, width)
     window[SHIFT] = left - window[WIDTH]
+
+
+def asked_digit(window: NDArray[np.uint64], top: Any) -> int:
+    """The digit of the first window, whose shift is ``top``, that a later question is about."""
+    if window[ON_INDEX]:
+        return int(window[KEY]) >> int(top)
+    return int(window[PREFIX]) << int(window[WIDTH]) + int(window[SHIFT]) >> int(top)

@@ -1,0 +1,100 @@
+"""Figures of growth, log–log, from the numbers of bench.py.
+
+    python benchmarks/figures.py
+
+Writes docs/images/growth-*.svg.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from bench import RESULTS
+
+from fairsieve.report.looks import SYMBOLS, THEMES, Look
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+Series = dict[str, tuple[Look, list[tuple[float, float]]]]
+
+
+def draw(path: Path, title: str, unit: str, series: Series) -> None:
+    """One figure: lines over samples, both axes logarithmic."""
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fairsieve", "font.size": 10})
+    from matplotlib import pyplot as plt
+
+    theme = THEMES["light"]
+    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    for name, (look, points) in series.items():
+        x, y = zip(*points, strict=True)
+        marker = SYMBOLS[look.symbol].matplotlib
+        axes.plot(x, y, color=theme.hues[look.hue], marker=marker, markersize=5, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel=unit)
+    axes.set_title(title, loc="left", color=theme.ink)
+    axes.grid(color=theme.line, linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def cpu_series(found: dict[str, Any]) -> Series:
+    """Milliseconds on the processor, four cells and sixteen."""
+    four, sixteen = ([row for row in found["selection"] if row["cells"] == cells] for cells in (4, 16))
+
+    def line(rows: list[dict[str, Any]], part: str) -> list[tuple[float, float]]:
+        return [(row["samples"], 1000 * row[part]) for row in rows]
+
+    return {
+        "torch.sort": (Look("grey"), line(four, "sort")),
+        "batches": (Look("sky", "triangle"), line(four, "batches")),
+        "ratios and selection": (Look("green", "diamond"), line(four, "ratios and selection")),
+        "select, 16 cells": (Look("orange", "square"), line(sixteen, "select")),
+        "select, 4 cells": (Look("blue"), line(four, "select")),
+    }
+
+
+def gpu_series(found: dict[str, Any]) -> Series:
+    """Milliseconds on the GPU."""
+    rows = found["gpu"]["milliseconds"]
+    parts = {
+        "torch.sort": Look("grey"),
+        "tensor operations, 4 known cells": Look("pink", "diamond"),
+        "select, 4 cells, int64 labels": Look("sky", "triangle"),
+        "select, 16 known cells": Look("orange", "square"),
+        "select, 4 known cells": Look("blue"),
+        "read once": Look("black", "cross"),
+    }
+    return {name: (look, [(row["samples"], row[name]) for row in rows]) for name, look in parts.items()}
+
+
+def traffic_series(found: dict[str, Any]) -> Series:
+    """Kilobytes that a rank sends in an epoch."""
+    looks = {1: Look("grey"), 2: Look("blue"), 4: Look("orange", "square")}
+    rows = found["distributed"]["rows"]
+    ranks = sorted({row["ranks"] for row in rows})
+    return {
+        f"{rank} ranks": (
+            looks.get(rank, Look("green")),
+            [(row["samples"], row["bytes"] / 1000) for row in rows if row["ranks"] == rank],
+        )
+        for rank in ranks
+    }
+
+
+def main() -> None:
+    found = json.loads(RESULTS.read_text())
+    draw(IMAGES / "growth-cpu.svg", "An epoch's plan on two cores", "milliseconds", cpu_series(found))
+    draw(IMAGES / "growth-traffic.svg", "What a worker sends in an epoch", "kilobytes", traffic_series(found))
+    if "gpu" in found:
+        device = found["gpu"]["device"]
+        draw(IMAGES / "growth-gpu.svg", f"Selection on one {device}", "milliseconds", gpu_series(found))
+
+
+if __name__ == "__main__":
+    main()
