@@ -2,9 +2,9 @@
 
 Accuracy on noisy labels differs from accuracy on the true labels of the same samples by at most the
 noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model's less ν is certainly
-worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier.
-Where labels look wrong on purpose, the noisy ones must not speak against the model either; where too
-many do to tell which, they must speak for it.
+worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier;
+the noisy labels must not speak against the model either. Where too many labels look wrong on purpose
+to tell which, they must speak for it.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Collapse:
     def __str__(self) -> str:
         if not self.told:
             return (
-                "the fair and robust model may have collapsed: labels look wrong on purpose, and which ones is not "
-                f"sure; on the labels as they are its accuracy is {self.accuracy:.3f}, a plain model's "
-                f"{self.plain_accuracy:.3f}"
+                "the fair and robust model may have collapsed: on the labels as they are its accuracy is "
+                f"{self.accuracy:.3f}, a plain model's {self.plain_accuracy:.3f}, and which labels are wrong is not "
+                "sure"
             )
         labels = "the noisy training labels" if self.certain else "the training labels, corrected for noise"
         proof = f"; with {self.noise:.0%} of the labels wrong that is certainly worse" if self.certain else ""
@@ -105,7 +105,7 @@ def collapse_of(
     corrected = replace(seen, accuracy=ours, plain_accuracy=theirs, told=True)
     if corrected.loss > ESTIMATED_PRICE:
         return corrected
-    return seen if estimate.aimed and seen.loss > ESTIMATED_PRICE else None
+    return seen if seen.loss > ESTIMATED_PRICE else None
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:
