@@ -173,17 +173,15 @@ def one_group(data: str, group: int, rate: float, fairness: str, seed: int) -> d
 
 
 def show_groups(seeds: int, sets: list[str]) -> None:
+    columns = [(group, rate) for group in (0, 1) for rate in (0.1, 0.2, 0.3)]
     for data in [name for name in sets if name != "synthetic"]:
-        rows = defaultdict(list)
-        columns = [(group, rate) for group in (0, 1) for rate in (0.1, 0.2, 0.3)]
-        for group, rate in columns:
-            runs = parallel(one_group, [(data, group, rate, BOTH[0], seed) for seed in range(seeds)])
-            for name in runs[0]:
-                rows[name].append(pair([run[name] for run in runs]))
+        asked = [(data, *column, BOTH[0], seed) for column in columns for seed in range(seeds)]
+        runs = parallel(one_group, asked)
         titles = [f"{'women' if group == 0 else 'men'} {rate:.0%}" for group, rate in columns]
         print(f"\n{data}, equalized odds, {seeds} seeds\n\n| method | {' | '.join(titles)} |")
         print("| --- |" + " --- |" * len(columns))
-        for name, cells in rows.items():
+        for name in runs[0]:
+            cells = [pair([run[name] for run in runs[i : i + seeds]]) for i in range(0, len(runs), seeds)]
             print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
