@@ -27,7 +27,7 @@ def draw(path: Path, title: str, unit: str, series: Series) -> None:
     from matplotlib import pyplot as plt
 
     theme = THEMES["light"]
-    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8.6, 4), layout="constrained")
     for name, (look, points) in series.items():
         x, y = zip(*points, strict=True)
         marker = SYMBOLS[look.symbol].matplotlib
@@ -37,7 +37,7 @@ def draw(path: Path, title: str, unit: str, series: Series) -> None:
     axes.grid(color=theme.line, linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(frameon=False)
+    figure.legend(loc="outside right upper", frameon=False, reverse=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -77,7 +77,7 @@ def traffic_series(found: dict[str, Any]) -> Series:
     """Kilobytes that a rank sends in an epoch."""
     looks = {1: Look("grey"), 2: Look("blue"), 4: Look("orange", "square")}
     rows = found["distributed"]["rows"]
-    ranks = sorted({row["ranks"] for row in rows})
+    ranks = sorted({row["ranks"] for row in rows if row["bytes"] > 0})
     return {
         f"{rank} ranks": (
             looks.get(rank, Look("green")),
