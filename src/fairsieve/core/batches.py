@@ -84,9 +84,26 @@ def group_by_cell(
     filled = np.zeros(counts.size, np.int64)
     for cell in range(1, counts.size):
         filled[cell] = filled[cell - 1] + counts[cell - 1]
+    append(chosen, codes, members, filled)
+
+
+@compiled
+def append(
+    chosen: NDArray[np.int64], codes: NDArray[Any], members: NDArray[Any], filled: NDArray[np.int64]
+) -> None:
+    """Write each chosen sample where its cell is filled to."""
     for i in chosen:
         members[filled[codes[i]]] = i
         filled[codes[i]] += 1
+
+
+@compiled
+def count_chosen(chosen: NDArray[np.int64], codes: NDArray[Any], cells: int) -> NDArray[np.int64]:
+    """Chosen samples of each cell."""
+    counts = np.zeros(cells, np.int64)
+    for i in chosen:
+        counts[codes[i]] += 1
+    return counts
 
 
 @compiled
@@ -105,11 +122,12 @@ def draw_rows(
     Places are made a block at a time and looked up afterwards, so that many reads are under way at
     once: they go all over the memory.
     """
-    places = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK, np.uint64)  # unsigned: no index counts from the end
     column, start = 0, 0
     for cell in range(counts.size):
         size, share = counts[cell], shares[cell]
         if share > 0:
+            own = members[start : start + size]
             position, end = first * share, last * share
             row, k = first, 0
             while position < end:
@@ -119,9 +137,13 @@ def draw_rows(
                 while position < lap_end:
                     block = min(BLOCK, lap_end - position)
                     shuffle_block(shuffle, position - lap * size, places[:block])
-                    for j in range(block):
-                        drawn[row, column + k] = members[start + places[j]]
-                        k += 1
+                    j = 0
+                    while j < block:
+                        run = min(share - k, block - j)
+                        part = drawn[row, column + k : column + k + run]
+                        for q in range(run):
+                            part[q] = own[places[j + q]]
+                        j, k = j + run, k + run
                         if k == share:
                             row, k = row + 1, 0
                     position += block
@@ -140,7 +162,11 @@ def draw_many(
 ) -> NDArray[np.int64]:
     """:func:`draw_batches` on two threads."""
     members = np.empty(chosen.size, np.int32 if len(codes) < 2**31 else np.int64)
-    group_by_cell(chosen, codes, counts, members)
+    starts = np.cumsum(counts) - counts
+    middle = starts + count_chosen(chosen[: chosen.size // 2], codes, counts.size)
+    both_halves(
+        chosen.size, lambda a, b: append(chosen[a:b], codes, members, starts.copy() if a == 0 else middle)
+    )
     drawn = np.empty((batches, int(shares.sum())), np.int64)
     both_halves(batches, lambda a, b: draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
     return drawn

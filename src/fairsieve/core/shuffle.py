@@ -77,7 +77,7 @@ def shuffled(shuffle: Shuffle, position: int) -> int:
 
 
 @compiled
-def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[np.int64]) -> None:
+def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> None:
     """The elements at ``position`` and after it: :func:`shuffled`, many at a time.
 
     All are sent through once, then those that landed beyond the last are sent through again, so that
@@ -91,17 +91,15 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[np.int64]) 
         pending[j], values[j] = j, np.uint64(position + j)
     left = elements.size
     while left > 0:
-        for j in range(left):
-            value = values[j]
-            for i in range(0, 2 * ROUNDS, 2):
-                value = value * (constants[i] | np.uint64(1)) + constants[i + 1]
-                value &= mask
-                value ^= value >> half
-            values[j] = value
+        for i in range(0, 2 * ROUNDS, 2):
+            factor, summand = constants[i] | np.uint64(1), constants[i + 1]
+            for j in range(left):
+                value = (values[j] * factor + summand) & mask
+                values[j] = value ^ (value >> half)
         kept = 0
         for j in range(left):
             place, value = pending[j], values[j]
-            elements[place] = np.int64(value)  # the last one stays
+            elements[place] = value  # the last one stays
             pending[kept], values[kept] = place, value
             kept += 1 if value >= size else 0
         left = kept
