@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.checks import check_choice
 from fairsieve.core.coding import cross, rank_integers
+from fairsieve.core.missing import missing_in, refuse_missing
 from fairsieve.errors import InvalidInputError
 
 __all__ = ["Cells", "Missing", "merged"]
@@ -285,36 +286,3 @@ def place(
         raise InvalidInputError(f"{name} must be among {known}; got also {unknown}")
     places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
     return places[codes] if len(places) else codes, known
-
-
-def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values are None, NaN, NA or NaT.
-
-    >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
-    [False, True, True]
-    """
-    if array.dtype.kind in "fc":
-        return np.asarray(np.isnan(array))
-    if array.dtype.kind in "mM":
-        return np.asarray(np.isnat(array))
-    if array.dtype.kind != "O":
-        return np.zeros(array.shape, bool)
-    return np.array([is_missing(value) for value in array.reshape(-1)], bool).reshape(array.shape)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, or differs from itself as NaN and NaT do, or may (NA, which says NA)."""
-    differs = value is None or value != value
-    return not isinstance(differs, (bool, np.bool_)) or bool(differs)
-
-
-def refuse_missing(name: str, array: NDArray[Any]) -> None:
-    """Missing values have no cell."""
-    if array.dtype.kind in "biuUS":  # none can be
-        return
-    missing = missing_in(array)
-    if missing.any():
-        raise InvalidInputError(
-            f"{name} must not have missing values; got {int(missing.sum())}, the first at "
-            f"{int(missing.argmax())}: drop those samples or give them a value of their own"
-        )

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from fairsieve.core.cells import as_array, missing_in
+from fairsieve.core.cells import as_array
+from fairsieve.core.missing import missing_in
 from fairsieve.estimators.inputs import dense
 
 __all__ = ["numbers_of"]
