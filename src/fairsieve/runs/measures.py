@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,60 +73,73 @@ class Gap(NamedTuple):
     fair_interval: tuple[float, float]
 
 
+class Rate(NamedTuple):
+    """What a measure counts in one group's table of (label, prediction): some, and of how many."""
+
+    name: str
+    title: str
+    meaning: str
+    notions: tuple[str, ...]
+    count: Callable[[NDArray[np.int64]], tuple[Any, Any]]
+
+
 def measure_groups(
     cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
 ) -> list[Measure]:
     """Every rate of both models' predictions (as class codes), for the groups of ``cells``."""
-    sizes = cells.shape
+    classes, groups = cells.shape
     tables = [
-        count_table(cells.label_codes, cells.group_codes, codes, *sizes).astype(np.int64)
+        count_table(cells.label_codes, cells.group_codes, codes, classes, groups).astype(np.int64)
         for codes in (plain, fair)
     ]
+    found = []
+    for rate in rates_of(labels):
+        shares = [
+            [Share(*map(int, rate.count(table[:, group]))) for group in range(groups)] for table in tables
+        ]
+        found.append(Measure(rate.name, rate.title, rate.meaning, rate.notions, *shares))
+    return found
 
-    def measure(name: str, title: str, meaning: str, notions: tuple[str, ...], rule: Any) -> Measure:
-        shares = [[Share(*map(int, rule(table[:, group]))) for group in range(sizes[1])] for table in tables]
-        return Measure(name, title, meaning, notions, *shares)
 
-    found = [
-        measure(
-            "accuracy",
-            "accuracy",
-            "of everyone, predicted as labelled",
-            (),
-            lambda table: (np.trace(table), table.sum()),
-        )
-    ]
-    odds, opportunity, parity = "equalized_odds", "equal_opportunity", "demographic_parity"
-    single = len(labels.classes) == 2
+def rates_of(labels: Labels) -> list[Rate]:
+    """Accuracy, and the rates of the classes that are told."""
+    meaning = "of everyone, predicted as labelled"
+    found = [Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
     for code, label in told_classes(labels):
-        found.append(
-            measure(
-                "selection_rate" if single else f"selection_rate of {label}",
-                f"share predicted {label}",
-                f"of everyone, predicted {label}",
-                (parity,),
-                lambda table, code=code: (table[:, code].sum(), table.sum()),
-            )
+        found += rates_of_class(code, label, labels)
+    return found
+
+
+def rates_of_class(code: int, label: str, labels: Labels) -> list[Rate]:
+    """How often a class is predicted: to everyone, to its own, and of two classes to the other."""
+    single = len(labels.classes) == 2
+    which = "" if single else f" of {label}"
+    notions = ("equalized_odds", "equal_opportunity") if label == labels.positive else ("equalized_odds",)
+    found = [
+        Rate(
+            f"selection_rate{which}",
+            f"share predicted {label}",
+            f"of everyone, predicted {label}",
+            ("demographic_parity",),
+            lambda table: (table[:, code].sum(), table.sum()),
+        ),
+        Rate(
+            f"true_positive_rate{which}",
+            f"true-positive rate{which}",
+            f"of those labelled {label}, predicted {label}",
+            notions,
+            lambda table: (table[code, code], table[code].sum()),
+        ),
+    ]
+    if single:
+        wrongly = Rate(
+            "false_positive_rate",
+            "false-positive rate",
+            f"of those labelled otherwise, predicted {label}",
+            ("equalized_odds",),
+            lambda table: (table[1 - code, code], table[1 - code].sum()),
         )
-        found.append(
-            measure(
-                "true_positive_rate" if single else f"true_positive_rate of {label}",
-                "true-positive rate" if single else f"true-positive rate of {label}",
-                f"of those labelled {label}, predicted {label}",
-                (odds, opportunity) if label == labels.positive else (odds,),
-                lambda table, code=code: (table[code, code], table[code].sum()),
-            )
-        )
-        if single:
-            found.append(
-                measure(
-                    "false_positive_rate",
-                    "false-positive rate",
-                    f"of those labelled otherwise, predicted {label}",
-                    (odds,),
-                    lambda table, code=code: (table[1 - code, code], table[1 - code].sum()),
-                )
-            )
+        found.append(wrongly)
     return found
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.runs.model import kinds_of, load_model
-from fairsieve.tables.features import describe_columns, frame_of, new_categories
+from fairsieve.tables.features import frame_of, new_categories, notes_on_new
 from fairsieve.tables.packages import check_packages
 from fairsieve.tables.read import Reading, Table, closest, read_table
 
@@ -52,7 +52,7 @@ def predict(
             f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}.{hint}"
         )
     frame = frame_of(table, kinds)
-    notes = [*table.notes, *describe_columns(new_categories(frame, model["prepare"]))]
+    notes = [*table.notes, *notes_on_new(new_categories(frame, model["prepare"]))]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
         chances = model.predict_proba(frame)

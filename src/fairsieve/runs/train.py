@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from fairsieve.runs.model import between, pipeline_of
 from fairsieve.runs.problem import Problem, read_problem
 from fairsieve.runs.resampled import Score, scores_of
 from fairsieve.samples import Samples
-from fairsieve.tables.features import describe_columns, new_categories, preparation
+from fairsieve.tables.features import new_categories, notes_on_new, preparation
 from fairsieve.tables.packages import check_packages
 from fairsieve.training.history import History
 from fairsieve.training.loop import fit
@@ -94,19 +95,28 @@ class TableRun:
         return self.problem.asked
 
 
-def train(asked: Asked, report: Callable[[str], None] | None = None) -> TableRun:
+def train(
+    asked: Asked,
+    report: Callable[[str], None] | None = None,
+    *,
+    checkpoint_dir: Path | None = None,
+    checkpoint_every: int | None = None,
+) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
-    Nothing is written; :func:`fairsieve.report.run.folder.write_run` does that.
+    Nothing but checkpoints is written; :func:`fairsieve.report.run.folder.write_run` does that.
 
     Parameters
     ----------
     asked : Asked
     report : callable, optional
         Told what begins, one of :data:`STAGES`.
+    checkpoint_dir, checkpoint_every
+        As :func:`~fairsieve.training.loop.fit` takes them; what was stopped goes on.
     """
     started = time.perf_counter()
     tell = report or (lambda stage: None)
+    keep = Keep(checkpoint_dir, checkpoint_every)
     check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
@@ -116,9 +126,9 @@ def train(asked: Asked, report: Callable[[str], None] | None = None) -> TableRun
         warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
         features = dense(prepared.fit_transform(problem.train.frame))
         tell(STAGES[1])
-        plain = train_plain(features, problem)
+        plain = train_plain(features, problem, keep)
         tell(STAGES[2])
-        model, notes = train_fair(features, problem)
+        model, notes = train_fair(features, problem, keep)
         tell(STAGES[3])
         ends = [
             pipeline_of(prepared, module, model.classes_, asked.epochs) for module in (plain, model.module_)
@@ -135,7 +145,19 @@ def check_positive(asked: Asked, problem: Problem) -> None:
         )
 
 
-def train_plain(features: NDArray[np.float64], problem: Problem) -> Any:
+class Keep(NamedTuple):
+    """Where and how often to keep checkpoints."""
+
+    folder: Path | None
+    every: int | None
+
+    def below(self, name: str) -> dict[str, Any]:
+        """The options that keep those of one model."""
+        folder = None if self.folder is None else self.folder / name
+        return {"checkpoint_dir": folder, "checkpoint_every": self.every}
+
+
+def train_plain(features: NDArray[np.float64], problem: Problem, keep: Keep) -> Any:
     """The same model, trained on everything as it is."""
     asked, train_part = problem.asked, problem.train
     data = Samples(features, train_part.labels, train_part.groups, missing="own")
@@ -152,13 +174,16 @@ def train_plain(features: NDArray[np.float64], problem: Problem) -> Any:
         batch_size=batch_size,
         learning_rate=0.01 / batch_count(len(data), batch_size),
         pos_label=problem.labels.positive,
+        **keep.below("plain"),
     )
     if fitted.interrupted:
         raise KeyboardInterrupt
     return fitted.model
 
 
-def train_fair(features: NDArray[np.float64], problem: Problem) -> tuple[FairRobustClassifier, list[str]]:
+def train_fair(
+    features: NDArray[np.float64], problem: Problem, keep: Keep
+) -> tuple[FairRobustClassifier, list[str]]:
     """The fair and robust model, and what it warned of; the plain one takes its place if it collapsed."""
     asked = problem.asked
     model = FairRobustClassifier(
@@ -169,6 +194,7 @@ def train_fair(features: NDArray[np.float64], problem: Problem) -> tuple[FairRob
         random_state=asked.seed,
         on_collapse="fallback",
         pos_label=problem.labels.positive,
+        **keep.below("fair"),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
@@ -195,7 +221,7 @@ def measured_run(
     suspects = {name: column[wrong] for name, column in found.items()}
     train_cells = Cells.of(problem.train.labels, problem.train.groups, classes=labels.classes, missing="own")
     noise = None if model.estimate_ is None else model.estimate_.noise
-    new = describe_columns(new_categories(test.frame, models[-1]["prepare"]))
+    new = notes_on_new(new_categories(test.frame, models[-1]["prepare"]))
     return TableRun(
         problem,
         models[-1],

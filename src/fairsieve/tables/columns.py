@@ -14,7 +14,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.tables.packages import package
 from fairsieve.tables.read import Table
 
-__all__ = ["Kind", "as_kind", "canonical", "kind_of", "known_in", "parse_numbers"]
+__all__ = ["Kind", "Parsed", "as_kind", "canonical", "kind_of", "known_in", "parse_numbers"]
 
 Kind = Literal["numbers", "categories"]
 

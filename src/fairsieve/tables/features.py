@@ -19,7 +19,7 @@ from fairsieve.tables.columns import Kind, as_kind, kind_of, known_in
 from fairsieve.tables.packages import package
 from fairsieve.tables.read import Table, find_column
 
-__all__ = ["Feature", "describe_columns", "features_of", "frame_of", "new_categories", "preparation", "used"]
+__all__ = ["Feature", "features_of", "frame_of", "new_categories", "notes_on_new", "preparation", "used"]
 
 MOST_CATEGORIES = 50
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -161,7 +161,7 @@ def new_categories(frame: Any, prepared: ColumnTransformer) -> dict[str, list[st
     return found
 
 
-def describe_columns(new: dict[str, list[str]]) -> list[str]:
+def notes_on_new(new: dict[str, list[str]]) -> list[str]:
     """A note on values that are new."""
     notes = []
     for column, values in new.items():
