@@ -80,7 +80,7 @@ class Rate(NamedTuple):
     title: str
     meaning: str
     notions: tuple[str, ...]
-    count: Callable[[NDArray[np.int64]], tuple[Any, Any]]
+    rule: Callable[[NDArray[np.int64]], tuple[Any, Any]]
 
 
 def measure_groups(
@@ -95,7 +95,7 @@ def measure_groups(
     found = []
     for rate in rates_of(labels):
         shares = [
-            [Share(*map(int, rate.count(table[:, group]))) for group in range(groups)] for table in tables
+            [Share(*map(int, rate.rule(table[:, group]))) for group in range(groups)] for table in tables
         ]
         found.append(Measure(rate.name, rate.title, rate.meaning, rate.notions, *shares))
     return found
