@@ -74,6 +74,12 @@ def train_command(
     missing: Missing = None,
     epochs: Annotated[int, typer.Option(help="Epochs of training; the first quarter plain.")] = 400,
     seed: Seed = 0,
+    checkpoint_dir: Annotated[
+        Path | None, typer.Option(help="Folder for checkpoints; a stopped training goes on from the last.")
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(help="Epochs between checkpoints; a twentieth of all.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a run that is there.")] = False,
 ) -> None:
     """Train a plain and a fair model on a table; say what changed and which labels look wrong."""
@@ -99,7 +105,7 @@ def train_command(
     )
     check_page_packages()
     with new_folder(out, force=force) as folder, stages(len(STAGES) + 1) as tell:
-        run = train(asked, tell)
+        run = train(asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every)
         tell("writing the report")
         write_run(run, folder)
     say_run(run, out)

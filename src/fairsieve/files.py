@@ -5,11 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["sync_folder", "write_output", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody else is waited for
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["locked", "sync_folder", "write_output", "write_whole"]
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -48,6 +54,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(handle: int) -> Iterator[None]:
+    """Wait until no other process has locked this file; a process that is killed gives its lock back."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def write_output(target: Path, content: bytes) -> None:

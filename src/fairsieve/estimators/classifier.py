@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,13 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.auto import train_auto
 from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
 from fairsieve.estimators.collapse import Collapse, OnCollapse, collapse_of, handle
-from fairsieve.estimators.inputs import Checked, check_features, check_samples, dense_chunks, seed_of
+from fairsieve.estimators.inputs import (
+    Checked,
+    check_features,
+    check_samples,
+    dense_chunks,
+    lasting_seed_of,
+)
 from fairsieve.estimators.suspects import probabilities_of, suspects_of
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
@@ -82,6 +89,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         the paper's selection is made, error rates where "auto" could tell which labels are wrong.
     pos_label : label, optional
         The positive class; the last of two when None.
+    checkpoint_dir : path, optional
+        A folder to keep checkpoints in, of the fair and the plain model. Fitted again on the same data,
+        training goes on from the last, see :func:`~fairsieve.training.loop.fit`. Needs a ``random_state``.
+    checkpoint_every : int, optional
+        Epochs from one checkpoint to the next; a twentieth of all when None.
 
     Attributes
     ----------
@@ -137,6 +149,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         on_collapse: OnCollapse = "warn",
         signal: Literal["loss", "error"] | None = None,
         pos_label: Any | None = None,
+        checkpoint_dir: Path | str | None = None,
+        checkpoint_every: int | None = None,
     ) -> None:
         self.fairness = fairness
         self.clean_ratio = clean_ratio
@@ -153,6 +167,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.on_collapse = on_collapse
         self.signal = signal
         self.pos_label = pos_label
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_every = checkpoint_every
 
     def fit(
         self,
@@ -176,7 +192,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
         checked = check_samples(self, X, y, sensitive_features, sample_weight)
-        seed = seed_of(self.random_state)
+        seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
         if self.clean_ratio == "auto":
             self.estimate_ = estimate_of(checked, seed)
             self.clean_ratio_ = self.estimate_.clean_ratio
@@ -224,6 +240,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             "average_last": self.average_last,
             "pos_label": self.pos_label,
             "device": self.device,
+            "checkpoint_dir": self.checkpoint_dir
+            and Path(self.checkpoint_dir) / ("plain" if plain else "fair"),
+            "checkpoint_every": self.checkpoint_every,
         }
         if plain:
             return fit(model, data, "lr", **settings)
@@ -275,7 +294,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each sample."""
-        return np.asarray(self.classes_[codes_of(self.decision_function(X))])
+        codes = codes_of(self.decision_function(X))
+        return np.asarray(self.classes_[codes])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

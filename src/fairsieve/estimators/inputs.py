@@ -18,7 +18,16 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.loop import weighted_rows
 
-__all__ = ["Checked", "check_features", "check_groups", "check_samples", "dense", "dense_chunks", "seed_of"]
+__all__ = [
+    "Checked",
+    "check_features",
+    "check_groups",
+    "check_samples",
+    "dense",
+    "dense_chunks",
+    "lasting_seed_of",
+    "seed_of",
+]
 
 FLOATS = (np.float64, np.float32)
 
@@ -97,3 +106,20 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, Integral):
         return check_at_least("random_state", random_state, 0)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:
+    """The seed in a ``random_state``, which checkpoints need to be the same in another process.
+
+    >>> lasting_seed_of(None, "checkpoints")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: random_state must be a whole number where checkpoints are kept, or
+    training could not go on from them; got None
+    """
+    if checkpoint_dir is not None and not isinstance(random_state, Integral):
+        raise InvalidInputError(
+            "random_state must be a whole number where checkpoints are kept, or training could not go on from "
+            f"them; got {random_state!r}"
+        )
+    return seed_of(random_state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
 from fairsieve.core.fairness import comparisons
 from fairsieve.errors import InvalidInputError
+from fairsieve.estimators.answers import KeptAnswers, sieving_of
 from fairsieve.estimators.belief import Believer, Flips
 from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
 from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of, weight_argument
-from fairsieve.estimators.inputs import Checked, check_groups, seed_of
+from fairsieve.estimators.inputs import Checked, check_groups, lasting_seed_of
 from fairsieve.estimators.resampler import rows_of
 from fairsieve.estimators.rounds import Round, Rule, best_of, run_rounds
 from fairsieve.estimators.suspects import suspects_of
@@ -80,6 +83,9 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Folds fitted at a time.
     verbose : int
         Above 0, a progress bar.
+    checkpoint_dir : path, optional
+        A folder to keep what each round came to in. Fitted again on the same data, rounds that are kept
+        are not fitted again. Needs a ``random_state``, and a classifier that repeats itself.
 
     Attributes
     ----------
@@ -130,6 +136,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint_dir: Path | str | None = None,
     ) -> None:
         self.estimator = estimator
         self.fairness = fairness
@@ -144,6 +151,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     def fit(
         self,
@@ -168,12 +176,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, labels = check_labels(self, X, y)
         data, own, rows, given = samples_without_features(labels, sensitive_features, sample_weight)
         X = X if len(rows) == given else rows_of(X, rows)
-        seed = seed_of(self.random_state)
+        seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
         labels, classes = data.labels, np.asarray(data.cells.classes, dtype=data.labels.dtype)
         parts = parts_of(data.cells, self.cv, seed)
 
-        def ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        def fit_and_ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
             together = combined(weights, own)
             return out_of_fold(self.estimator, X, labels, classes, together, parts, self.n_jobs)
 
@@ -181,6 +189,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             numeric = Samples(numbers_of(X), data.labels, data.groups, missing="own")
             return estimate_of(Checked(numeric, own, np.arange(len(data)), len(data)), seed)
 
+        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = fit_and_ask
+        if self.checkpoint_dir is not None:
+            settings: dict[str, Any] = {"rule": repr(rule), "cv": self.cv, "seed": seed}
+            settings |= {"clean_ratio": self.clean_ratio, "flips": self.flips}
+            sieving, shape = sieving_of(self.estimator, X, data, own, **settings), (len(labels), len(classes))
+            ask = KeptAnswers(fit_and_ask, Path(self.checkpoint_dir), sieving, shape, self.rounds + 1)
         believe = Believer(data.cells, self.clean_ratio, self.flips, estimate)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
             rounds = run_rounds(ask, believe, data.cells, rule, self.rounds, report)

@@ -84,7 +84,7 @@ def compare(
     Runs go through joblib: inside ``joblib.parallel_config(backend=…)`` its dask, ray or spark
     backends spread them over machines.
     """
-    known = {record["run"]: record for record in read_records(path)}
+    known = {record["run"]: record for record in read_records(path) if "settings" in record}
     todo = []
     for seed in seeds:
         for method in methods:

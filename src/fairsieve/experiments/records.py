@@ -1,13 +1,15 @@
-"""Records of runs: one JSON line each, appended as runs finish."""
+"""Records of runs: one JSON line each, appended as runs finish; several processes may share a file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from fairsieve.files import locked
 
 __all__ = ["append_record", "fingerprint", "read_records"]
 
@@ -18,29 +20,57 @@ def fingerprint(settings: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def append_record(path: Path, record: dict[str, Any]) -> None:
-    """Add a line in one write; a line that an interruption left half-written is closed off first."""
+def append_record(path: Path, record: dict[str, Any]) -> bool:
+    """Add a line, unless the run is recorded already; whether it was added.
+
+    A record of an error gives way to one of success. A line that an interruption left half-written is
+    closed off first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [append_record(Path(folder) / "records.jsonl", {"run": "a"}) for _ in range(2)]
+    [True, False]
+    """
     line = json.dumps(record, sort_keys=True) + "\n"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":
-            line = "\n" + line
-        os.write(handle, line.encode())
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with path.open("a+b") as file, locked(file.fileno()):
+        file.seek(0)
+        if is_recorded(file, record):
+            return False
+        size = file.seek(0, os.SEEK_END)
+        content = line.encode()
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            content = b"\n" + content
+        file.write(content)  # all of it, or an error
+        file.flush()
+        os.fsync(file.fileno())
+    return True
+
+
+def is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
+    """Whether lines hold a record of the same run that is as good."""
+    name = json.dumps(record.get("run")).encode()
+    found = (parsed(line) for line in lines if name in line)
+    same = [old for old in found if old is not None and old["run"] == record.get("run")]
+    return any("error" not in old or "error" in record for old in same)
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole records of a file; half-written lines are dropped."""
+    """The whole records of a file; half-written lines are dropped, and nothing in a file is run."""
     if not path.exists():
         return
     with path.open("rb") as lines:
         for line in lines:
-            try:
-                record = json.loads(line)
-            except (json.JSONDecodeError, UnicodeDecodeError):
-                continue
-            if isinstance(record, dict) and "run" in record:
+            record = parsed(line)
+            if record is not None:
                 yield record
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The record in a line, if it is whole."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and isinstance(record.get("run"), str) else None

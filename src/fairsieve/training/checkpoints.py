@@ -30,6 +30,7 @@ __all__ = ["Checkpoint", "Checkpoints", "read_checkpoint", "write_checkpoint"]
 FORMAT = 1
 KEPT = 2
 LARGEST_JSON = 64 * 2**20
+MARK = "fairsieve-checkpoints.txt"  # a folder without it is somebody's, and nothing in it is removed
 FILE_NAME = re.compile(r"(\d{6,12})\.(json|safetensors)", re.ASCII)
 
 
@@ -73,12 +74,26 @@ class Checkpoints:
         self.whole: list[int] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / MARK).exists():
+                self.check_empty()
+                write_whole(
+                    folder / MARK, b"Checkpoints that fairsieve keeps here, and removes when they are old.\n"
+                )
             for part in folder.glob(".*.part"):  # a killed process leaves them
                 part.unlink(missing_ok=True)
         except OSError as error:
             raise InvalidInputError(
                 f"checkpoint_dir must be a folder that can be written; {folder}: {error.strerror}"
             ) from error
+
+    def check_empty(self) -> None:
+        """Whether nothing of somebody else's could be taken for a checkpoint."""
+        strangers = self.numbers()
+        if strangers:
+            raise InvalidInputError(
+                f"checkpoint_dir must be new, empty, or made by fairsieve; {self.folder} holds files such as "
+                f"{strangers[0]:06d}.json and no {MARK}: pass another folder"
+            )
 
     def numbers(self) -> list[int]:
         """The checkpoints that are there, whole or not."""

@@ -22,7 +22,7 @@ from fairsieve.training.methods import SelectionMethod
 from fairsieve.training.run_state import live_tensors, state_of, take_over
 from fairsieve.training.runs import AutogradRun, Run
 
-__all__ = ["Keeper", "checksum", "epochs_between", "seed_folders", "training_of"]
+__all__ = ["Keeper", "checksum", "epochs_between", "samples_checksum", "seed_folders", "training_of"]
 
 SPARE = 16 * 2**20  # bytes for names and for small states
 FACTOR, OWN_FACTOR = 4, 256  # what Adam, or an optimiser of one's own, may keep beside each parameter

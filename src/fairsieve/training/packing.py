@@ -25,6 +25,8 @@ def pack(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
     {'adam.0.step': tensor(2.)}
     """
     if isinstance(value, torch.Tensor):
+        while name in tensors:  # the keys 1 and "1" are two
+            name += "+"
         tensors[name] = value
         return {"tensor": name}
     if value is None or isinstance(value, (bool, int, str)):

@@ -43,10 +43,10 @@ def random_states(run: Run) -> State:
 
 def state_of(run: Run) -> tuple[dict[str, Any], State]:
     """Plain values and tensors, from which :func:`take_over` goes on."""
-    chosen = torch.zeros(len(run.plan.cells), dtype=torch.bool)
+    chosen = np.zeros(len(run.plan.cells), bool)
     chosen[run.plan.indices] = True  # they are ascending
     tensors = live_tensors(run) | random_states(run)
-    tensors |= {"chosen": chosen, "ratios": torch.from_numpy(run.plan.ratios)}
+    tensors |= {"chosen": torch.from_numpy(chosen), "ratios": torch.from_numpy(run.plan.ratios)}
     for kind, state in (("best", run.best), ("average", run.average)):
         tensors |= {f"{kind}.{name}": value for name, value in (state or {}).items()}
     values: dict[str, Any] = {"best_merit": None if run.best is None else float(run.best_merit)}

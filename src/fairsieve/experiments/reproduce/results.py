@@ -42,7 +42,7 @@ class Results:
     @classmethod
     def read(cls, path: Path, scope: Scope) -> Results:
         """The results in a file of records."""
-        return cls(read_records(path), scope)
+        return cls((record for record in read_records(path) if "settings" in record), scope)
 
     def with_defaults(self) -> Results:
         """The same records, looked up as if no hyperparameters had been chosen."""

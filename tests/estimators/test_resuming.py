@@ -1,0 +1,124 @@
+"""Estimators that were stopped go on: the same model, and nothing fitted twice."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
+
+from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, SieveClassifier
+from fairsieve.data import make_synthetic
+from fairsieve.estimators import sieve
+from fairsieve.training import runs
+
+
+class Killed(BaseException):
+    """As sudden as a signal, to the code that it passes through."""
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(200, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def fit(model, data):
+    return clone(model).fit(data.features, data.labels, sensitive_features=data.groups)
+
+
+def same(one, other):
+    for name, column in one.suspects().items():
+        assert column.tolist() == other.suspects()[name].tolist()
+    assert one.sample_indices_.tolist() == other.sample_indices_.tolist()
+    assert one.ratios_.tolist() == other.ratios_.tolist()
+
+
+def killed_at(patch, owner, name, calls):
+    """Kill at a call of a function; the counter says how often it was called."""
+    original, counter = getattr(owner, name), [0]
+
+    def counted(*arguments):
+        counter[0] += 1
+        if counter[0] == calls:
+            raise Killed
+        return original(*arguments)
+
+    patch.setattr(owner, name, counted)
+    return counter
+
+
+@pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
+@pytest.mark.parametrize(("calls", "left"), [(7, 34), (27, 14)], ids=["fair", "plain"])
+def test_the_classifier_goes_on_with_either_model(data, tmp_path, monkeypatch, clean_ratio, calls, left):
+    model = FairRobustClassifier(clean_ratio=clean_ratio, epochs=20, warmup_epochs=5, random_state=3)
+    whole = fit(model, data)
+    model.set_params(checkpoint_dir=tmp_path, checkpoint_every=2)
+    with monkeypatch.context() as patch:
+        killed_at(patch, runs.CompiledRun, "run_epochs", calls)
+        with pytest.raises(Killed):
+            fit(model, data)
+    counter = killed_at(monkeypatch, runs.CompiledRun, "run_epochs", 0)
+    resumed = fit(model, data)
+    same(resumed, whole)
+    weights = [[p.tolist() for p in one.module_.parameters()] for one in (resumed, whole)]
+    assert weights[0] == weights[1]
+    assert counter[0] == left
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fair", "plain"]
+    with pytest.raises(InvalidInputError, match=r"step_size was 0.0005 and is 0.1"):
+        fit(model.set_params(step_size=0.1), data)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [FairRobustClassifier(checkpoint_dir="x"), SieveClassifier(DecisionTreeClassifier(), checkpoint_dir="x")],
+)
+def test_a_seed_is_needed(data, model):
+    with pytest.raises(InvalidInputError, match=r"random_state must be a whole number.*got None"):
+        fit(model, data)
+
+
+@pytest.fixture
+def sieving(tmp_path):
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    return SieveClassifier(tree, clean_ratio=0.9, flips="random", rounds=3, cv=3, random_state=0)
+
+
+def test_the_sieve_fits_no_round_twice(data, tmp_path, monkeypatch, sieving):
+    whole = fit(sieving, data)
+    sieving.set_params(checkpoint_dir=tmp_path)
+    with monkeypatch.context() as patch:
+        killed_at(patch, sieve, "out_of_fold", 3)
+        with pytest.raises(Killed):
+            fit(sieving, data)
+    counter = killed_at(monkeypatch, sieve, "out_of_fold", 0)
+    resumed = fit(sieving, data)
+    same(resumed, whole)
+    assert counter[0] == len(whole.history_["kept"]) - 2
+    assert resumed.weights_.tolist() == whole.weights_.tolist()
+    assert (resumed.predict_proba(data.features) == whole.predict_proba(data.features)).all()
+    with pytest.raises(InvalidInputError, match="cv was 3 and is 4"):
+        fit(sieving.set_params(cv=4), data)
+
+
+def test_answers_of_another_shape_are_refused(data, tmp_path, sieving):
+    whole = fit(sieving, data)
+    sieving.set_params(checkpoint_dir=tmp_path)
+    fit(sieving, data)
+    from fairsieve.training.checkpoints import read_checkpoint, write_checkpoint
+
+    last = max(int(path.stem) for path in tmp_path.glob("*.json"))
+    found = read_checkpoint(tmp_path, last)
+    for change in (
+        {"answer.1": found.tensors["answer.1"][:-1]},
+        {"answer.1": found.tensors["answer.1"] * np.nan},
+    ):
+        write_checkpoint(tmp_path, found._replace(tensors=found.tensors | change))
+        with pytest.warns(CheckpointWarning, match=f"checkpoint {last:06d} must have"):
+            same(fit(sieving, data), whole)

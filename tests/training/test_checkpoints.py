@@ -1,0 +1,547 @@
+"""Checkpoints: training goes on to the same bits, and what is damaged, hostile or another's is refused."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import struct
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairsieve import CheckpointError, CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
+from fairsieve.data import make_synthetic
+from fairsieve.data.noise import flip_margin
+from fairsieve.training import checkpoints, loop, runs
+from fairsieve.training.checkpoints import Checkpoints, read_checkpoint, signed
+
+SHORT = {
+    "epochs": 12,
+    "warmup_epochs": 4,
+    "clean_ratio": 0.9,
+    "batch_size": 50,
+    "step_size": 0.01,
+    "average_last": 5,
+}
+ENGINES = ["compiled", "autograd"]
+
+
+class Killed(BaseException):
+    """As sudden as a signal, to the code that it passes through."""
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    clean = make_synthetic(200, seed=0)
+    return clean.with_labels(flip_margin(clean, 0.1).labels)
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """Nothing here tests what a machine that loses power keeps."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+def everything(fitted):
+    """All that training gives back, as bytes."""
+    history = fitted.history
+    parts = [p.detach().numpy() for p in (*fitted.model.parameters(), *fitted.model.buffers())]
+    parts += [
+        fitted.indices,
+        fitted.ratios,
+        history.cell_losses,
+        history.ratios,
+        history.counts,
+        history.kept,
+    ]
+    parts += [history.train.accuracy, *history.train.disparity.values()]
+    if history.evaluation is not None:
+        parts += [history.evaluation.accuracy, *history.evaluation.disparity.values()]
+    return [part.tobytes() for part in parts]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != checkpoints.MARK)
+
+
+def stop_after(monkeypatch, epochs):
+    """Training stops when it begins the epoch after; resumed, it goes to its end."""
+    run_epoch, run_epochs = runs.Run.run_epoch, runs.CompiledRun.run_epochs
+
+    def one(self):
+        if self.done >= epochs:
+            raise Killed
+        run_epoch(self)
+
+    def several(self, count):
+        if self.done >= epochs:
+            raise Killed
+        run_epochs(self, count)
+
+    monkeypatch.setattr(runs.Run, "run_epoch", one)
+    monkeypatch.setattr(runs.CompiledRun, "run_epochs", several)
+
+
+def stopped_then_resumed(monkeypatch, stop, train):
+    with monkeypatch.context() as patch:
+        stop_after(patch, stop)
+        with pytest.raises(Killed):
+            train()
+    begun = []
+    with monkeypatch.context() as patch:
+        keep = loop.Keeper.resume
+        patch.setattr(loop.Keeper, "resume", lambda self: (keep(self), begun.append(self.run.done)))
+        return train(), begun
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("stop", [2, 4, 5, 8, 11])
+@pytest.mark.parametrize("every", [1, 3])
+def test_what_was_stopped_ends_as_if_it_had_not_been(
+    noisy, tmp_path, monkeypatch, engine, watched, stop, every
+):
+    options = SHORT | {"engine": engine, "watched": watched, "evaluation": noisy}
+    whole = fit(None, noisy, **options)
+    train = lambda: fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=every, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, stop, train)
+    assert begun == [stop // every * every]
+    assert everything(resumed) == everything(whole)
+    assert everything(train()) == everything(whole)
+    assert names(tmp_path) == [
+        f"{number:06d}.{ending}" for number in (12 - every, 12) for ending in ("json", "safetensors")
+    ]
+
+
+def dropping(generator=None):
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Linear(2, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.4), torch.nn.Linear(6, 2)
+    )
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        None,
+        lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
+        lambda parameters: torch.optim.AdamW(parameters, lr=0.01, amsgrad=True),
+        lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
+        lambda parameters: torch.optim.Adafactor(parameters, lr=0.01),
+    ],
+    ids=["adam", "sgd", "adamw", "rmsprop", "adafactor"],
+)
+def test_dropout_buffers_and_optimisers_go_on_where_they_were(noisy, tmp_path, monkeypatch, optimizer):
+    data = Samples(noisy.features[:, :2], noisy.labels, noisy.groups)
+    options = SHORT | {"optimizer": optimizer}
+    whole = fit(dropping(), data, **options)
+    train = lambda: fit(dropping(), data, checkpoint_dir=tmp_path, checkpoint_every=2, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 7, train)
+    assert begun == [6]
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_seeds_together_each_go_on(noisy, tmp_path, monkeypatch, engine):
+    options = SHORT | {"engine": engine, "seeds": [4, 2]}
+    whole = fit_seeds(None, noisy, **options)
+    train = lambda: fit_seeds(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=2, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 6, train)
+    assert max(begun) == 6
+    assert [everything(one) for one in resumed] == [everything(one) for one in whole]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seed-2", "seed-4"]
+    with pytest.raises(InvalidInputError, match=r"seeds must be different.*\[1, 1\]"):
+        fit_seeds(None, noisy, checkpoint_dir=tmp_path, seeds=[1, 1], **SHORT)
+
+
+def test_an_interrupted_run_that_was_resumed_has_the_same_best_state(noisy, tmp_path, monkeypatch):
+    train = runs.CompiledRun.train
+
+    def interrupted(self, batches):
+        if self.done == 9:
+            raise KeyboardInterrupt
+        train(self, batches)
+
+    monkeypatch.setattr(runs.CompiledRun, "train", interrupted)
+    whole = fit(None, noisy, **SHORT)
+    go = lambda: fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 7, go)
+    assert whole.interrupted
+    assert begun == [7]
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def stopped(request, noisy, tmp_path_factory):
+    """Two checkpoints, of epochs 8 and 10, as files; and the training's end."""
+    options, folder = SHORT | {"engine": request.param}, tmp_path_factory.mktemp("stopped")
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 11)
+        with pytest.raises(Killed):
+            fit(None, noisy, checkpoint_dir=folder, checkpoint_every=2, **options)
+    files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    assert names(folder) == ["000008.json", "000008.safetensors", "000010.json", "000010.safetensors"]
+    return files, options, everything(fit(None, noisy, **options))
+
+
+def resume(noisy, folder, options, *damaged):
+    """Train on from a folder; every damaged checkpoint, and no other, is named in a warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = fit(None, noisy, checkpoint_dir=folder, checkpoint_every=2, **options)
+    told = [str(one.message) for one in caught if issubclass(one.category, CheckpointWarning)]
+    assert len(told) == len(caught) == len(damaged), [str(one.message) for one in caught]
+    for message, number in zip(told, damaged, strict=True):
+        assert number in message
+        assert str(folder) in message
+    return everything(fitted)
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_any_damage_is_told_and_the_one_before_is_used(stopped, noisy, tmp_path_factory, data):
+    files, options, end = stopped
+    name = data.draw(st.sampled_from(["000010.json", "000010.safetensors"]))
+    content, kind = (
+        bytearray(files[name]),
+        data.draw(st.sampled_from(["cut", "flip", "zeros", "longer", "gone"])),
+    )
+    place = data.draw(st.integers(0, len(content) - 1))
+    if kind == "cut":
+        del content[place:]
+    elif kind == "flip":
+        content[place] ^= 1 << data.draw(st.integers(0, 7))
+    elif kind == "zeros":
+        content[place:] = bytes(len(content) - place + 1)
+    else:
+        content += b" "
+    folder = tmp_path_factory.mktemp("damaged")
+    for other in files:
+        (folder / other).write_bytes(files[other])
+    (folder / name).write_bytes(content)
+    if kind == "gone":
+        (folder / name).unlink()
+    assert resume(noisy, folder, options, "000010") == end
+    assert names(folder) == ["000010.json", "000010.safetensors", "000012.json", "000012.safetensors"]
+
+
+def test_when_all_are_damaged_training_starts_anew(stopped, noisy, tmp_path):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content[:-1])  # the mark too
+    assert resume(noisy, tmp_path, options, "000010", "000008") == end
+
+
+def test_parts_and_strangers_in_the_folder_do_not_matter(stopped, noisy, tmp_path):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / ".000012.json.abc.part").write_bytes(b"half")
+    (tmp_path / "notes.txt").write_text("mine")
+    assert resume(noisy, tmp_path, options) == end
+    assert (tmp_path / "notes.txt").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_links_and_huge_files_are_refused_unread(stopped, noisy, tmp_path):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "000010.safetensors").unlink()
+    (tmp_path / "000010.safetensors").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "000011.json")
+    with (tmp_path / "000009.json").open("wb") as sparse:
+        sparse.truncate(2**40)
+    os.truncate(tmp_path / "000008.safetensors", 2**40)
+    assert resume(noisy, tmp_path, options, "000011", "000010", "000009", "000008") == end
+    with pytest.raises(CheckpointError, match="at most 1,000 bytes"):
+        read_checkpoint(tmp_path, 12, largest=1000)
+
+
+def forged(folder, number, tensors, change=lambda described: None):
+    """A checkpoint whose checksums are right, whatever it holds."""
+    path = folder / f"{number:06d}.json"
+    described = json.loads(path.read_bytes())
+    del described["sha256"]
+    described["tensors_sha256"] = hashlib.sha256(tensors).hexdigest()
+    change(described)
+    (folder / f"{number:06d}.safetensors").write_bytes(tensors)
+    path.write_bytes(signed(described))
+
+
+def raw(header, body=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + body
+
+
+ONE = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
+HOSTILE = {
+    "nothing": b"",
+    "absurd header length": raw({"ratios": ONE}, bytes(8), length=2**63),
+    "header longer than the file": raw({"ratios": ONE}, bytes(8), length=10**6),
+    "header that is no JSON": raw(b"{" * 100),
+    "header nested deeply": raw(b'{"a":' * 100_000),
+    "overlapping tensors": raw({"ratios": ONE, "chosen": ONE}, bytes(8)),
+    "offsets that go back": raw({"ratios": ONE | {"data_offsets": [8, 0]}}, bytes(8)),
+    "offsets outside": raw({"ratios": ONE | {"data_offsets": [0, 2**60]}}, bytes(8)),
+    "negative offsets": raw({"ratios": ONE | {"data_offsets": [-8, 0]}}, bytes(8)),
+    "a hole": raw({"ratios": ONE | {"data_offsets": [8, 16]}}, bytes(16)),
+    "huge shape": raw({"ratios": ONE | {"shape": [2**40, 2**40]}}, bytes(8)),
+    "unknown type": raw({"ratios": ONE | {"dtype": "OBJECT"}}, bytes(8)),
+    "a type of another size": raw({"ratios": ONE | {"dtype": "F16"}}, bytes(8)),
+    "a path for a name": raw({"../../etc/passwd": ONE}, bytes(8)),
+    "a pickle": b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_tensors_are_refused_by_name(stopped, noisy, tmp_path, kind):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    forged(tmp_path, 10, HOSTILE[kind])
+    assert resume(noisy, tmp_path, options, "000010") == end
+
+
+def other_type(tensors):
+    tensors["ratios"] = tensors["ratios"].float()
+
+
+def other_shape(tensors):
+    tensors["chosen"] = tensors["chosen"][:-1].clone()
+
+
+def one_less(tensors):
+    del tensors["chosen"]
+
+
+def one_more(tensors):
+    tensors["more"] = torch.ones(1)
+
+
+def not_numbers(tensors):
+    tensors["ratios"][:] = float("nan")
+
+
+def outside(tensors):
+    tensors["ratios"][0] = torch.tensor([5.0, -4.0])
+
+
+def no_average(tensors):
+    for name in [name for name in tensors if name.startswith("average.")]:
+        del tensors[name]
+
+
+def negative_steps(tensors):
+    name = "adam.steps" if "adam.steps" in tensors else "optimizer.state.0.step"
+    tensors[name] -= 2**40
+
+
+def other_moments(tensors):
+    name = "adam.first" if "adam.first" in tensors else "optimizer.state.0.exp_avg"
+    tensors[name] = torch.zeros(1000, dtype=tensors[name].dtype)
+
+
+def other_random_numbers(tensors):
+    if "random.cpu" in tensors:
+        tensors["random.cpu"] = torch.full_like(tensors["random.cpu"], 255)
+    else:
+        one_more(tensors)
+
+
+CHANGES = [
+    other_type,
+    other_shape,
+    one_less,
+    one_more,
+    not_numbers,
+    outside,
+    no_average,
+    negative_steps,
+    other_moments,
+    other_random_numbers,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_tensors_that_do_not_fit_the_run_are_refused(stopped, noisy, tmp_path, change):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    tensors = read_checkpoint(tmp_path, 10).tensors
+    change(tensors)
+    forged(tmp_path, 10, checkpoints.save(tensors))
+    assert resume(noisy, tmp_path, options, "000010") == end
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("number", 8),
+        ("training", "x"),
+        ("values", []),
+        ("values", {}),
+        ("values", {"best_merit": "high", "optimizer": {"tensor": "../x"}}),
+        ("values", {"best_merit": 0.5, "optimizer": {"dict": [["state", {"dict": [[99, {"dict": []}]]}]]}}),
+        ("values", {"best_merit": True, "optimizer": [[]] * 3}),
+    ],
+)
+def test_descriptions_that_do_not_fit_are_refused(stopped, noisy, tmp_path, field, value):
+    files, options, end = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    if options["engine"] == "compiled" and field == "values" and "best_merit" in value:
+        value = value | {"best_merit": "high"}
+    forged(tmp_path, 10, files["000010.safetensors"], lambda described: described.update({field: value}))
+    assert resume(noisy, tmp_path, options, "000010") == end
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"null",
+        b"[" * 10**6,
+        b'{"sha256": 3}',
+        b"\xff",
+        b"9" * 10**5,
+        b'{"sha256": "x", "a": NaN}',
+    ],
+)
+def test_hostile_json_is_refused(stopped, noisy, tmp_path, content):
+    files, options, end = stopped
+    for name in files:
+        (tmp_path / name).write_bytes(files[name])
+    (tmp_path / "000010.json").write_bytes(content)
+    assert resume(noisy, tmp_path, options, "000010") == end
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"learning_rate": 0.1}, "learning_rate was 0.0005 and is 0.1"),
+        ({"epochs": 20}, "epochs was 12 and is 20"),
+        ({"seed": 5}, "seed was 0 and is 5"),
+        ({"method": "itlm"}, "method was"),
+        ({"sample_weight": np.linspace(1, 2, 200)}, "sample_weight was None and is '"),
+        ({"data": make_synthetic(200, seed=1)}, "data was '"),
+        ({"evaluation": make_synthetic(200, seed=1)}, "evaluation was None and is '"),
+        ({"optimizer": torch.optim.SGD}, "optimizer was None and is 'torch.optim.sgd.SGD'"),
+        ({"model": torch.nn.Linear(3, 2)}, "model was 'LogisticRegression .*' and is 'Linear"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_an_error(stopped, noisy, tmp_path, change, field):
+    files, options, _ = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    wanted = {"model": None, "data": noisy} | options | change
+    if not {"model", "optimizer"}.isdisjoint(change):
+        wanted["engine"] = "autograd"
+    with pytest.raises(InvalidInputError, match=rf"must hold checkpoints of this training.*{field}"):
+        fit(checkpoint_dir=tmp_path, **wanted)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+
+
+def test_a_later_format_is_an_error(stopped, noisy, tmp_path):
+    files, options, _ = stopped
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    forged(tmp_path, 10, files["000010.safetensors"], lambda described: described.update(format=2))
+    with pytest.raises(InvalidInputError, match=r"format 1; .*000010.json has format 2"):
+        fit(None, noisy, checkpoint_dir=tmp_path, **options)
+
+
+def test_other_first_weights_are_told_and_what_was_begun_goes_on(noisy, tmp_path, monkeypatch):
+    first, second = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    whole = fit(first, noisy, **SHORT)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 6)
+        with pytest.raises(Killed):
+            fit(first, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)
+    with pytest.warns(CheckpointWarning, match="began with other first weights"):
+        resumed = fit(second, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_full_disk_does_not_stop_training(noisy, tmp_path, monkeypatch, engine, watched):
+    options = SHORT | {"engine": engine, "watched": watched}
+    whole = everything(fit(None, noisy, **options))
+    write_whole = checkpoints.write_whole
+    full = {"000004.json", "000006.safetensors", "000012.json"}
+
+    def writing(target, content):
+        if target.name in full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(target, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "write_whole", writing)
+        with pytest.warns(CheckpointWarning, match=r"could not be written.*No space left") as told:
+            fitted = fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=2, **options)
+    assert len(told) == 3
+    assert everything(fitted) == whole
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["000008.json", "000010.json"]
+    assert resume(noisy, tmp_path, options, "000012") == whole
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(noisy, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        InvalidInputError, match=r"checkpoint_dir must be a folder that can be written; .*file"
+    ):
+        fit(None, noisy, checkpoint_dir=tmp_path / "file", **SHORT)
+    with pytest.raises(
+        InvalidInputError, match="checkpoint_every must be a whole number of at least 1; got 0"
+    ):
+        fit(None, noisy, checkpoint_dir=tmp_path / "new", checkpoint_every=0, **SHORT)
+
+
+def test_files_of_somebody_else_are_left_alone(noisy, tmp_path):
+    (tmp_path / "000001.json").write_text("an annotation of a picture")
+    with pytest.raises(InvalidInputError, match=r"must be new, empty, or made by fairsieve.*000001.json"):
+        fit(None, noisy, checkpoint_dir=tmp_path, **SHORT)
+    assert names(tmp_path) == ["000001.json"]
+
+
+def test_state_that_cannot_be_kept_is_named(noisy, tmp_path):
+    class Odd(torch.optim.SGD):
+        def state_dict(self):
+            return super().state_dict() | {"odd": {1, 2}}
+
+    with pytest.raises(InvalidInputError, match=r"numbers, text and tensors only; optimizer.odd is a set"):
+        fit(torch.nn.Linear(3, 2), noisy, checkpoint_dir=tmp_path, optimizer=Odd, **SHORT)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(torch.ones(2)),
+        lambda parts: (
+            st.lists(parts) | st.lists(parts).map(tuple) | st.dictionaries(st.integers() | st.text(), parts)
+        ),
+        max_leaves=10,
+    )
+)
+def test_packing_there_and_back(value):
+    from fairsieve.training.packing import pack, unpack
+
+    tensors = {}
+    packed = json.loads(json.dumps(pack(value, "x", tensors), allow_nan=False))
+    assert repr(unpack(packed, tensors)) == repr(value)
+
+
+def test_checkpoints_kept_are_the_last_two(tmp_path):
+    kept = Checkpoints(tmp_path, {"seed": 1})
+    for number in (3, 7, 9, 1_000_000, 2_000_000):
+        kept.write(number, {}, {"a": torch.tensor(number)})
+    assert kept.numbers() == [1_000_000, 2_000_000]
+    assert int(read_checkpoint(tmp_path, 2_000_000).tensors["a"]) == 2_000_000
