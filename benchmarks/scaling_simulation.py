@@ -83,7 +83,9 @@ def simulated(cells: list[np.ndarray], samples: int, width: int = DIGIT_WIDTH) -
             on_index += 1
             pair = below(np.array([window[KEY], window[KEY] + 1]))
             ties = (pair[:, 1] - pair[:, 0])[:, None]
-            reached = np.floor(ties * (np.minimum(edges, samples) / samples)[None]).astype(np.int64)
+            own = np.arange(SHARES.size)[:, None]  # a cell's equals have every fourth index, evenly
+            slots = (np.minimum(edges, samples)[None] - own + SHARES.size - 1) // SHARES.size
+            reached = ties * slots // ((samples - own + SHARES.size - 1) // SHARES.size)
         else:
             reached = below(edges)
         questions += 1

@@ -64,7 +64,7 @@ class Sieve:
         own = shard_of(len(labels))
         rows = slice(own.start, own.stop)
         self.sampler = FilledBatches(labels[rows], groups[rows], batch_size, **options)
-        self.shard = Subset(dataset, own)  # type: ignore[arg-type]
+        self.shard = Subset(dataset, own)
         self.share, self.forward, self.loss = share, forward, loss
         self.is_observed = False
 
@@ -75,7 +75,7 @@ class Sieve:
     def begin_epoch(self, model: nn.Module, epoch: int | None = None, **loading: Any) -> None:
         """Look again at what must be, and choose what the coming epoch (the next when None) trains on."""
         if epoch is not None:
-            self.sampler.set_epoch(epoch)
+            self.sampler.go_to(epoch)
         if self.sampler.needs_update:
             share = self.share if self.is_observed else 1.0
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self.forward, **loading)
@@ -104,6 +104,13 @@ class Sieve:
 
 class FilledBatches(ShardedBatchSampler):
     """Every pass has as many batches, none is empty, and the present ones are remembered."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
+
+    def go_to(self, epoch: int) -> None:
+        """Say which epoch comes next."""
+        super().set_epoch(epoch)
 
     def __len__(self) -> int:
         return batch_count(self.plan.shard.samples, self.plan.rules.batch_size)
