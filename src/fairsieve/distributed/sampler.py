@@ -26,8 +26,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     Labels, groups, losses and indices are those of the worker's own shard, in order; the shards
     follow one another in the order of the ranks (see :func:`~fairsieve.distributed.shard_of`). All
     workers together train exactly the batches that one process would for the same losses and seed:
-    each gets its own samples of every global batch. Only counts travel, as many for a thousand samples
-    as for a billion.
+    each gets its own samples of every global batch. Only tables of counts travel, whose size does not
+    depend on the number of samples.
 
     A step must weigh samples, not workers: ``(losses.sum() * sampler.scale).backward()`` under
     ``DistributedDataParallel`` is the mean over the global batch.
