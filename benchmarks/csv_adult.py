@@ -2,7 +2,7 @@
 
 Each time is that of the whole command, from its start to its end; seconds of the processor, over all cores,
 tell what it would be on a machine that does nothing else. The first run of all is not counted: on a new
-machine it compiles. The limits are what the README promises on two cores.
+machine it compiles. The limits are those set for two cores.
 """
 
 from __future__ import annotations

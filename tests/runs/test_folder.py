@@ -111,7 +111,9 @@ def test_the_card_has_its_sections(run):
 
 
 def test_a_collapse_is_told_everywhere(run):
-    collapsed = dataclasses.replace(run, collapse=Collapse(0.4, 0.8, 0.1, certain=True), along=(0.0,))
+    collapsed = dataclasses.replace(
+        run, collapse=Collapse(0.4, 0.8, 0.1, certain=True, told=True), along=(0.0,)
+    )
     page = render_page(run_document(collapsed))
     assert "The plain model is kept instead" in page
     assert "The plain model, since the fair one collapsed" in model_card(collapsed)

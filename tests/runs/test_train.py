@@ -120,7 +120,7 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
 
 
 def test_after_a_collapse_the_plain_model_is_kept(people_csv, monkeypatch):
-    collapse = Collapse(0.4, 0.8, 0.1, certain=True)
+    collapse = Collapse(0.4, 0.8, 0.1, certain=True, told=True)
     monkeypatch.setattr(classifier, "collapse_of", lambda *_, **__: collapse)
     found = train(Asked(people_csv, "income", ["sex"], **FEW))
     assert found.collapse == collapse
