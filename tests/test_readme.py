@@ -29,7 +29,15 @@ def test_the_printed_output_of_fit_is_true(capsys):
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/comparing.md", "docs/csv.md"]
+    "document",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/architecture.md",
+        "docs/comparing.md",
+        "docs/csv.md",
+        "docs/scaling.md",
+    ],
 )
 def test_links_lead_somewhere(document):
     path = ROOT / document
