@@ -1,7 +1,7 @@
 """From a raw CSV to a report: ``fairsieve train`` on all 48,842 rows of Adult, as a user runs it.
 
 Each time is that of the whole command, from its start to its end; seconds of the processor, over all cores,
-tell what it would be on a machine that does nothing else. The first run of all is not counted: on a new
+depend less on what else the machine does. The first run of all is not counted: on a new
 machine it compiles. The limits are those set for two cores.
 """
 
