@@ -191,6 +191,10 @@ def read_checkpoint(folder: Path, number: int, largest: int = 2**30) -> Checkpoi
     Only numbers, text and tensors are read; nothing in the files is run, and no name in them becomes a path.
     """
     description = folder / f"{number:06d}.json"
+    if not description.exists():
+        raise CheckpointError(
+            f"checkpoint {number:06d} was not written to its end: it has no {description.name}"
+        )
     described = read_description(description)
     if described.get("format") != FORMAT:
         raise InvalidInputError(
