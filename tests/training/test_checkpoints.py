@@ -203,7 +203,7 @@ def resume(noisy, folder, options, *damaged):
     return everything(fitted)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_damage_is_told_and_the_one_before_is_used(stopped, noisy, tmp_path_factory, data):
     files, options, end = stopped
@@ -522,6 +522,7 @@ def test_state_that_cannot_be_kept_is_named(noisy, tmp_path):
         fit(torch.nn.Linear(3, 2), noisy, checkpoint_dir=tmp_path, optimizer=Odd, **SHORT)
 
 
+@settings(max_examples=60)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(torch.ones(2)),
