@@ -159,8 +159,8 @@ def observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool)
 def fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel | None:
     """Aimed flips, if they explain the labels clearly better than random ones do; else None.
 
-    And better than random ones do around a curved boundary between the classes, of which the
-    log-likelihood is given: labels turn around behind a curve, too.
+    Also than random ones around a curved boundary between the classes, of which the log-likelihood
+    is given: labels turn around behind a curve, too.
     """
     random = fit_flips(observed, plain)
     found = max(
@@ -168,7 +168,7 @@ def fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel 
         key=lambda model: model.log_likelihood,
     )
     upside_down = bool((random.level > 0).any())  # a cell with more wrong labels than right ones
-    clearly = found.log_likelihood > max(random.log_likelihood + CLEARLY, curved)
+    clearly = found.log_likelihood > max(random.log_likelihood, curved) + CLEARLY
     return found if upside_down or clearly else None
 
 
