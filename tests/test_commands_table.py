@@ -66,6 +66,13 @@ def test_from_a_table_to_predictions(folder):
     assert right > 400
 
 
+def test_predictions_do_not_replace_their_table(folder):
+    before = (folder / "people.csv").read_bytes()
+    with pytest.raises(FairsieveError, match="--out must not be the table itself; got"):
+        fairsieve(folder, "predict", "RUN", "people.csv", "-o", "./people.csv")
+    assert (folder / "people.csv").read_bytes() == before
+
+
 def test_a_run_is_not_overwritten(folder):
     train(folder, "TWICE")
     first = (folder / "TWICE" / "metrics.json").read_text()

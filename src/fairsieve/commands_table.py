@@ -120,6 +120,8 @@ def predict_command(
     missing: Missing = None,
 ) -> None:
     """Predict the label of every row of a table."""
+    if out.exists() and data.exists() and out.samefile(data):
+        raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
     table, predicted, probability, notes = predict(
         run, data, Reading(separator, decimal, tuple(missing or ()))
     )

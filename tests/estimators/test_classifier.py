@@ -313,3 +313,10 @@ def test_bad_data_is_named(data, fitted):
         model.fit(data.features, data.labels, sample_weight=np.zeros(300))
     with pytest.raises(NotFittedError):
         clone(fitted).suspects()
+
+
+def test_short_training_is_not_all_warm_up(data):
+    short = FairRobustClassifier(clean_ratio=0.7, epochs=40, random_state=0)
+    short.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert len(short.sample_indices_) <= 0.7 * len(data.labels)
+    assert len(short.suspects()["row"])

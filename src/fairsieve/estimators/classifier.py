@@ -64,7 +64,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         one; its first weights follow ``random_state``. It gives a logit per class or, for two
         classes, one logit.
     epochs, warmup_epochs : int
-        Epochs in all, and how many of them train plainly on everything first.
+        Epochs in all, and how many of them train plainly on everything first; a quarter of all, at
+        most 100, when None.
     batch_size : int or "auto"
         "auto" is a twentieth of the samples, between 100 and 2,000.
     learning_rate : float or "auto"
@@ -138,7 +139,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         clean_ratio: float | Auto = "auto",
         module: ModuleLike = None,
         epochs: int = 400,
-        warmup_epochs: int = 100,
+        warmup_epochs: int | None = None,
         batch_size: int | Auto = "auto",
         learning_rate: float | Auto = "auto",
         step_size: float = 0.0005,
@@ -233,7 +234,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             "watched": bool(self.verbose),
             "fairness": self.fairness,
             "epochs": self.epochs,
-            "warmup_epochs": self.warmup_epochs,
+            "warmup_epochs": warmup_of(self.epochs) if self.warmup_epochs is None else self.warmup_epochs,
             "batch_size": batch_size,
             "learning_rate": learning_rate,
             "step_size": self.step_size,
@@ -301,6 +302,15 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def warmup_of(epochs: int) -> int:
+    """The paper's 100 epochs, and at most a quarter of all.
+
+    >>> [warmup_of(epochs) for epochs in (2, 30, 400, 500)]
+    [0, 7, 100, 100]
+    """
+    return min(check_at_least("epochs", epochs, 1) // 4, 100)
 
 
 def auto_batch_size(samples: int) -> int:
