@@ -120,7 +120,12 @@ def test_parquet_is_read_as_csv_is(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"separator": "::"}, "--separator must be one character, or tab; got '::'"),
+        (
+            {"separator": "::"},
+            "--separator must be one character, or tab, and no quote or line end; got '::'",
+        ),
+        ({"separator": '"'}, "no quote or line end"),
+        ({"separator": "\n"}, "no quote or line end"),
         ({"decimal": "x"}, "--decimal must be . or ,"),
         ({"decimal": ","}, "differ from the separator"),
     ],

@@ -22,7 +22,7 @@ from fairsieve.baselines.registry import METHODS
 from fairsieve.core.fairness import FairnessName, fairness_name
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.problems import Problem, make_problem, paper_settings
-from fairsieve.experiments.records import append_record, fingerprint, read_records
+from fairsieve.experiments.records import append_record, fingerprint, read_results
 from fairsieve.experiments.tuning import choose, scores_of, train_with
 from fairsieve.samples import Samples
 from fairsieve.training.fitted import Fitted
@@ -84,7 +84,7 @@ def compare(
     Runs go through joblib: inside ``joblib.parallel_config(backend=…)`` its dask, ray or spark
     backends spread them over machines.
     """
-    known = {record["run"]: record for record in read_records(path) if "settings" in record}
+    known = {record["run"]: record for record in read_results(path)}
     todo = []
     for seed in seeds:
         for method in methods:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from fairsieve.core.fairness import FairnessName
 from fairsieve.files import locked
 
-__all__ = ["append_record", "fingerprint", "read_records"]
+__all__ = ["append_record", "fingerprint", "read_records", "read_results"]
+
+MEASURES = ("accuracy", *get_args(FairnessName))
+LARGEST = sys.float_info.max
+HISTORY = {"classes", "groups", "counts", "epochs", "cell_losses"}
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
@@ -23,8 +29,8 @@ def fingerprint(settings: dict[str, Any]) -> str:
 def append_record(path: Path, record: dict[str, Any]) -> bool:
     """Add a line, unless the run is recorded already; whether it was added.
 
-    A record of an error gives way to one of success. A line that an interruption left half-written is
-    closed off first.
+    A record of an error gives way to one of success, and a damaged one to a whole one. A line that an
+    interruption left half-written is closed off first.
 
     Examples
     --------
@@ -53,7 +59,9 @@ def is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
     name = json.dumps(record.get("run")).encode()
     found = (parsed(line) for line in lines if name in line)
     same = [old for old in found if old is not None and old["run"] == record.get("run")]
-    return any("error" not in old or "error" in record for old in same)
+    return any(
+        (is_result(old), "error" not in old) >= (is_result(record), "error" not in record) for old in same
+    )
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -65,6 +73,32 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
             record = parsed(line)
             if record is not None:
                 yield record
+
+
+def read_results(path: Path) -> Iterator[dict[str, Any]]:
+    """The records that say what came of a run; one that does not is as good as none, and the run is made again."""
+    return (record for record in read_records(path) if is_result(record))
+
+
+def is_result(record: dict[str, Any]) -> bool:
+    """Whether a record has the name of its settings, and what follows from them: an error, a choice or measures."""
+    settings = record.get("settings")
+    if not isinstance(settings, dict) or record.get("run") != fingerprint(settings):
+        return False
+    if "error" in record:
+        return isinstance(record["error"], str)
+    if "tuning" in settings:
+        return isinstance(record.get("hyperparameters"), dict) and isinstance(record.get("candidates"), list)
+    metrics, history = record.get("metrics"), record.get("history")
+    if settings.get("history") and not (isinstance(history, dict) and history.keys() >= HISTORY):
+        return False
+    numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
+    return all(is_number(value) for value in (*numbers, record.get("seconds")))
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number that a double holds, or NaN."""
+    return type(value) in (int, float) and not abs(value) > LARGEST
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:

@@ -46,8 +46,10 @@ class Reading:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
-        if len(self.separator) != 1:
-            raise InvalidInputError(f"--separator must be one character, or tab; got {self.separator!r}")
+        if len(self.separator) != 1 or self.separator in '"\r\n':
+            raise InvalidInputError(
+                f"--separator must be one character, or tab, and no quote or line end; got {self.separator!r}"
+            )
         if self.decimal not in (".", ",") or self.decimal == self.separator:
             raise InvalidInputError(
                 f"--decimal must be . or , and differ from the separator; got {self.decimal!r} with the separator "
@@ -114,8 +116,6 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
         raise InvalidInputError(
             f"the table must be a file that can be read; {path}: {error.strerror}"
         ) from error
-    if not content.strip():
-        raise InvalidInputError(f"{path.name} is empty: the first row must hold the columns' names")
     if content.startswith(b"PAR1"):
         table = from_parquet(path.name, content, reading)
     else:
@@ -146,8 +146,9 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
     """A table of texts."""
     text, notes = text_and_notes
     text = text.lstrip("\r\n")
-    header = next(csv.reader(io.StringIO(text), delimiter=reading.separator))
-    check_separator(name, header, text, reading.separator)
+    if not text.strip():
+        raise InvalidInputError(f"{name} is empty: the first row must hold the columns' names")
+    check_separator(name, first_row(name, text, reading.separator), text, reading.separator)
     pandas = package("pandas", "reading a table")
     try:
         frame = pandas.read_csv(
@@ -171,6 +172,14 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
     gaps = reading.all_missing
     columns = [as_texts(values[~blank, i], gaps) for i in range(len(names))]
     return named_table(name, names, columns, rows, reading, notes)
+
+
+def first_row(name: str, text: str, separator: str) -> list[str]:
+    """The fields of the first row."""
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InvalidInputError(f"the first row of {name} must hold the columns' names; {error}") from None
 
 
 def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:

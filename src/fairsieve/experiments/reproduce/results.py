@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.baselines.registry import METHODS
 from fairsieve.experiments.compare import Comparison
-from fairsieve.experiments.records import fingerprint, read_records
+from fairsieve.experiments.records import fingerprint, read_results
 from fairsieve.experiments.reproduce.trials import Scope, Trial
 
 __all__ = ["Results"]
@@ -42,7 +42,7 @@ class Results:
     @classmethod
     def read(cls, path: Path, scope: Scope) -> Results:
         """The results in a file of records."""
-        return cls((record for record in read_records(path) if "settings" in record), scope)
+        return cls(read_results(path), scope)
 
     def with_defaults(self) -> Results:
         """The same records, looked up as if no hyperparameters had been chosen."""
