@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.core.exact import SLOTS, add_to, carry, rounded
+from fairsieve.core.exact import SLOTS, add_many, add_to, carry, rounded
 from fairsieve.core.ratios import exact_sums, sum_by_cell
 
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
@@ -22,30 +22,6 @@ def digits_of(values):
     return total
 
 
-@given(FLOATS)
-@example([5e-324, -5e-324, 5e-324])
-@example([1e308, 1.0, -1e308, 2.0**-1074])
-@example([1.0, 2.0**-53])  # a tie, to even
-@example([1.0, 2.0**-53, 2.0**-1074])  # just above it
-@example([-1.0, -(2.0**-53), -(2.0**-1074)])
-def test_the_sum_is_correctly_rounded(values):
-    try:
-        expected = math.fsum(values)
-    except OverflowError:
-        return
-    assert rounded(digits_of(values)) == expected
-
-
-@given(FLOATS, st.randoms(use_true_random=False), st.integers(0, 30))
-def test_parts_and_order_do_not_matter(values, random, cut):
-    mixed = values[:]
-    random.shuffle(mixed)
-    one, other = digits_of(mixed[:cut]), digits_of(mixed[cut:])
-    carry(one)
-    whole = digits_of(values)
-    assert rounded(one + other) == rounded(whole)
-
-
 def test_what_is_not_finite():
     assert rounded(digits_of([1.0, math.inf, -2.0])) == math.inf
     assert rounded(digits_of([-math.inf, 5.0])) == -math.inf
@@ -53,6 +29,24 @@ def test_what_is_not_finite():
     assert math.isnan(rounded(digits_of([math.nan])))
     assert rounded(digits_of([1.7e308, 1.7e308])) == math.inf
     assert rounded(digits_of([])) == 0
+
+
+@pytest.mark.parametrize("width", [32, 64])
+@given(st.data())
+def test_many_values_are_added_as_one_by_one(width, data):
+    floats = st.floats(width=width) | st.floats(0, 1, width=width)
+    values = np.array(data.draw(st.lists(floats, min_size=1, max_size=60)), f"f{width // 8}")
+    codes = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values))), np.uint8
+    )
+    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, len(values) - 1)))), np.int64)
+    many, single = np.zeros((2, 3, SLOTS), np.int64)
+    add_many(many, values, codes, chosen)
+    for i in chosen:
+        add_to(single[codes[i]], values[i])
+    for total in (*many, *single):
+        carry(total)
+    assert (many == single).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

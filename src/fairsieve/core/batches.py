@@ -13,7 +13,7 @@ from fairsieve.core.shuffle import new_shuffle, shuffle_block
 
 __all__ = ["batch_count", "batch_shares", "draw_batches", "draw_many", "sample_weights"]
 
-BLOCK = 512  # places made at once
+BLOCK = 2048  # places made at once
 
 
 @compiled
@@ -69,7 +69,7 @@ def draw_batches(
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
     shuffled again and gone through once more.
     """
-    members = np.empty(chosen.size, np.int64)
+    members = np.empty(chosen.size, np.uint64)
     group_by_cell(chosen, codes, counts, members)
     drawn = np.empty((batches, shares.sum()), np.int64)
     draw_rows(members, counts, shares, seed, epoch, drawn, 0, batches)
@@ -84,26 +84,21 @@ def group_by_cell(
     filled = np.zeros(counts.size, np.int64)
     for cell in range(1, counts.size):
         filled[cell] = filled[cell - 1] + counts[cell - 1]
-    append(chosen, codes, members, filled)
+    append(chosen, codes, members, filled, 1)
 
 
 @compiled
 def append(
-    chosen: NDArray[np.int64], codes: NDArray[Any], members: NDArray[Any], filled: NDArray[np.int64]
+    chosen: NDArray[np.int64],
+    codes: NDArray[Any],
+    members: NDArray[Any],
+    filled: NDArray[np.int64],
+    step: int,
 ) -> None:
-    """Write each chosen sample where its cell is filled to."""
+    """Write each chosen sample where its cell is filled to, upwards (step 1) or downwards (−1)."""
     for i in chosen:
         members[filled[codes[i]]] = i
-        filled[codes[i]] += 1
-
-
-@compiled
-def count_chosen(chosen: NDArray[np.int64], codes: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """Chosen samples of each cell."""
-    counts = np.zeros(cells, np.int64)
-    for i in chosen:
-        counts[codes[i]] += 1
-    return counts
+        filled[codes[i]] += step
 
 
 @compiled
@@ -122,7 +117,7 @@ def draw_rows(
     Places are made a block at a time and looked up afterwards, so that many reads are under way at
     once: they go all over the memory.
     """
-    places = np.empty(BLOCK, np.uint64)  # unsigned: no index counts from the end
+    places = np.empty(BLOCK, members.dtype)  # unsigned: no index counts from the end
     column, start = 0, 0
     for cell in range(counts.size):
         size, share = counts[cell], shares[cell]
@@ -161,12 +156,16 @@ def draw_many(
     epoch: int,
 ) -> NDArray[np.int64]:
     """:func:`draw_batches` on two threads."""
-    members = np.empty(chosen.size, np.int32 if len(codes) < 2**31 else np.int64)
-    starts = np.cumsum(counts) - counts
-    middle = starts + count_chosen(chosen[: chosen.size // 2], codes, counts.size)
-    both_halves(
-        chosen.size, lambda a, b: append(chosen[a:b], codes, members, starts.copy() if a == 0 else middle)
-    )
+    members = np.empty(chosen.size, np.uint32 if len(codes) <= 2**32 else np.uint64)
+    ends = np.cumsum(counts)
+
+    def group(a: int, b: int) -> None:
+        if a == 0:
+            append(chosen[a:b], codes, members, ends - counts, 1)
+        else:
+            append(chosen[a:b][::-1], codes, members, ends - 1, -1)
+
+    both_halves(chosen.size, group)
     drawn = np.empty((batches, int(shares.sum())), np.int64)
     both_halves(batches, lambda a, b: draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
     return drawn

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairsieve.core.compiled import compiled
 
-__all__ = ["BEFORE_CARRY", "SLOTS", "add_to", "carry", "rounded"]
+__all__ = ["BEFORE_CARRY", "SLOTS", "add_many", "add_to", "carry", "rounded"]
 
 # A sum is Σ digits[k] · 2^(32k − 1074). The last three digits hold nothing but carries; after them
 # stand the numbers of terms that were +∞, −∞ and NaN.
@@ -25,6 +25,7 @@ SLOTS = DIGITS + 3
 LOW = (1 << 32) - 1
 FRACTION = (1 << 52) - 1
 BEFORE_CARRY = 1 << 30  # terms that a digit has room for
+HALF = 29  # bits of a fraction that are added apart, so that 2³⁰ terms of each part fit into 64
 
 
 @compiled
@@ -39,17 +40,51 @@ def add_to(total: NDArray[np.int64], value: Any) -> None:
     if exponent > 0:
         mantissa |= FRACTION + 1
         exponent -= 1
+    add_scaled(total, mantissa, exponent, 1 if bits >= 0 else -1)
+
+
+@compiled
+def add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int) -> None:
+    """Add ± number · 2^(exponent − 1074), for a number below 2⁶³, to the digits of a sum."""
     place, shift = exponent >> 5, exponent & 31
-    low = (mantissa & LOW) << shift
-    high = ((mantissa >> 32) << shift) + (low >> 32)
-    if bits >= 0:
-        total[place] += low & LOW
-        total[place + 1] += high & LOW
-        total[place + 2] += high >> 32
-    else:
-        total[place] -= low & LOW
-        total[place + 1] -= high & LOW
-        total[place + 2] -= high >> 32
+    low = (number & LOW) << shift
+    high = ((number >> 32) << shift) + (low >> 32)
+    total[place] += sign * (low & LOW)
+    total[place + 1] += sign * (high & LOW)
+    total[place + 2] += sign * (high >> 32)
+
+
+@compiled
+def add_many(
+    totals: NDArray[np.int64], values: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64]
+) -> None:
+    """:func:`add_to` for at most 2³⁰ chosen values, each to the sum of its code.
+
+    Values of one sign and exponent are added as whole numbers, in two parts, before any is shifted.
+    """
+    parts = np.zeros((len(totals), 4096, 2), np.int64)
+    for i in chosen:
+        bits = np.float64(values[i]).view(np.int64)
+        code, place, low = codes[i], (bits >> 52) & 4095, bits & ((1 << HALF) - 1)
+        leading = FRACTION + 1 if place & 2047 > 0 else 0
+        parts[code, place, 1] += (bits & FRACTION | leading) >> HALF
+        if low != 0:  # never, for a value that was a float32
+            parts[code, place, 0] += low
+    is_finite = True
+    for code in range(len(totals)):
+        for exponent in range(4096):
+            low, high = parts[code, exponent]
+            if exponent & 2047 == 2047:
+                is_finite &= high == 0
+            elif low != 0 or high != 0:
+                sign = 1 if exponent < 2048 else -1
+                scale = max(exponent & 2047, 1) - 1
+                add_scaled(totals[code], low, scale, sign)
+                add_scaled(totals[code], high, scale + HALF, sign)
+    if not is_finite:
+        for i in chosen:
+            if not np.isfinite(values[i]):
+                add_to(totals[codes[i]], values[i])
 
 
 @compiled

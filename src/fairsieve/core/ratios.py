@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
 from fairsieve.core.compiled import compiled
-from fairsieve.core.exact import BEFORE_CARRY, SLOTS, add_to, carry, rounded
+from fairsieve.core.exact import BEFORE_CARRY, SLOTS, add_many, add_to, carry, rounded
 
 __all__ = ["class_shares", "exact_sums", "initial_ratios", "move_ratios", "rounded_sums", "sum_by_cell"]
+
+TABLE_PAYS = 2**14  # samples a cell from which a table of exponents is sooner filled than its digits
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -38,8 +40,12 @@ def exact_sums(
     totals = np.zeros((signals.shape[0], cells, SLOTS), np.int64)
     for target in range(signals.shape[0]):
         for first in range(0, chosen.size, BEFORE_CARRY):
-            for i in chosen[first : first + BEFORE_CARRY]:
-                add_to(totals[target, codes[i]], signals[target, i])
+            part = chosen[first : first + BEFORE_CARRY]
+            if part.size > TABLE_PAYS * cells:
+                add_many(totals[target], signals[target], codes, part)
+            else:
+                for i in part:
+                    add_to(totals[target, codes[i]], signals[target, i])
             for cell in range(cells):
                 carry(totals[target, cell])
     return totals

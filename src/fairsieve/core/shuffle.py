@@ -81,28 +81,41 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
     """The elements at ``position`` and after it: :func:`shuffled`, many at a time.
 
     All are sent through once, then those that landed beyond the last are sent through again, so that
-    no decision stands in the way of the next element.
+    no decision stands in the way of the next element. The elements' type, unsigned, must hold the
+    next power of two less one: modulo that, sums and products need no wider one, and narrow ones are
+    made many at once.
     """
-    constants, size = shuffle.constants, np.uint64(shuffle.size)
-    mask, half = np.uint64(shuffle.mask), np.uint64(shuffle.half)
-    pending = np.empty(elements.size, np.int64)
-    values = np.empty(elements.size, np.uint64)
+    size = elements.dtype.type(shuffle.size)
     for j in range(elements.size):
-        pending[j], values[j] = j, np.uint64(position + j)
-    left = elements.size
+        elements[j] = position + j
+    send_through(shuffle, elements)
+    pending, values = np.empty(elements.size, np.uint32), np.empty_like(elements)
+    left = np.uint64(0)
+    for j in range(elements.size):
+        pending[left], values[left] = j, elements[j]
+        left += np.uint64(elements[j] >= size)  # the next one comes over it unless it must go on
     while left > 0:
-        for i in range(0, 2 * ROUNDS, 2):
-            factor, summand = constants[i] | np.uint64(1), constants[i + 1]
-            for j in range(left):
-                value = (values[j] * factor + summand) & mask
-                values[j] = value ^ (value >> half)
-        kept = 0
+        send_through(shuffle, values[:left])
+        kept = np.uint64(0)
         for j in range(left):
             place, value = pending[j], values[j]
-            elements[place] = value  # the last one stays
+            elements[place] = value
             pending[kept], values[kept] = place, value
-            kept += 1 if value >= size else 0
+            kept += np.uint64(value >= size)
         left = kept
+
+
+@compiled
+def send_through(shuffle: Shuffle, values: NDArray[Any]) -> None:
+    """All rounds of a shuffle over its next power of two, in place."""
+    unsigned, constants = values.dtype.type, shuffle.constants
+    mask, half = unsigned(shuffle.mask), unsigned(unsigned(shuffle.half) & unsigned(31))  # below 32 anyway
+    for i in range(0, 2 * ROUNDS, 2):
+        factor, summand = unsigned(constants[i] | np.uint64(1)), unsigned(constants[i + 1])
+        for j in range(values.size):
+            # Every step is cut to the type at once: else it would be done in 64 bits.
+            value = unsigned(unsigned(unsigned(values[j] * factor) + summand) & mask)
+            values[j] = unsigned(value ^ unsigned(value >> half))
 
 
 @compiled
