@@ -52,11 +52,11 @@ def train(
     optimizer = torch.optim.Adam(module.parameters(), lr=0.005)
 
     if folder is not None and (folder / "model.pt").exists():
-        saved = torch.load(folder / "model.pt")
+        saved = torch.load(folder / "model.pt", weights_only=True)
         module.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         files = sorted(folder.glob("sampler-*.pt"))  # of all ranks there were, not of this one alone
-        sampler.load_state_dict([torch.load(file, weights_only=False) for file in files])
+        sampler.load_state_dict([torch.load(file, weights_only=True) for file in files])
 
     while sampler.epoch < (epochs if stop is None else stop):
         sampler.refresh(module, x)  # look again at some of the samples that were left out

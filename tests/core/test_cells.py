@@ -82,7 +82,7 @@ def test_codes_say_the_labels_and_groups_back(pairs):
     ("labels", "groups", "message"),
     [
         ([0, 1], [0], "got 2 labels and 1 groups"),
-        ([0, None], [0, 1], "labels must not have missing values; got 1, the first at 1"),
+        ([0, None], [0, 1], "labels must not have missing values; got 1, in row 1"),
         ([0.0, np.nan], [0, 1], "labels must not have missing values"),
         ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
         (np.array([0, "a"], object), [0, 1], "labels must be of one type.*int, str"),

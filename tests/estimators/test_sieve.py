@@ -104,6 +104,7 @@ def fit_as_weighed(estimator, data, weights):
     return clone(estimator).fit(data.features[rows], data.labels[rows], **{name: weights[rows]})
 
 
+@pytest.mark.filterwarnings("ignore:sensitive_features has one group")
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

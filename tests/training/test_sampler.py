@@ -68,7 +68,7 @@ def test_order_is_a_function_of_seed_and_epoch(data):
     assert first != list(other)
     one.set_epoch(0)
     assert list(one) == first
-    with pytest.raises(InvalidInputError, match="epoch must be at least 0; got -1"):
+    with pytest.raises(InvalidInputError, match="epoch must be a whole number of at least 0; got -1"):
         one.set_epoch(-1)
 
 

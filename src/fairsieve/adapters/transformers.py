@@ -5,6 +5,7 @@ FairRobustTrainer(model, args, train_dataset=data, sieve={"labels": y, "sensitiv
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import nn
 
 from fairsieve.adapters.accelerate import prepared_loader
 from fairsieve.adapters.sieve import Sieve
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import CheckpointError, InvalidInputError, MissingExtraError
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -74,6 +75,17 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return (loss, outputs) if return_outputs else loss
 
 
+def read_state(path: Path) -> Any:
+    """A sieve's state; a file with anything in it but numbers and tensors is refused, and none of it is run."""
+    try:
+        return torch.load(path, weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, OSError) as error:
+        raise CheckpointError(
+            f"checkpoint {path} must hold numbers and tensors only, as fairsieve writes it; it is damaged or of "
+            "another kind, and was not loaded: resume from another checkpoint"
+        ) from error
+
+
 class BeginEpoch(TrainerCallback):  # type: ignore[misc]
     """Chooses an epoch's samples as it begins, and keeps the state beside the Trainer's."""
 
@@ -83,7 +95,7 @@ class BeginEpoch(TrainerCallback):  # type: ignore[misc]
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / FILE
         if state.global_step > 0 and saved.exists() and self.trainer.sieve is not None:
-            self.trainer.sieve.load_state_dict(torch.load(saved, weights_only=False))
+            self.trainer.sieve.load_state_dict(read_state(saved))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         sieve = self.trainer.sieve

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.checks import check_choice
+from fairsieve.core.checks import check_choice, shown
 from fairsieve.core.coding import cross, rank_integers
 from fairsieve.core.missing import missing_in, refuse_missing
 from fairsieve.errors import InvalidInputError
@@ -155,7 +155,7 @@ class Cells:
                 )
             return len(self.classes) - 1
         if label not in self.classes:
-            raise InvalidInputError(f"pos_label must be one of {self.classes}; got {label!r}")
+            raise InvalidInputError(f"pos_label must be one of {self.classes}; got {shown(label)}")
         return self.classes.index(label)
 
 
@@ -173,12 +173,19 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
         values = values.detach().cpu().numpy()
     elif hasattr(values, "to_numpy"):  # pandas and polars
         values = values.to_numpy()
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name} must have one value per sample; got rows of different lengths: {shown(values)}"
+        ) from None
     if array.dtype.kind in "US" and isinstance(values, (list, tuple)):  # NaN would become the string "nan"
         objects = np.asarray(values, dtype=object)
         array = objects if missing_in(objects.reshape(-1)).any() else array
     if array.ndim == 0:
-        raise InvalidInputError(f"{name} must have one value per sample; got the single value {values!r}")
+        raise InvalidInputError(
+            f"{name} must have one value per sample; got the single value {shown(values)}: pass a list or an array"
+        )
     return array
 
 

@@ -4,38 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+import numpy as np
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["check_at_least", "check_choice", "check_positive", "check_share"]
+__all__ = ["check_at_least", "check_choice", "check_clean_ratio", "check_positive", "check_share", "shown"]
 
 Value = TypeVar("Value")
+
+LONGEST = 100  # letters of a value in a message
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, and without the names of NumPy's types.
+
+    >>> shown(np.int64(3)), shown("a")
+    ('3', "'a'")
+    """
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def check_at_least(name: str, value: Any, lowest: int) -> int:
     """A whole number of at least ``lowest``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < lowest:
-        raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {value!r}")
+    if is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
+        raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {shown(value)}")
     return int(value)
 
 
 def check_share(name: str, value: Any) -> float:
     """A number in [0, 1]."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise InvalidInputError(f"{name} must be a number in [0, 1]; got {value!r}")
+    if is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise InvalidInputError(f"{name} must be a number in [0, 1]; got {shown(value)}{percent_hint(value)}")
     return float(value)
+
+
+def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | Literal["auto"]:
+    """A share of right labels above 0; or "auto", where it can be estimated.
+
+    >>> check_clean_ratio("clean_ratio", 90, auto=True)
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: clean_ratio must be a number in (0, 1], the share of right labels (1.0 keeps
+    every sample), or "auto" to have it estimated; got 90: for 90 % pass 0.9
+    """
+    if auto and isinstance(value, str) and value == "auto":
+        return "auto"
+    if is_truth(value) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        also = ', or "auto" to have it estimated' if auto else ""
+        hint = percent_hint(value)
+        if isinstance(value, str):
+            hint = ': write "auto" in small letters' if auto and value.lower() == "auto" else hint
+            hint = ": estimate_clean_ratio finds one" if not auto and value == "auto" else hint
+        raise InvalidInputError(
+            f"{name} must be a number in (0, 1], the share of right labels (1.0 keeps every sample){also}; "
+            f"got {shown(value)}{hint}"
+        )
+    return float(value)
+
+
+def percent_hint(value: Any) -> str:
+    """What to pass in place of a percentage; nothing for what cannot be one."""
+    if is_truth(value) or not isinstance(value, Real) or not 1 < float(value) <= 100:
+        return ""
+    return f": for {float(value):g} % pass {float(value) / 100:g}"
+
+
+def is_truth(value: Any) -> bool:
+    """Whether this is True or False, which Python takes for 1 and 0."""
+    return isinstance(value, (bool, np.bool_))
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
-        raise InvalidInputError(f"{name} must be a finite number above 0; got {value!r}")
+    if is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+        raise InvalidInputError(f"{name} must be a finite number above 0; got {shown(value)}")
     return float(value)
 
 
 def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
-    """One of a few values."""
-    if value not in choices:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(str, choices))}; got {value!r}")
+    """One of a few texts."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}")
     return value

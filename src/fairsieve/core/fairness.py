@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
-from fairsieve.errors import InvalidInputError
+from fairsieve.core.checks import check_choice
 
 __all__ = ["Comparisons", "FairnessName", "SignalName", "comparisons", "fairness_name"]
 
@@ -58,10 +58,7 @@ def fairness_name(fairness: Any) -> FairnessName:
     'equalized_odds'
     """
     name: Any = fairness.replace("-", "_") if isinstance(fairness, str) else fairness
-    if name not in get_args(FairnessName):
-        raise InvalidInputError(
-            f"fairness must be one of {', '.join(get_args(FairnessName))}; got {fairness!r}"
-        )
+    check_choice("fairness", name, get_args(FairnessName))
     return name  # type: ignore[no-any-return]
 
 

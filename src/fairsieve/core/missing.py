@@ -11,6 +11,8 @@ from fairsieve.errors import InvalidInputError
 
 __all__ = ["missing_in", "refuse_missing"]
 
+SHOWN = 5  # rows in a message
+
 
 def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Which values are None, NaN, NA or NaT.
@@ -37,9 +39,10 @@ def refuse_missing(name: str, array: NDArray[Any]) -> None:
     """Missing values have no cell."""
     if array.dtype.kind in "biuUS":  # none can be
         return
-    missing = missing_in(array)
-    if missing.any():
+    rows = np.flatnonzero(missing_in(array))
+    if len(rows):
+        listed = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
         raise InvalidInputError(
-            f"{name} must not have missing values; got {int(missing.sum())}, the first at "
-            f"{int(missing.argmax())}: drop those samples or give them a value of their own"
+            f"{name} must not have missing values; got {len(rows)}, in {'row' if len(rows) == 1 else 'rows'} "
+            f"{listed}: drop those samples or give them a value of their own"
         )

@@ -182,8 +182,8 @@ class Plan:
         missing = sorted(self.state_dict().keys() - state.keys())
         if missing:
             raise InvalidInputError(f"state must be a plan's state_dict(); it lacks {', '.join(missing)}")
-        ratios = np.array(state["ratios"], dtype=np.float64)
-        indices = np.array(state["indices"], dtype=np.int64)
+        ratios = np.asarray(state["ratios"]).astype(np.float64)
+        indices = np.asarray(state["indices"]).astype(np.int64)
         if state["samples"] != len(self.cells) or ratios.shape != self.cells.shape:
             raise InvalidInputError(
                 f"state must be of a plan over the same samples, {len(self.cells)} in {self.cells.shape} cells; "
@@ -193,8 +193,12 @@ class Plan:
             raise InvalidInputError(
                 "state must hold indices of the plan's samples; it points outside of them"
             )
-        self.epoch = int(state["epoch"])
-        self.rules = self.rules._replace(seed=int(state["seed"]))
+        if not ((ratios >= 0) & (ratios <= 1)).all():
+            raise InvalidInputError(
+                f"state must hold ratios in [0, 1]; got {ratios.tolist()}: take an older state"
+            )
+        self.epoch = check_at_least("the state's epoch", state["epoch"], 0)
+        self.rules = self.rules._replace(seed=check_at_least("the state's seed", state["seed"], 0))
         self.ratios = ratios
         self.indices = indices
         codes = self.cells.codes[indices]

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.cells import Cells, as_array
+from fairsieve.core.checks import check_clean_ratio
 from fairsieve.core.counting import select_on_cpu
 from fairsieve.core.device import select_on_device
 from fairsieve.core.device_cells import codes_on_device
@@ -166,11 +167,8 @@ def budget_of(clean_ratio: float, samples: int) -> int:
     >>> budget_of(0.29, 100)
     29
     """
-    if not (isinstance(clean_ratio, (int, float, np.floating, np.integer)) and 0 < clean_ratio <= 1):
-        raise InvalidInputError(
-            f"clean_ratio must be a number in (0, 1], the share of right labels; got {clean_ratio!r}"
-        )
-    return min(samples, math.floor(float(clean_ratio) * samples + 1e-9))
+    share = float(check_clean_ratio("clean_ratio", clean_ratio))
+    return min(samples, math.floor(share * samples + 1e-9))
 
 
 def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
-from fairsieve.core.selection import budget_of, select_cells
+from fairsieve.core.selection import select_cells
 from fairsieve.estimators.clean_ratio import CleanRatioEstimate, rightest_of_each_class
 from fairsieve.estimators.trust import chance_right, refined_rates, scaled_rates, transitions
 
@@ -94,10 +94,7 @@ class Believer:
         estimate: Callable[[], CleanRatioEstimate],
     ) -> None:
         self.cells, self.flips, self.estimate = cells, flips, estimate
-        self.given: float | None = None
-        if not (isinstance(clean_ratio, str) and clean_ratio == "auto"):
-            budget_of(clean_ratio, len(cells))  # names what is wrong with it
-            self.given = float(clean_ratio)
+        self.given = None if clean_ratio == "auto" else float(clean_ratio)
         self.flip_rates: Floats | None = None
         self.first: Belief | None = None
 

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from fairsieve.core.batches import batch_count
-from fairsieve.core.checks import check_at_least, check_choice
-from fairsieve.core.selection import budget_of
+from fairsieve.core.checks import check_at_least, check_choice, check_clean_ratio
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.auto import train_auto
 from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
@@ -27,6 +26,7 @@ from fairsieve.estimators.inputs import (
     check_samples,
     dense_chunks,
     lasting_seed_of,
+    warn_of_groups,
 )
 from fairsieve.estimators.suspects import probabilities_of, suspects_of
 from fairsieve.samples import Samples
@@ -192,14 +192,16 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Each multiplies its sample's training loss; a sample of weight 0 is left out.
         """
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
+        given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         checked = check_samples(self, X, y, sensitive_features, sample_weight)
+        if sensitive_features is not None:
+            warn_of_groups(checked.data.cells)
         seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
-        if self.clean_ratio == "auto":
+        if given == "auto":
             self.estimate_ = estimate_of(checked, seed)
             self.clean_ratio_ = self.estimate_.clean_ratio
         else:
-            budget_of(self.clean_ratio, len(checked.data))
-            self.estimate_, self.clean_ratio_ = None, float(self.clean_ratio)
+            self.estimate_, self.clean_ratio_ = None, given
         fitted = self._train(checked, seed)
         if fitted.interrupted:
             warnings.warn(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,24 +14,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils import validation as sk
 from sklearn.utils.multiclass import check_classification_targets
 
-from fairsieve.core.cells import as_array
-from fairsieve.core.checks import check_at_least
-from fairsieve.errors import InvalidInputError
+from fairsieve.core.cells import Cells, as_array
+from fairsieve.core.checks import check_at_least, shown
+from fairsieve.core.missing import refuse_missing
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.loop import weighted_rows
 
 __all__ = [
     "Checked",
+    "check_classes",
+    "check_columns",
     "check_features",
     "check_groups",
+    "check_labels_known",
     "check_samples",
     "dense",
     "dense_chunks",
     "lasting_seed_of",
     "seed_of",
+    "warn_of_groups",
 ]
 
 FLOATS = (np.float64, np.float32)
+MANY_GROUPS, FEW_EACH = 20, 30  # more groups than this, of fewer people than this, are no groups
 
 
 class Checked(NamedTuple):
@@ -49,16 +57,50 @@ def check_samples(
     Without ``sensitive_features`` everyone is in one group; where some are missing, those samples
     have none. Sparse features are made dense.
     """
+    check_labels_known(y)
     features, labels = validated(estimator, X, y, accept_sparse="csr", dtype=FLOATS)
     check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
-    if len(np.unique(labels[rows])) < 2:
-        raise InvalidInputError(
-            f"y must have two or more classes to tell apart; got one class, {labels[rows][0]!r}"
-        )
+    check_classes(labels[rows])
     data = Samples(dense(features), labels, groups, missing="own")
     return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
+
+
+def check_labels_known(y: Any) -> None:
+    """Labels that are missing are refused by us: scikit-learn does not see None."""
+    if y is not None:
+        labels = as_array("y", y)
+        if labels.ndim == 1:  # others are told by scikit-learn
+            refuse_missing("y", labels)
+
+
+def check_classes(labels: NDArray[Any]) -> None:
+    """Two or more, or there is nothing to learn."""
+    if len(np.unique(labels)) < 2:
+        raise InvalidInputError(
+            f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column "
+            "that says what to predict"
+        )
+
+
+def warn_of_groups(cells: Cells) -> None:
+    """A word where fairness has nothing to compare, or only chance."""
+    groups, people = cells.named_groups, int(cells.counts[:, : cells.named_groups].sum())
+    if groups == 1:
+        warnings.warn(
+            f"sensitive_features has one group, {shown(cells.groups[0])}: there is nothing to compare, and the model "
+            "is robust and nothing more",
+            FairsieveWarning,
+            stacklevel=3,
+        )
+    elif groups > MANY_GROUPS and people < groups * FEW_EACH:
+        warnings.warn(
+            f"sensitive_features has {groups} groups of {people / groups:.0f} samples on average: what differs "
+            "between so few is chance. Put values together, for example numbers into ranges",
+            FairsieveWarning,
+            stacklevel=3,
+        )
 
 
 def check_groups(sensitive_features: Any, samples: int) -> NDArray[Any]:
@@ -81,9 +123,48 @@ def check_features(estimator: Any, X: Any) -> Any:
 
 def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
     """scikit-learn's own validation, which is a function from 1.6 on and a method before."""
-    if hasattr(sk, "validate_data"):
-        return sk.validate_data(estimator, *arrays, **options)
-    return estimator._validate_data(*arrays, **options)
+    check_columns(arrays[0])
+    try:
+        if hasattr(sk, "validate_data"):
+            return sk.validate_data(estimator, *arrays, **options)
+        return estimator._validate_data(*arrays, **options)
+    except ValueError:
+        refuse_texts(arrays[0])
+        raise
+
+
+def check_columns(X: Any) -> None:
+    """Columns of different names, where they have names."""
+    names = Counter(map(str, getattr(X, "columns", ())))
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"X must have columns of different names; {twice!r} is there {names[twice]} times: rename one"
+        )
+
+
+def refuse_texts(X: Any) -> None:
+    """The first column that is not numbers, by its name or its place; nothing where there is none."""
+    table = np.asarray(X, dtype=object) if not hasattr(X, "toarray") else np.empty(0, dtype=object)
+    if table.ndim != 2:
+        return
+    names = [shown(name) for name in getattr(X, "columns", range(table.shape[1]))]
+    for name, column in zip(names, table.T, strict=True):
+        for value in column:
+            if isinstance(value, str) and not is_number(value):
+                raise InvalidInputError(
+                    f"X must hold numbers; column {name} holds texts such as {shown(value)}: encode it first, for "
+                    "example by sklearn.preprocessing.OneHotEncoder"
+                )
+
+
+def is_number(text: str) -> bool:
+    """Whether NumPy would make a number of it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def dense(features: Any) -> NDArray[Any]:

@@ -14,14 +14,28 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
+from fairsieve.core.checks import (
+    check_at_least,
+    check_choice,
+    check_clean_ratio,
+    check_positive,
+    check_share,
+)
 from fairsieve.core.fairness import comparisons
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.answers import KeptAnswers, sieving_of
 from fairsieve.estimators.belief import Believer, Flips
 from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
 from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of, weight_argument
-from fairsieve.estimators.inputs import Checked, check_groups, lasting_seed_of
+from fairsieve.estimators.inputs import (
+    Checked,
+    check_classes,
+    check_columns,
+    check_groups,
+    check_labels_known,
+    lasting_seed_of,
+    warn_of_groups,
+)
 from fairsieve.estimators.resampler import rows_of
 from fairsieve.estimators.rounds import Round, Rule, best_of, run_rounds
 from fairsieve.estimators.suspects import suspects_of
@@ -176,6 +190,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, labels = check_labels(self, X, y)
         data, own, rows, given = samples_without_features(labels, sensitive_features, sample_weight)
         X = X if len(rows) == given else rows_of(X, rows)
+        if sensitive_features is not None:
+            warn_of_groups(data.cells)
         seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
         labels, classes = data.labels, np.asarray(data.cells.classes, dtype=data.labels.dtype)
@@ -212,6 +228,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "estimator must have predict_proba, which the losses come from; got "
                 f"{type(self.estimator).__name__}: wrap it in sklearn.calibration.CalibratedClassifierCV"
             )
+        check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         check_at_least("rounds", self.rounds, 1)
         check_at_least("cv", 2 if self.cv is None else self.cv, 2)
         check_share("tolerance", self.tolerance)
@@ -286,6 +303,8 @@ def check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[A
         raise InvalidInputError(
             f"{type(sieve).__name__} requires y to be passed, but the target y is None: pass the labels"
         )
+    check_columns(X)
+    check_labels_known(y)
     X, labels = indexable(X, column_or_1d(y, warn=True))
     if len(labels) == 0:
         raise InvalidInputError("X and y must have at least one sample; got 0 samples")
@@ -302,10 +321,7 @@ def samples_without_features(
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     labels = labels[rows]
-    if len(np.unique(labels)) < 2:
-        raise InvalidInputError(
-            f"y must have two or more classes to tell apart; got one class, {labels[0]!r}"
-        )
+    check_classes(labels)
     data = Samples(np.zeros((len(rows), 1)), labels, groups[rows], missing="own")
     return Checked(data, weights, rows, len(groups))
 

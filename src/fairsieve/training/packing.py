@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from fairsieve.errors import CheckpointError, InvalidInputError
 
-__all__ = ["pack", "unpack"]
+__all__ = ["as_tensors", "pack", "unpack"]
 
 
 def pack(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
@@ -70,3 +71,14 @@ def unpack(packed: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 def is_item(item: Any) -> bool:
     """Whether this is a key and a value."""
     return isinstance(item, list) and len(item) == 2 and type(item[0]) in (int, str)
+
+
+def as_tensors(state: Any) -> Any:
+    """A nested state with tensors for arrays, which ``torch.load`` reads without running anything.
+
+    >>> as_tensors({"epoch": 3, "running": {"seen": np.arange(2)}})
+    {'epoch': 3, 'running': {'seen': tensor([0, 1])}}
+    """
+    if isinstance(state, Mapping):
+        return {name: as_tensors(value) for name, value in state.items()}
+    return torch.from_numpy(state) if isinstance(state, np.ndarray) else state

@@ -13,10 +13,12 @@ from torch import nn
 from torch.utils.data import Dataset, Sampler
 
 from fairsieve.core.cells import Cells
+from fairsieve.core.checks import check_at_least
 from fairsieve.core.fairness import OWN_LABEL, SignalName
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.losses import LossFunction, check_outputs, cross_entropy, signals_of
+from fairsieve.training.packing import as_tensors
 from fairsieve.training.running import Forward, RunningLosses, outputs_in_chunks
 
 __all__ = ["FairRobustBatchSampler"]
@@ -266,9 +268,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every pass moves on by one."""
-        if epoch < 0:
-            raise InvalidInputError(f"epoch must be at least 0; got {epoch}")
-        self.plan.epoch = int(epoch)
+        self.plan.epoch = check_at_least("epoch", epoch, 0)
 
     def __len__(self) -> int:
         return self.plan.batches_per_epoch
@@ -286,9 +286,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         yield from map(torch.from_numpy, batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next plan depends on."""
+        """Everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those."""
         state = self.plan.state_dict()
-        return state if self._running is None else {**state, "running": self._running.state_dict()}
+        return as_tensors(state | ({} if self._running is None else {"running": self._running.state_dict()}))  # type: ignore[no-any-return]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
