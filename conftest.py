@@ -17,12 +17,21 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".cache" / 
 collect_ignore = [] if importlib.util.find_spec("triton") else ["src/fairsieve/core/triton_kernels.py"]
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
 settings.register_profile(
     "default", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "nightly", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck)
+)
+settings.register_profile(  # benchmarks/mutation.py: quick, and the same every time
+    "mutation",
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -51,3 +51,48 @@ def problems(draw, max_samples=40):
     clean_ratio = draw(st.one_of(st.just(1.0), st.sampled_from([0.1, 0.29, 0.5, 0.9]), st.floats(0.01, 1)))
     codes = np.array(codes)
     return Problem(losses, codes // columns, codes % columns, ratios, clean_ratio)
+
+
+def untied(problem):
+    """The same problem with losses that differ, in the order in which the walk goes."""
+    order = np.lexsort((np.arange(len(problem.losses)), problem.losses))
+    losses = np.empty(len(order))
+    losses[order] = np.arange(len(order))
+    return problem._replace(losses=losses)
+
+
+def codes_of(problem):
+    """The cell of each sample."""
+    return (problem.labels * problem.ratios.shape[1] + problem.groups).astype(np.uint8)
+
+
+@st.composite
+def tables(draw):
+    """Ratios and counts of selected samples."""
+    classes, groups = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    size = classes * groups
+    counts = np.array(draw(st.lists(st.integers(0, 30), min_size=size, max_size=size)))
+    raw = np.array(draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)), float)
+    raw = raw.reshape(classes, groups)
+    sums = raw.sum(axis=1, keepdims=True)
+    ratios = np.divide(raw, sums, out=np.full_like(raw, 1 / groups), where=sums > 0)
+    return ratios, counts
+
+
+@st.composite
+def predictions(draw, classes=2, groups=3):
+    """Labels, predictions, groups and weights, in which every group has every label."""
+    n = draw(st.integers(0, 40))
+    sure = [(y, z) for y in range(classes) for z in range(groups)]
+    rest = draw(
+        st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n)
+    )
+    labels, columns = zip(*(sure + rest), strict=True)
+    guessed = draw(st.lists(st.integers(0, classes - 1), min_size=len(labels), max_size=len(labels)))
+    weights = draw(st.lists(st.integers(1, 9), min_size=len(labels), max_size=len(labels)))
+    return np.array(labels), np.array(guessed), np.array(columns), np.array(weights, float)
+
+
+def shuffles(size):
+    """Orders of 0 … size − 1."""
+    return st.permutations(range(size)).map(lambda order: np.array(order, int))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
 import fairsieve
@@ -18,23 +17,10 @@ from fairsieve import (
     equal_opportunity_disparity,
     equalized_odds_disparity,
 )
+from tests.strategies import predictions
 
 DISPARITIES = (equalized_odds_disparity, demographic_parity_disparity, equal_opportunity_disparity)
 METHODS = ("to_overall", "between_groups")
-
-
-@st.composite
-def predictions(draw, classes=2, groups=3):
-    """Labels, predictions and groups in which every group has every label."""
-    n = draw(st.integers(0, 40))
-    sure = [(y, z) for y in range(classes) for z in range(groups)]
-    rest = draw(
-        st.lists(st.tuples(st.integers(0, classes - 1), st.integers(0, groups - 1)), min_size=n, max_size=n)
-    )
-    labels, columns = zip(*(sure + rest), strict=True)
-    guessed = draw(st.lists(st.integers(0, classes - 1), min_size=len(labels), max_size=len(labels)))
-    weights = draw(st.lists(st.integers(1, 9), min_size=len(labels), max_size=len(labels)))
-    return np.array(labels), np.array(guessed), np.array(columns), np.array(weights, float)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -60,41 +46,6 @@ def test_accuracy_is_scikit_learns(drawn):
     )
 
 
-@given(predictions(classes=4), st.sampled_from(METHODS))
-def test_disparities_lie_between_0_and_1_and_names_do_not_matter(drawn, method):
-    labels, guessed, groups, _ = drawn
-    names, renamed = np.array(list("dbca")), np.array(["x", "a", "m"])
-    for metric in DISPARITIES:
-        options = {"pos_label": 2} if metric is equal_opportunity_disparity else {}
-        value = metric(labels, guessed, sensitive_features=groups, method=method, **options)
-        options = {"pos_label": "c"} if options else {}
-        again = metric(
-            names[labels], names[guessed], sensitive_features=renamed[groups], method=method, **options
-        )
-        assert 0 <= value <= 1
-        assert value == pytest.approx(again)
-
-
-@given(predictions(classes=3))
-def test_to_overall_is_at_most_between_groups(drawn):
-    labels, guessed, groups, _ = drawn
-    for metric in DISPARITIES[:2]:
-        far = metric(labels, guessed, sensitive_features=groups, method="between_groups")
-        assert metric(labels, guessed, sensitive_features=groups) <= far + 1e-12
-
-
-@given(predictions(), st.integers(2, 4))
-def test_weights_are_repetitions(drawn, times):
-    labels, guessed, groups, _ = drawn
-    weights = np.ones(len(labels))
-    weights[0] = times
-    repeated = np.concatenate([np.arange(len(labels)), np.zeros(times - 1, int)])
-    for metric in DISPARITIES:
-        assert metric(labels, guessed, sensitive_features=groups, sample_weight=weights) == pytest.approx(
-            metric(labels[repeated], guessed[repeated], sensitive_features=groups[repeated])
-        )
-
-
 def test_the_papers_definitions_by_hand():
     labels = [1, 1, 1, 1, 0, 0, 0, 0]
     guessed = [1, 1, 1, 0, 1, 0, 0, 0]
@@ -117,22 +68,6 @@ def test_tensors_frames_and_crossed_columns():
         torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1]), sensitive_features=groups
     )
     assert value == pytest.approx(2 / 3)
-
-
-@given(predictions(classes=3), st.sampled_from(METHODS), st.integers(0, 2**32 - 1))
-def test_samples_without_a_group_count_for_accuracy_alone(drawn, method, seed):
-    labels, guessed, groups, weights = drawn
-    missing = np.random.default_rng(seed).random(len(labels)) < 0.3
-    partly, there = np.where(missing, np.nan, groups), ~missing
-    for metric in (equalized_odds_disparity, demographic_parity_disparity):
-        found = metric(labels, guessed, sensitive_features=partly, sample_weight=weights, method=method)
-        if there.any():
-            without = {"sensitive_features": groups[there], "sample_weight": weights[there]}
-            assert found == metric(labels[there], guessed[there], method=method, **without)
-        else:
-            assert found == 0
-    whole = accuracy(labels, guessed, sample_weight=weights)
-    assert accuracy(labels, guessed, sensitive_features=partly, sample_weight=weights) == pytest.approx(whole)
 
 
 def test_inside_a_metric_frame():

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.literal import literal_selection
 from tests.strategies import problems
 
@@ -20,10 +19,8 @@ from fairsieve.core import counting, plan
 from fairsieve.core.batches import batch_shares, draw_batches, draw_many
 from fairsieve.core.cells import Cells
 from fairsieve.core.coding import rank_integers
-from fairsieve.core.device import select_by_tensors
 from fairsieve.core.narrowing import finish, takes_one
 from fairsieve.core.selection import bit_patterns
-from fairsieve.core.shuffle import new_shuffle, shuffle_block, shuffled
 
 FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -34,28 +31,6 @@ def two_threads(monkeypatch):
     """The ways for many samples, for few."""
     monkeypatch.setattr(counting, "MANY", 2)
     monkeypatch.setattr(plan, "MANY", 2)
-
-
-@settings(max_examples=300)
-@given(problems(), st.sampled_from(FORMATS))
-def test_every_format_and_way_equals_the_literal_walk(problem, dtype):
-    losses = torch.from_numpy(problem.losses).to(dtype)
-    expected, counts = literal_selection(losses.double().tolist(), *problem[1:])
-    bits, infinity = bit_patterns(losses)
-    codes = (problem.labels * problem.ratios.shape[1] + problem.groups).astype(np.uint8)
-    budget = fairsieve.select(losses, *problem[1:]).budget
-    many, counting.MANY = counting.MANY, 2
-    try:
-        ways = [
-            counting.select_on_cpu(bits.numpy(), codes, problem.ratios, budget, infinity),
-            select_by_tensors(bits, torch.from_numpy(codes), problem.ratios, budget, infinity),
-        ]
-    finally:
-        counting.MANY = many
-    if len(losses) > 1:
-        for found in ways:
-            assert found[0].tolist() == expected
-            assert found[1].tolist() == counts.ravel().tolist()
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
@@ -95,15 +70,6 @@ def test_a_plan_of_many_samples_is_the_plan_of_few(monkeypatch, options):
         assert (drawn[0] == drawn[1]).all()
 
 
-@given(st.integers(1, 3000), st.integers(0, 5), st.integers(0, 2000), st.integers(1, 200))
-def test_a_block_of_a_shuffle_is_its_elements(size, seed, position, length):
-    shuffle = new_shuffle(size, seed, 0, 0, 0)
-    first = position % size
-    elements = np.empty(min(length, size - first), np.int64)
-    shuffle_block(shuffle, first, elements)
-    assert elements.tolist() == [shuffled(shuffle, first + k) for k in range(len(elements))]
-
-
 def test_batches_on_two_threads_are_the_batches_and_laps_repeat_nothing():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 4, 5000).astype(np.uint8)
@@ -114,17 +80,6 @@ def test_batches_on_two_threads_are_the_batches_and_laps_repeat_nothing():
     assert (one == draw_many(chosen, codes, counts, shares, 90, 3, 4)).all()
     first = one[:, : shares[0]].ravel()[: counts[0]]  # the first lap of the first cell
     assert len(set(first)) == len(first)
-
-
-@given(
-    st.lists(st.integers(-40, 40), min_size=1, max_size=50),
-    st.sampled_from([np.int8, np.int16, np.int32, np.int64]),
-)
-def test_codes_by_a_table_are_those_of_a_sort(values, dtype):
-    codes, found = rank_integers(np.array(values, dtype))
-    expected, places = np.unique(values, return_inverse=True)
-    assert found == expected.tolist()
-    assert codes.tolist() == places.tolist()
 
 
 def test_integers_far_apart_and_bools_have_codes():

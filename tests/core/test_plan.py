@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.literal import literal_selection
 
 from fairsieve import Cells, InvalidInputError, NotReadyError, Plan
 from fairsieve.core.ratios import initial_ratios
@@ -32,35 +27,6 @@ def test_warm_up_trains_on_everything_plainly():
     assert len(plan.indices) <= 30
 
 
-@settings(max_examples=100)
-@given(st.integers(0, 10_000))
-def test_ratios_move_over_the_previous_selection_then_select(seed):
-    """Two epochs by hand, as method and paper say, against the plan."""
-    rng = np.random.default_rng(seed)
-    cells = random_cells(rng)
-    labels, groups = cells.label_codes, cells.group_codes
-    plan = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=0, step_size=0.05)
-    ratios, chosen = initial_ratios(cells), list(range(60))
-    for _ in range(3):
-        losses = rng.exponential(size=60)
-        means = np.full((2, 2), np.nan)
-        for y in (0, 1):
-            for z in (0, 1):
-                inside = [i for i in chosen if labels[i] == y and groups[i] == z]
-                if inside:
-                    means[y, z] = losses[inside].mean()
-        gaps = means[:, 1] - means[:, 0]
-        if np.isfinite(gaps).any():
-            y = int(np.nanargmax(np.abs(gaps)))
-            ratios[y, 1] = np.clip(ratios[y, 1] + 0.05 * np.sign(gaps[y]), 0, 1)
-            ratios[y, 0] = 1 - ratios[y, 1]
-        chosen, _ = literal_selection(losses, labels, groups, ratios, 0.8)
-        plan.update(losses)
-        plan.epoch += 1
-        assert plan.ratios == pytest.approx(ratios)
-        assert plan.indices.tolist() == chosen
-
-
 def test_the_parts_can_be_left_out():
     rng = np.random.default_rng(1)
     cells, losses = random_cells(rng), rng.random(60)
@@ -72,29 +38,6 @@ def test_the_parts_can_be_left_out():
     fairbatch.update(losses)
     assert len(fairbatch.indices) == 60
     assert fairbatch.ratios.tolist() != initial_ratios(cells).tolist()
-
-
-@given(st.integers(0, 1000), st.integers(0, 6))
-def test_resumes_to_the_identical_next_plan(seed, stop):
-    def run(plan, rng, epochs):
-        for _ in range(epochs):
-            plan.update(rng.random(60))
-            plan.epoch += 1
-        return plan
-
-    cells = random_cells(np.random.default_rng(seed))
-    whole = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), np.random.default_rng(9), 8)
-    rng = np.random.default_rng(9)
-    half = run(Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=seed), rng, stop)
-    state = json.loads(
-        json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in half.state_dict().items()})
-    )
-    resumed = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=2, seed=0)
-    resumed.load_state_dict(state)
-    run(resumed, rng, 8 - stop)
-    assert resumed.ratios.tolist() == whole.ratios.tolist()
-    assert resumed.indices.tolist() == whole.indices.tolist()
-    assert resumed.batches().tolist() == whole.batches().tolist()
 
 
 def test_a_state_does_not_follow_the_plan():

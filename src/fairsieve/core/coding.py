@@ -35,7 +35,7 @@ def rank_integers(array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]] | None:
     table[found] = np.arange(len(found))
     codes = np.empty(len(array), np.min_scalar_type(len(found) - 1))
     look_up(numbers, numbers.dtype.type(least), table, codes)
-    values = (found + least).tolist()
+    values = [least + place for place in found.tolist()]  # in Python's integers: uint64 may be beyond int64
     return codes, [bool(value) for value in values] if array.dtype.kind == "b" else values
 
 

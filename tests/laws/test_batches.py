@@ -1,0 +1,177 @@
+"""Batches"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.strategies import shuffles, tables
+
+from fairsieve.core.batches import batch_count, batch_shares, draw_batches, draw_many, sample_weights
+from fairsieve.core.shuffle import inverse_factors, new_shuffle, shuffle_block, shuffled, unshuffled
+
+
+def quotas_of(ratios, counts, size):
+    """ratio · size · |S_y| / |S|, where cells of nobody leave their ratio to the others of their class."""
+    table = counts.reshape(ratios.shape)
+    present = np.where(table > 0, ratios, 0.0)
+    alone = (present.sum(axis=1, keepdims=True) == 0) & (table > 0)
+    present = np.where(alone, table, present)
+    shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
+    return (shares * size * table.sum(axis=1, keepdims=True) / table.sum()).ravel()
+
+
+@given(tables(), st.integers(1, 64))
+def test_shares(table, size):
+    """A batch is filled exactly, and each cell's part of it is within one of its share."""
+    ratios, counts = table
+    assume(counts.sum())
+    shares = batch_shares(ratios, counts, size)
+    assert shares.sum() == size
+    assert (shares >= 0).all()
+    assert (shares[counts == 0] == 0).all()
+    assert (np.abs(shares - quotas_of(ratios, counts, size)) < 1).all()
+
+
+@given(tables(), st.integers(1, 64))
+def test_larger_shares(table, size):
+    """Of two cells, the one with the larger share never has fewer samples in a batch."""
+    ratios, counts = table
+    assume(counts.sum())
+    shares, quotas = batch_shares(ratios, counts, size), quotas_of(ratios, counts, size)
+    for one in range(len(shares)):
+        for other in range(len(shares)):
+            if quotas[one] > quotas[other] + 1e-6:
+                assert shares[one] >= shares[other]
+
+
+@given(tables(), st.integers(1, 64), st.data())
+def test_relabelling(table, size, data):
+    """Other names for classes and groups give the same shares, to within the rounding of one sample."""
+    ratios, counts = table
+    assume(counts.sum())
+    rows, columns = (data.draw(shuffles(length)) for length in ratios.shape)
+    renamed = batch_shares(
+        ratios[rows][:, columns].copy(), counts.reshape(ratios.shape)[rows][:, columns].ravel(), size
+    ).reshape(ratios.shape)
+    shares = batch_shares(ratios, counts, size).reshape(ratios.shape)[rows][:, columns]
+    assert np.abs(renamed - shares).max() <= 1
+    remainders = np.sort(quotas_of(ratios, counts, size) % 1)
+    if (np.diff(remainders) > 1e-6).all():  # no two cells are equally near to one more
+        assert (renamed == shares).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**4))
+def test_batch_count(selected, size):
+    """An epoch has as many whole batches as the selection fills, and one if it fills none; none of nobody."""
+    count = batch_count(selected, size)
+    assert count == (0 if selected == 0 else max(1, selected // size))
+
+
+@st.composite
+def draws(draw):
+    """Chosen samples of a few cells, and what is drawn of them."""
+    counts = np.array(draw(st.lists(st.integers(0, 12), min_size=1, max_size=5)))
+    shares = np.array([draw(st.integers(0, 4)) if count else 0 for count in counts])
+    others = draw(st.integers(0, 5))  # samples that are not chosen
+    cells = [*np.repeat(np.arange(len(counts)), counts), *[0] * others]
+    codes = np.array(draw(st.permutations(range(len(cells)))), int)
+    chosen = np.sort(codes[: counts.sum()])
+    by_sample = np.zeros(len(cells), np.uint8)
+    by_sample[codes] = cells
+    return (
+        chosen,
+        by_sample,
+        counts,
+        shares,
+        draw(st.integers(1, 12)),
+        draw(st.integers(0, 9)),
+        draw(st.integers(0, 9)),
+    )
+
+
+@given(draws())
+def test_composition(drawing):
+    """Every batch has exactly the shares of the cells, of chosen samples only."""
+    chosen, codes, counts, shares, batches, *_ = drawing
+    drawn = draw_batches(*drawing)
+    assert drawn.shape == (batches, shares.sum())
+    assert np.isin(drawn, chosen).all()
+    for batch in drawn:
+        assert np.bincount(codes[batch], minlength=len(counts)).tolist() == shares.tolist()
+
+
+@given(draws())
+def test_without_replacement(drawing):
+    """Each cell is gone through whole before any of its samples comes again."""
+    chosen, codes, counts, *_ = drawing
+    drawn = draw_batches(*drawing)
+    for cell, size in enumerate(counts):
+        order = drawn[codes[drawn] == cell]
+        for begin in range(0, len(order), max(1, size)):
+            lap = order[begin : begin + size]
+            assert len(set(lap.tolist())) == len(lap)
+        times = np.bincount(order, minlength=len(codes))[chosen[codes[chosen] == cell]]
+        assert size == 0 or times.max() - times.min() <= 1
+
+
+@given(draws())
+def test_two_threads(drawing):
+    """Batches that are made on two threads are the same; and again the same for the same seed and epoch."""
+    one = draw_batches(*drawing)
+    assert (draw_many(*drawing) == one).all()
+    assert (draw_batches(*drawing) == one).all()
+
+
+@given(draws(), st.integers(1, 12))
+def test_more_batches(drawing, more):
+    """More batches begin with the same ones."""
+    *rest, batches, seed, epoch = drawing
+    longer = draw_batches(*rest, batches + more, seed, epoch)
+    assert (longer[:batches] == draw_batches(*drawing)).all()
+
+
+@given(tables(), st.data())
+def test_weights(table, data):
+    """Weights give each class its size and, within it, each group its ratio."""
+    ratios, counts = table
+    codes = np.repeat(np.arange(len(counts)), counts)
+    weights = sample_weights(np.arange(len(codes)), codes, ratios, counts)
+    assert (weights >= 0).all()
+    sums = np.bincount(codes, weights=weights, minlength=len(counts))
+    with_ratio = np.where(counts.reshape(ratios.shape) > 0, ratios, 0).sum(axis=1) > 0
+    expected = quotas_of(ratios, counts, counts.sum()) if counts.sum() else np.zeros(len(counts))
+    assert sums == pytest.approx(np.where(np.repeat(with_ratio, ratios.shape[1]), expected, 0), abs=1e-9)
+    order = data.draw(shuffles(len(codes)))
+    assert (sample_weights(order, codes, ratios, counts) == weights[order]).all()
+
+
+KEYS = st.tuples(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 99), st.integers(0, 99))
+
+
+@given(st.integers(1, 300), KEYS)
+def test_bijection(size, key):
+    """A shuffle takes every place once."""
+    shuffle = new_shuffle(size, *key)
+    assert sorted(shuffled(shuffle, i) for i in range(size)) == list(range(size))
+
+
+@given(st.integers(1, 2**48), KEYS, st.data())
+def test_backwards(size, key, data):
+    """A shuffle run backwards finds the place again, at any size."""
+    shuffle = new_shuffle(size, *key)
+    position = data.draw(st.integers(0, size - 1))
+    element = shuffled(shuffle, position)
+    assert 0 <= element < size
+    assert unshuffled(shuffle, inverse_factors(shuffle), element) == position
+
+
+@given(st.integers(1, 3000), KEYS, st.integers(0, 2999), st.integers(1, 200))
+def test_blocks(size, key, position, length):
+    """A block of a shuffle is its elements, one by one."""
+    shuffle = new_shuffle(size, *key)
+    first = position % size
+    elements = np.empty(min(length, size - first), np.uint64)
+    shuffle_block(shuffle, first, elements)
+    assert elements.tolist() == [shuffled(shuffle, first + k) for k in range(len(elements))]

@@ -1,0 +1,88 @@
+"""Cells"""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairsieve import Cells
+from fairsieve.core.cells import merged
+from fairsieve.core.coding import WIDEST, rank_integers
+
+PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)
+INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64]
+
+
+@given(PAIRS)
+def test_there_and_back(pairs):
+    """Codes say the labels and the groups back, and every sample is in one cell."""
+    labels, groups = zip(*pairs, strict=True)
+    cells = Cells.of(labels, groups)
+    assert [cells.classes[code] for code in cells.label_codes] == list(labels)
+    assert [cells.groups[code] for code in cells.group_codes] == list(groups)
+    assert cells.classes == sorted(set(labels))
+    assert cells.groups == sorted(set(groups))
+    for row, label in enumerate(cells.classes):
+        for column, group in enumerate(cells.groups):
+            assert cells.counts[row, column] == pairs.count((label, group))
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_permutation(pairs, random):
+    """Samples in another order have the same cells, in that order."""
+    mixed = pairs[:]
+    random.shuffle(mixed)
+    one, other = (Cells.of(*zip(*each, strict=True)) for each in (pairs, mixed))
+    code = dict(zip(pairs, one.codes.tolist(), strict=True))
+    assert other.codes.tolist() == [code[pair] for pair in mixed]
+    assert other.counts.tolist() == one.counts.tolist()
+
+
+@given(PAIRS)
+def test_known(pairs):
+    """Cells within known classes and groups have the same values, and nobody in the others."""
+    labels, groups = zip(*pairs, strict=True)
+    known = Cells.of(labels, groups, classes=range(5, -5, -1), group_values="zwxy")
+    assert [known.classes[code] for code in known.label_codes] == list(labels)
+    assert [known.groups[code] for code in known.group_codes] == list(groups)
+    assert known.shape == (10, 4)
+    assert known.counts.sum() == len(pairs)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), min_size=1, max_size=30))
+def test_crossing(pairs):
+    """Several columns are one column of their tuples."""
+    crossed = Cells.of(np.zeros(len(pairs)), np.array([list(pair) for pair in pairs], object))
+    assert crossed.groups == sorted(set(pairs))
+    assert [crossed.groups[code] for code in crossed.group_codes] == pairs
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=30))
+def test_missing(groups):
+    """Samples without a group are in a last column, and the others where they would be without those."""
+    cells = Cells.of(np.zeros(len(groups)), np.array(groups, object), missing="own")
+    assert [cells.groups[code] for code in cells.group_codes] == groups
+    assert cells.has_ungrouped == (None in groups)
+    assert cells.groups[: cells.named_groups] == sorted(set(groups) - {None})
+
+
+@given(st.lists(st.integers(-128, 300), min_size=1, max_size=50), st.sampled_from(INTEGERS))
+def test_tables(values, dtype):
+    """Codes of integers by a table are those of a sort, in every type; there is none where they lie far apart."""
+    array = np.array(values).astype(dtype)
+    expected, places = np.unique(array, return_inverse=True)
+    if int(expected[-1]) - int(expected[0]) >= WIDEST:
+        assert rank_integers(array) is None
+        return
+    codes, found = rank_integers(array)
+    assert found == expected.tolist()
+    assert codes.tolist() == places.tolist()
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))
+def test_merging(lists):
+    """Values of several shards merge into those of the whole, None last."""
+    ordered = [sorted(set(each) - {None}) + [None] * (None in each) for each in lists]
+    whole = {value for each in lists for value in each}
+    assert merged(ordered) == sorted(whole - {None}) + [None] * (None in whole)

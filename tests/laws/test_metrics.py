@@ -1,0 +1,166 @@
+"""Metrics"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import predictions, shuffles
+
+from fairsieve import (
+    accuracy,
+    demographic_parity_disparity,
+    equal_opportunity_disparity,
+    equalized_odds_disparity,
+)
+
+METHODS = st.sampled_from(["to_overall", "between_groups"])
+KINDS = {
+    "eo": equalized_odds_disparity,
+    "dp": demographic_parity_disparity,
+    "op": equal_opportunity_disparity,
+}
+
+
+def disparities(labels, guessed, groups, method="to_overall", weights=None, positive=1):
+    """All three disparities."""
+    options = {"sensitive_features": groups, "method": method, "sample_weight": weights}
+    extra = {"op": {"pos_label": positive}}
+    return {kind: metric(labels, guessed, **options, **extra.get(kind, {})) for kind, metric in KINDS.items()}
+
+
+@given(predictions(classes=3), METHODS)
+def test_range(drawn, method):
+    """Disparities and accuracies lie in [0, 1]."""
+    labels, guessed, groups, weights = drawn
+    found = disparities(labels, guessed, groups, method, weights)
+    assert all(0 <= value <= 1 for value in found.values())
+    assert 0 <= accuracy(labels, guessed, sample_weight=weights) <= 1
+
+
+@given(predictions(classes=4), METHODS)
+def test_names(drawn, method):
+    """Other names for classes and groups change nothing."""
+    labels, guessed, groups, weights = drawn
+    names, renamed = np.array(list("dbca")), np.array(["x", "a", "m"])
+    found = disparities(labels, guessed, groups, method, weights)
+    other = disparities(names[labels], names[guessed], renamed[groups], method, weights, "b")
+    assert other == pytest.approx(found)
+    assert accuracy(names[labels], names[guessed]) == accuracy(labels, guessed)
+
+
+@given(predictions(classes=3), METHODS, st.data())
+def test_permutation(drawn, method, data):
+    """Samples in another order change nothing."""
+    labels, guessed, groups, weights = drawn
+    order = data.draw(shuffles(len(labels)))
+    found = disparities(labels, guessed, groups, method, weights)
+    other = disparities(labels[order], guessed[order], groups[order], method, weights[order])
+    assert other == pytest.approx(found)
+
+
+@given(predictions(classes=3))
+def test_methods(drawn):
+    """The distance to the overall rate is at most that between groups, which is at most twice it."""
+    labels, guessed, groups, weights = drawn
+    near = disparities(labels, guessed, groups, "to_overall", weights)
+    far = disparities(labels, guessed, groups, "between_groups", weights)
+    for kind in KINDS:
+        assert near[kind] - 1e-12 <= far[kind] <= 2 * near[kind] + 1e-12
+
+
+@given(predictions(), st.integers(0, 10**6), st.integers(2, 4))
+def test_repetition(drawn, which, times):
+    """A weight is a number of repetitions, and a weight of 0 a sample that is not there."""
+    labels, guessed, groups, _ = drawn
+    weights = np.ones(len(labels))
+    weights[which % len(labels)] = times
+    everyone = np.repeat(np.arange(len(labels)), weights.astype(int))
+    found = disparities(labels, guessed, groups, weights=weights)
+    assert found == pytest.approx(disparities(labels[everyone], guessed[everyone], groups[everyone]))
+    labels, guessed = np.append(labels, 1), np.append(guessed, 0)
+    groups, weights = np.append(groups, 0), np.append(weights, 0)
+    assert disparities(labels, guessed, groups, weights=weights) == pytest.approx(found)
+
+
+@given(predictions(classes=3), METHODS, st.integers(-20, 20))
+def test_scaling(drawn, method, power):
+    """Weights scaled together change nothing."""
+    labels, guessed, groups, weights = drawn
+    found = disparities(labels, guessed, groups, method, weights)
+    assert disparities(labels, guessed, groups, method, weights * 2.0**power) == found
+    assert accuracy(labels, guessed, sample_weight=weights * 2.0**power) == accuracy(
+        labels, guessed, sample_weight=weights
+    )
+
+
+@given(predictions(classes=3, groups=4), METHODS)
+def test_merging(drawn, method):
+    """Merging two groups never raises a disparity, and merging all leaves none."""
+    labels, guessed, groups, weights = drawn
+    found = disparities(labels, guessed, groups, method, weights)
+    merged = disparities(labels, guessed, np.minimum(groups, 2), method, weights)
+    for kind in KINDS:
+        assert merged[kind] <= found[kind] + 1e-12
+    assert set(disparities(labels, guessed, np.zeros_like(groups), method).values()) == {0}
+
+
+@given(predictions(classes=3), METHODS, st.data())
+def test_splitting(drawn, method, data):
+    """A group that is split into two alike changes nothing."""
+    labels, guessed, groups, weights = drawn
+    twice = [np.concatenate([each, each]) for each in (labels, guessed, groups, weights)]
+    twice[2][len(groups) :][groups == 2] = 9  # the copy of the last group under another name
+    found = disparities(labels, guessed, groups, method, weights)
+    assert disparities(*twice[:3], method, twice[3]) == pytest.approx(found)
+
+
+@given(predictions(classes=3), METHODS)
+def test_right_and_constant(drawn, method):
+    """Right predictions have accuracy 1 and equal odds; the same for everyone has no disparity at all."""
+    labels, _, groups, weights = drawn
+    assert accuracy(labels, labels, sample_weight=weights) == 1
+    found = disparities(labels, labels, groups, method, weights)
+    assert (found["eo"], found["op"]) == (0, 0)
+    assert set(disparities(labels, np.full_like(labels, 2), groups, method, weights).values()) == {0}
+
+
+@given(predictions(classes=3), METHODS, st.integers(0, 2))
+def test_opportunity(drawn, method, positive):
+    """Equal opportunity is one of the comparisons of equalized odds."""
+    labels, guessed, groups, weights = drawn
+    found = disparities(labels, guessed, groups, method, weights, positive)
+    assert found["op"] <= found["eo"]
+
+
+@given(predictions(classes=3))
+def test_accuracy_of_groups(drawn):
+    """Accuracy is the mean of the groups' accuracies, by their weight; a wrong prediction less lowers the error."""
+    labels, guessed, groups, weights = drawn
+    parts = [
+        weights[groups == z].sum()
+        * accuracy(labels[groups == z], guessed[groups == z], sample_weight=weights[groups == z])
+        for z in range(3)
+    ]
+    whole = accuracy(labels, guessed, sample_weight=weights)
+    assert whole == pytest.approx(sum(parts) / weights.sum())
+    better = np.where(np.arange(len(labels)) == np.argmax(labels != guessed), labels, guessed)
+    assert accuracy(labels, better, sample_weight=weights) >= whole
+
+
+@given(predictions(classes=3), METHODS, st.integers(0, 2**32 - 1))
+def test_missing(drawn, method, seed):
+    """Samples without a group count for accuracy and for no disparity."""
+    labels, guessed, groups, weights = drawn
+    missing = np.random.default_rng(seed).random(len(labels)) < 0.3
+    partly, there = np.where(missing, np.nan, groups), ~missing
+    for metric in (equalized_odds_disparity, demographic_parity_disparity):
+        found = metric(labels, guessed, sensitive_features=partly, sample_weight=weights, method=method)
+        if there.any():
+            without = {"sensitive_features": groups[there], "sample_weight": weights[there]}
+            assert found == metric(labels[there], guessed[there], method=method, **without)
+        else:
+            assert found == 0
+    whole = accuracy(labels, guessed, sample_weight=weights)
+    assert accuracy(labels, guessed, sensitive_features=partly, sample_weight=weights) == pytest.approx(whole)

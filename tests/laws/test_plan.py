@@ -1,0 +1,211 @@
+"""Plans"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.literal import literal_selection
+
+from fairsieve import Cells, Plan
+from fairsieve.core import counting
+from fairsieve.core import plan as plan_module
+from fairsieve.core.batches import batch_count, batch_shares
+from fairsieve.core.ratios import initial_ratios
+
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_cells(rng, n=60, groups=2):
+    return Cells.of(
+        rng.integers(0, 2, n), rng.integers(0, groups, n), classes=[0, 1], group_values=range(groups)
+    )
+
+
+@st.composite
+def plans(draw, **fixed):
+    """Cells, the options of a plan over them, and a source of losses."""
+    rng = np.random.default_rng(draw(SEEDS))
+    cells = random_cells(rng, draw(st.integers(1, 80)), draw(st.integers(1, 3)))
+    options = {
+        "batch_size": draw(st.integers(1, 30)),
+        "fairness": draw(st.sampled_from([*NOTIONS, None])),
+        "clean_ratio": draw(st.sampled_from([1.0, 0.9, 0.6, 0.3])),
+        "step_size": draw(st.sampled_from([0.0, 0.001, 0.1])),
+        "warmup_epochs": draw(st.integers(0, 2)),
+        "constrained": draw(st.booleans()),
+        "weighted": draw(st.booleans()),
+        "seed": draw(st.integers(0, 99)),
+    }
+    return cells, options | fixed, rng
+
+
+def run(plan, rng, epochs):
+    for _ in range(epochs):
+        losses = rng.random(len(plan.cells)).astype(np.float32)
+        plan.update(losses, losses[None])
+        plan.epoch += 1
+    return plan
+
+
+@given(SEEDS)
+def test_order(seed):
+    """An epoch moves the ratios, judged over the previous selection, and then selects under them: by hand."""
+    rng = np.random.default_rng(seed)
+    cells = random_cells(rng)
+    labels, groups = cells.label_codes, cells.group_codes
+    plan = Plan(cells, 10, clean_ratio=0.8, warmup_epochs=0, step_size=0.05)
+    ratios, chosen = initial_ratios(cells), list(range(60))
+    for _ in range(3):
+        losses = rng.exponential(size=60)
+        means = np.full((2, 2), np.nan)
+        for y in (0, 1):
+            for z in (0, 1):
+                inside = [i for i in chosen if labels[i] == y and groups[i] == z]
+                if inside:
+                    means[y, z] = losses[inside].mean()
+        gaps = means[:, 1] - means[:, 0]
+        if np.isfinite(gaps).any():
+            y = int(np.nanargmax(np.abs(gaps)))
+            ratios[y, 1] = np.clip(ratios[y, 1] + 0.05 * np.sign(gaps[y]), 0, 1)
+            ratios[y, 0] = 1 - ratios[y, 1]
+        chosen, _ = literal_selection(losses, labels, groups, ratios, 0.8)
+        plan.update(losses)
+        plan.epoch += 1
+        assert plan.ratios == pytest.approx(ratios)
+        assert plan.indices.tolist() == chosen
+
+
+@given(plans())
+def test_state(drawn):
+    """At any time: indices ascend within the budget, counts are theirs, ratios lie on the simplex."""
+    cells, options, rng = drawn
+    plan = Plan(cells, **options)
+    for _ in range(4):
+        run(plan, rng, 1)
+        assert (np.diff(plan.indices) > 0).all()
+        assert len(plan.indices) <= (
+            len(cells) if plan.epoch <= options["warmup_epochs"] else plan.rules.budget
+        )
+        assert (
+            plan.counts.tolist()
+            == np.bincount(cells.codes[plan.indices], minlength=plan.ratios.size).tolist()
+        )
+        assert ((plan.ratios >= 0) & (plan.ratios <= 1)).all()
+        assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
+        if options["fairness"] is None or not options["step_size"]:
+            assert (plan.ratios == initial_ratios(cells)).all()
+
+
+@given(plans(warmup_epochs=0, weighted=True))
+def test_batches(drawn):
+    """A plan's batches are of its selection, each cell's part of every batch within one of its share."""
+    cells, options, rng = drawn
+    plan = run(Plan(cells, **options), rng, 3)
+    batches = plan.batches()
+    size = min(options["batch_size"], len(plan.indices))
+    assert len(batches) == batch_count(len(plan.indices), options["batch_size"])
+    for batch in batches:
+        assert np.isin(batch, plan.indices).all()
+        found = np.bincount(cells.codes[batch], minlength=plan.ratios.size)
+        assert found.tolist() == batch_shares(plan.ratios, plan.counts, size).tolist()
+
+
+@given(plans(), st.booleans())
+def test_plain_batches(drawn, in_warmup):
+    """Where ratios do not weigh, an epoch has no sample twice, and leaves out less than a batch of them."""
+    cells, options, rng = drawn
+    options |= {"weighted": False, "warmup_epochs": 2 if in_warmup else 0}
+    plan = run(Plan(cells, **options), rng, 1)
+    batches = plan.batches()
+    assert len(np.unique(batches)) == batches.size
+    assert np.isin(batches, plan.indices).all()
+    assert len(plan.indices) - batches.size < options["batch_size"]
+    assert not in_warmup or len(plan.indices) == len(cells)
+
+
+@given(plans(), st.integers(0, 5))
+def test_resuming(drawn, stop):
+    """A plan that goes on from its state, through JSON, is the plan that never stopped."""
+    cells, options, rng = drawn
+    losses = int(rng.integers(2**32))
+    whole = run(Plan(cells, **options), np.random.default_rng(losses), 6)
+    again = np.random.default_rng(losses)
+    state = run(Plan(cells, **options), again, stop).state_dict()
+    text = json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in state.items()})
+    resumed = Plan(cells, **(options | {"seed": 0}))
+    resumed.load_state_dict(json.loads(text))
+    run(resumed, again, 6 - stop)
+    assert resumed.ratios.tolist() == whole.ratios.tolist()
+    assert resumed.indices.tolist() == whole.indices.tolist()
+    assert resumed.batches().tolist() == whole.batches().tolist()
+
+
+@given(plans())
+def test_many(drawn):
+    """The plan for many samples, on two threads, is the plan for few."""
+    cells, options, rng = drawn
+    losses = int(rng.integers(2**32))
+    few = run(Plan(cells, **options), np.random.default_rng(losses), 3)
+    limits = plan_module.MANY, counting.MANY
+    plan_module.MANY = counting.MANY = 2
+    try:
+        many = run(Plan(cells, **options), np.random.default_rng(losses), 3)
+        batches = many.batches()
+    finally:
+        plan_module.MANY, counting.MANY = limits
+    assert (many.ratios == few.ratios).all()
+    assert many.indices.tolist() == few.indices.tolist()
+    assert many.counts.tolist() == few.counts.tolist()
+    assert batches.tolist() == few.batches().tolist()
+
+
+def partly_grouped(rng, n, groups=2):
+    """Cells of two classes, in which about a third of the samples lack a group."""
+    columns = np.where(rng.random(n) < 0.35, np.nan, rng.integers(0, groups, n))
+    values = [*range(groups), None]
+    return Cells.of(rng.integers(0, 2, n), columns, classes=[0, 1], group_values=values, missing="own")
+
+
+@given(SEEDS, st.integers(2, 3), st.sampled_from([0.3, 0.6, 0.9, 1.0]))
+def test_ungrouped_selection(seed, groups, clean_ratio):
+    """Samples without a group are selected as if no constraint of Eq. 7 named their cells."""
+    rng = np.random.default_rng(seed)
+    cells = partly_grouped(rng, 40, groups)
+    plan = Plan(cells, 10, clean_ratio=clean_ratio, warmup_epochs=0, step_size=0.1, seed=seed)
+    for _ in range(3):
+        losses = rng.exponential(size=40)
+        plan.update(losses)
+        plan.epoch += 1
+        loose = plan.ratios.copy()
+        loose[:, -1] = 1e9  # a constraint that cannot break
+        chosen, counts = literal_selection(losses, cells.label_codes, cells.group_codes, loose, clean_ratio)
+        assert plan.indices.tolist() == chosen
+        assert plan.counts.tolist() == counts.ravel().tolist()
+
+
+@given(SEEDS, st.sampled_from(NOTIONS), st.integers(2, 3))
+def test_ungrouped_ratios(seed, fairness, groups):
+    """The ratio of samples without a group stays, and the others move as if those were not there."""
+    rng = np.random.default_rng(seed)
+    cells = partly_grouped(rng, 60, groups)
+    there = np.flatnonzero(cells.group_codes < groups)
+    named = Cells.of(
+        cells.label_codes[there], cells.group_codes[there], classes=[0, 1], group_values=range(groups)
+    )
+    options = {"fairness": fairness, "warmup_epochs": 0, "step_size": 0.01, "constrained": False}
+    plan, other = Plan(cells, 10, **options), Plan(named, 10, **options)
+    share, start, other_start = plan.ratios[:, -1].copy(), plan.ratios.copy(), other.ratios.copy()
+    assert share == pytest.approx(cells.counts[:, -1] / np.maximum(cells.counts.sum(axis=1), 1))
+    losses = rng.exponential(size=60)
+    signals = losses[None]
+    plan.update(losses, signals)
+    other.update(losses[there], signals[:, there])
+    assert plan.ratios[:, -1].tolist() == share.tolist()
+    assert plan.ratios.sum(axis=1) == pytest.approx([1, 1])
+    if (np.minimum(start[:, :-1], 1 - other_start) > 0.01).all():  # away from the bounds
+        assert (plan.ratios - start)[:, :-1] == pytest.approx(other.ratios - other_start)

@@ -1,0 +1,224 @@
+"""Ratios"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.strategies import ratio_rows, shuffles
+
+from fairsieve import Cells
+from fairsieve.core.exact import SLOTS, add_to, carry, rounded
+from fairsieve.core.fairness import comparisons
+from fairsieve.core.ratios import initial_ratios, move_ratios, sum_by_cell
+
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
+
+
+class Step(NamedTuple):
+    """What a step of the ratios is made from."""
+
+    ratios: np.ndarray
+    sums: np.ndarray
+    counts: np.ndarray
+    rows: np.ndarray
+    by_group: bool
+    size: float
+
+
+@st.composite
+def steps(draw, notions=NOTIONS):
+    """Whole-numbered sums over cells, some of them empty; two to four classes and groups."""
+    classes, groups = draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    cells = Cells.of([], [], classes=range(classes), group_values=range(groups))
+    wanted = comparisons(draw(st.sampled_from(notions)), cells, pos_label=draw(st.integers(0, classes - 1)))
+    size = classes * groups
+    counts = draw(st.lists(st.integers(0, 9), min_size=size, max_size=size))
+    values = st.lists(st.integers(-50, 500), min_size=size, max_size=size)
+    sums = np.array([draw(values) for _ in wanted.targets], float) * (np.array(counts) > 0)
+    ratios = np.array([draw(ratio_rows(groups)) for _ in range(classes)])
+    step_size = draw(st.sampled_from([0.0, 0.001, 0.1, 1.0]))
+    return Step(ratios, sums, np.array(counts), wanted.rows, wanted.by_group, step_size)
+
+
+def moved(step, **changes):
+    """The ratios after a step."""
+    step = step._replace(**changes)
+    ratios = step.ratios.copy()
+    move_ratios(ratios, *step[1:])
+    return ratios
+
+
+def literal_gaps(step):
+    """Of each comparison: its gap, its class, and the groups with the highest and the lowest value."""
+    counts = step.counts.reshape(step.ratios.shape)
+    for target, label, sign in step.rows.tolist():
+        values = {}
+        for group in np.flatnonzero(counts[label]).tolist():
+            among = counts[:, group].sum() if step.by_group else counts[label, group]
+            total = step.sums[target].reshape(counts.shape)[label, group]
+            values[group] = Fraction(sign * int(total), int(among))
+        if values:
+            top, bottom = max(values, key=values.__getitem__), min(values, key=values.__getitem__)
+            yield values[top] - values[bottom], label, top, bottom
+
+
+@given(steps())
+def test_literal(step):
+    """A step is the literal one: in the class with the widest gap, from the lowest group to the highest."""
+    expected = step.ratios.copy()
+    gaps = list(literal_gaps(step))
+    widest = max((gap for gap, *_ in gaps), default=0)
+    close = [each for each in gaps if float(widest - each[0]) < 1e-9]
+    if widest > 0 and len({(label, top, bottom) for _, label, top, bottom in close}) == 1:
+        _, label, top, bottom = close[0]
+        amount = min(step.size, expected[label, bottom], 1 - expected[label, top])
+        expected[label, top] += amount
+        expected[label, bottom] -= amount
+        assert moved(step) == pytest.approx(expected, abs=1e-12)
+    elif widest == 0:
+        assert (moved(step) == expected).all()
+
+
+@given(st.lists(steps(), min_size=1, max_size=4), st.integers(1, 20))
+def test_simplex(several, times):
+    """However often they move, ratios stay in [0, 1] and each class's sum stays 1."""
+    ratios = several[0].ratios
+    several = [step for step in several if step.ratios.shape == ratios.shape]
+    for step in several * times:
+        ratios = moved(step, ratios=ratios)
+        assert ((ratios >= 0) & (ratios <= 1)).all()
+        assert ratios.sum(axis=1) == pytest.approx(np.ones(len(ratios)))
+
+
+@given(steps())
+def test_two_cells(step):
+    """A step moves at most the step size, between two groups of one class."""
+    change = moved(step) - step.ratios
+    assert (change != 0).any(axis=1).sum() <= 1
+    assert (change != 0).sum() <= 2
+    assert np.abs(change).max() <= step.size + 1e-15
+
+
+@given(steps(), st.integers(-20, 20))
+def test_scaling(step, power):
+    """Losses scaled by a power of two move the ratios alike."""
+    assert (moved(step, sums=step.sums * 2.0**power) == moved(step)).all()
+
+
+@given(steps(), st.integers(2, 5))
+def test_repetition(step, times):
+    """Samples that are all there twice, or more often, move the ratios alike."""
+    if times in (2, 4):
+        assert (moved(step, sums=step.sums * times, counts=step.counts * times) == moved(step)).all()
+    assert moved(step, sums=step.sums * times, counts=step.counts * times) == pytest.approx(moved(step))
+
+
+def has_ties(step):
+    """Whether two values of a comparison, or two gaps, are as good as equal."""
+    gaps = sorted(float(gap) for gap, *_ in literal_gaps(step))
+    counts = step.counts.reshape(step.ratios.shape)
+    for target, label, _ in step.rows.tolist():
+        present = np.flatnonzero(counts[label])
+        among = counts[:, present].sum(axis=0) if step.by_group else counts[label, present]
+        values = np.sort(step.sums[target].reshape(counts.shape)[label, present] / among)
+        if (np.diff(values) < 1e-9).any():
+            return True
+    return bool((np.diff(gaps) < 1e-9).any())
+
+
+@given(steps(), st.data())
+def test_relabelling_groups(step, data):
+    """Other names for the groups move the same groups, where no two are tied."""
+    classes, groups = step.ratios.shape
+    names = data.draw(shuffles(groups))
+    if not has_ties(step):
+        renamed = moved(
+            step,
+            ratios=step.ratios[:, names],
+            sums=step.sums.reshape(-1, classes, groups)[:, :, names].reshape(step.sums.shape),
+            counts=step.counts.reshape(classes, groups)[:, names].ravel(),
+        )
+        assert (renamed == moved(step)[:, names]).all()
+
+
+@given(steps(notions=("equalized_odds",)), st.data())
+def test_relabelling_classes(step, data):
+    """Other names for the classes move the same class, for equalized odds and where no two are tied."""
+    classes, groups = step.ratios.shape
+    names = data.draw(shuffles(classes))
+    if not has_ties(step):
+        renamed = moved(
+            step,
+            ratios=step.ratios[names],
+            sums=step.sums.reshape(1, classes, groups)[:, names].reshape(1, -1),
+            counts=step.counts.reshape(classes, groups)[names].ravel(),
+        )
+        assert (renamed == moved(step)[names]).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=40), st.randoms())
+def test_start(pairs, random):
+    """Ratios start at each cell's share of its class, in whatever order the samples stand; even without samples."""
+    known = {"classes": range(3), "group_values": range(3)}
+    start = initial_ratios(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known))
+    for label, row in enumerate(start):
+        own = [z for y, z in pairs if y == label]
+        expected = [own.count(z) / len(own) if own else 1 / 3 for z in range(3)]
+        assert row.tolist() == pytest.approx(expected)
+    random.shuffle(pairs)
+    again = initial_ratios(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known))
+    assert (again == start).all()
+
+
+def digits_of(values):
+    total = np.zeros(SLOTS, np.int64)
+    for value in values:
+        add_to(total, value)
+    return total
+
+
+@given(FLOATS)
+@example([5e-324, -5e-324, 5e-324])
+@example([1e308, 1.0, -1e308, 2.0**-1074])
+@example([1.0, 2.0**-53])  # a tie, to even
+@example([1.0, 2.0**-53, 2.0**-1074])  # just above it
+@example([-1.0, -(2.0**-53), -(2.0**-1074)])
+def test_sums(values):
+    """A sum of losses is the true sum, rounded once."""
+    try:
+        expected = math.fsum(values)
+    except OverflowError:
+        return
+    assert rounded(digits_of(values)) == expected
+
+
+@given(FLOATS, st.randoms(use_true_random=False), st.integers(0, 30))
+def test_parts(values, random, cut):
+    """Sums of parts, in any order, add up to the sum of the whole, to the bit."""
+    mixed = values[:]
+    random.shuffle(mixed)
+    one, other = digits_of(mixed[:cut]), digits_of(mixed[cut:])
+    carry(one)
+    assert rounded(one + other) == rounded(digits_of(values))
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.integers(0, 3), st.booleans()), max_size=40),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_sums_by_cell(samples, dtype):
+    """The sums of cells are those of their chosen samples."""
+    signals = np.array([[value for value, _, _ in samples], [1.0] * len(samples)], dtype)
+    codes = np.array([code for _, code, _ in samples], np.uint8)
+    chosen = np.flatnonzero([is_chosen for *_, is_chosen in samples])
+    for cell, (one, ones) in enumerate(sum_by_cell(signals, codes, chosen, 4).T):
+        inside = chosen[codes[chosen] == cell]
+        assert one == math.fsum(signals[0, inside].tolist())
+        assert ones == len(inside)

@@ -1,0 +1,210 @@
+"""Selection"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.literal import literal_selection
+from tests.strategies import codes_of, problems, shuffles, untied
+
+from fairsieve import select
+from fairsieve.core import counting
+from fairsieve.core.device import select_by_tensors
+from fairsieve.core.selection import bit_patterns, budget_of, select_codes
+
+FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def chosen(problem, **changes):
+    return select(*problem._replace(**changes)).indices.tolist()
+
+
+@given(problems())
+def test_literal(problem):
+    """The selection is that of Algorithm 1 as printed, sample by sample."""
+    expected, counts = literal_selection(*problem)
+    found = select(*problem)
+    assert found.indices.tolist() == expected
+    assert found.counts.tolist() == counts.tolist()
+
+
+@given(problems(), st.sampled_from(FORMATS))
+def test_ways(problem, dtype):
+    """One thread, two threads and tensor operations select the same, in every float format."""
+    losses = torch.from_numpy(problem.losses).to(dtype)
+    expected = select(losses, *problem[1:])
+    literal, _ = literal_selection(losses.double().tolist(), *problem[1:])
+    assert expected.indices.tolist() == literal
+    bits, infinity = bit_patterns(losses)
+    rest = problem.ratios, expected.budget, infinity
+    ways = [select_by_tensors(bits, torch.from_numpy(codes_of(problem)), *rest)]
+    if len(losses) > 1:
+        many, counting.MANY = counting.MANY, 2
+        try:
+            ways.append(counting.select_on_cpu(bits.numpy(), codes_of(problem), *rest))
+        finally:
+            counting.MANY = many
+    for indices, counts in ways:
+        assert indices.tolist() == literal
+        assert counts.tolist() == expected.counts.ravel().tolist()
+
+
+@given(problems())
+def test_lowest_of_each_cell(problem):
+    """Of every cell the samples with the lowest losses are selected; among equal losses, the first."""
+    kept = np.isin(np.arange(len(problem.losses)), select(*problem).indices)
+    order = np.lexsort((np.arange(len(kept)), problem.losses))
+    for cell in set(zip(problem.labels, problem.groups, strict=True)):
+        inside = [i for i in order if (problem.labels[i], problem.groups[i]) == cell]
+        assert kept[inside].tolist() == sorted(kept[inside].tolist(), reverse=True)
+
+
+def breaks(counts, problem, budget):
+    """Whether counts break a budget of Eq. 7."""
+    total, of_class = counts.sum(), counts.sum(axis=1, keepdims=True)
+    return total > budget or (total + counts - problem.ratios * of_class > budget + 1e-9).any()
+
+
+@given(problems())
+def test_budgets(problem):
+    """A selection keeps to every budget, and nothing that it left out could be added."""
+    found = select(*problem)
+    assert not breaks(found.counts, problem, found.budget)
+    for i in set(range(len(problem.losses))) - set(found.indices.tolist()):
+        more = found.counts.copy()
+        more[problem.labels[i], problem.groups[i]] += 1
+        assert breaks(more, problem, found.budget)
+
+
+@given(problems())
+def test_counts(problem):
+    """Indices ascend, and the counts are theirs."""
+    found = select(*problem)
+    assert (np.diff(found.indices) > 0).all()
+    counts = np.bincount(codes_of(problem)[found.indices], minlength=problem.ratios.size)
+    assert found.counts.ravel().tolist() == counts.tolist()
+
+
+@given(problems())
+def test_no_ratios(problem):
+    """Without ratios, as with all groups merged into one, it is the lowest losses that fill the budget."""
+    order = np.lexsort((np.arange(len(problem.losses)), problem.losses))
+    found = select(*problem._replace(ratios=None))
+    assert found.indices.tolist() == sorted(order[: found.budget].tolist())
+    assert found.counts.sum() == found.budget
+    one = np.ones((len(problem.ratios), 1))
+    assert chosen(problem, groups=np.zeros_like(problem.groups), ratios=one) == found.indices.tolist()
+
+
+@given(problems(), st.integers(-8, 8))
+def test_scaling(problem, power):
+    """Losses scaled by a power of two select the same."""
+    losses = problem.losses.astype(np.float64)
+    scaled = losses * 2.0**power
+    if len(np.unique(scaled)) == len(np.unique(losses)):  # nothing fell to zero
+        assert chosen(problem, losses=scaled) == chosen(problem, losses=losses)
+
+
+@given(problems())
+def test_order_alone(problem):
+    """Only the order of the losses counts: their ranks select the same."""
+    ranks = np.unique(problem.losses, return_inverse=True)[1]
+    assert chosen(problem, losses=ranks) == chosen(problem)
+    assert chosen(untied(problem)) == chosen(problem)
+
+
+@given(problems(), st.data())
+def test_relabelling_groups(problem, data):
+    """Other names for the groups, with their ratios, select the same."""
+    names = data.draw(shuffles(problem.ratios.shape[1]))
+    ratios = np.empty_like(problem.ratios)
+    ratios[:, names] = problem.ratios
+    assert chosen(problem, groups=names[problem.groups], ratios=ratios) == chosen(problem)
+
+
+@given(problems(), st.data())
+def test_relabelling_classes(problem, data):
+    """Other names for the classes, with their ratios, select the same."""
+    names = data.draw(shuffles(len(problem.ratios)))
+    ratios = np.empty_like(problem.ratios)
+    ratios[names] = problem.ratios
+    assert chosen(problem, labels=names[problem.labels], ratios=ratios) == chosen(problem)
+
+
+@given(problems().map(untied), st.data())
+def test_permutation(problem, data):
+    """Samples in another order, none of equal loss, are selected in that order."""
+    order = data.draw(shuffles(len(problem.losses)))
+    moved = chosen(
+        problem, **{name: getattr(problem, name)[order] for name in ("losses", "labels", "groups")}
+    )
+    assert sorted(order[moved].tolist()) == chosen(problem)
+
+
+@given(problems(), st.floats(0.01, 1))
+def test_clean_ratio(problem, other):
+    """A higher clean ratio never selects fewer; without ratios, it keeps all that a lower one selected."""
+    low, high = sorted([problem.clean_ratio, other])
+    assert len(chosen(problem, clean_ratio=low)) <= len(chosen(problem, clean_ratio=high))
+    plain = problem._replace(ratios=None)
+    assert set(chosen(plain, clean_ratio=low)) <= set(chosen(plain, clean_ratio=high))
+
+
+@given(problems(), st.floats(0.01, 1))
+def test_before_the_first_refusal(problem, other):
+    """What comes before the first refusal at a clean ratio is selected at every higher one."""
+    low, high = sorted([problem.clean_ratio, other])
+    kept = chosen(problem, clean_ratio=low)
+    order = np.lexsort((np.arange(len(problem.losses)), problem.losses)).tolist()
+    refused = next((place for place, i in enumerate(order) if i not in kept), len(order))
+    assert set(order[:refused]) <= set(chosen(problem, clean_ratio=high))
+
+
+@given(problems().map(untied), st.data())
+def test_left_out_and_worse(problem, data):
+    """Higher losses of samples that were left out change nothing."""
+    kept = chosen(problem)
+    losses = problem.losses.copy()
+    for i in set(range(len(losses))) - set(kept):
+        losses[i] += data.draw(st.integers(0, 50))
+    assert chosen(problem, losses=losses) == kept
+
+
+@given(problems().map(untied), st.data())
+def test_selected_and_better(problem, data):
+    """A selected sample whose loss falls is still selected."""
+    kept = chosen(problem)
+    if kept:
+        one, losses = data.draw(st.sampled_from(kept)), problem.losses.copy()
+        losses[one] -= data.draw(st.integers(0, 50))
+        assert one in chosen(problem, losses=losses)
+
+
+@given(problems())
+def test_again(problem):
+    """Selecting again, from the selected samples alone and with the same budget, leaves none out."""
+    found = select(*problem)
+    again = select_codes(
+        problem.losses[found.indices], codes_of(problem)[found.indices], problem.ratios, found.budget
+    )
+    assert len(again) == len(found)
+
+
+@given(problems(), st.integers(0, 3))
+def test_nobody(problem, column):
+    """A class or a group of nobody changes nothing."""
+    classes, groups = problem.ratios.shape
+    kept = chosen(problem)
+    assert chosen(problem, ratios=np.vstack([problem.ratios, np.eye(groups)[column % groups]])) == kept
+    assert chosen(problem, ratios=np.hstack([problem.ratios, np.zeros((classes, 1))])) == kept
+
+
+@given(st.floats(1e-6, 1), st.floats(1e-6, 1), st.integers(0, 10**6))
+def test_budget(one, other, samples):
+    """A budget is a whole number within one of its share, and grows with the clean ratio and the samples."""
+    low, high = sorted([one, other])
+    assert 0 <= budget_of(low, samples) <= budget_of(high, samples) <= samples
+    assert low * samples - 1 < budget_of(low, samples) <= low * samples + 1e-6
+    assert budget_of(low, samples) <= budget_of(low, samples + 1)
