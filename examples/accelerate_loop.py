@@ -1,7 +1,7 @@
 """Hugging Face Accelerate: your loop, with a loader of ours.
 
 python examples/accelerate_loop.py
-torchrun --nproc-per-node 2 examples/accelerate_loop.py
+torchrun --nproc-per-node 2 examples/accelerate_loop.py    # two processes, the same model
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def train(
         warmup_epochs=5,
     )
     if resume is not None:
-        accelerator.load_state(str(resume), load_kwargs={"weights_only": False})
+        accelerator.load_state(str(resume))
     while sieve.sampler.epoch < (epochs if stop is None else stop):
         sieve.begin_epoch(accelerator.unwrap_model(model))
         for step, (features, targets) in enumerate(loader):
             losses = torch.nn.functional.cross_entropy(model(features), targets, reduction="none")
             sieve.observe(step, losses)
             optimizer.zero_grad()
-            accelerator.backward(losses.sum() * sieve.sampler.scale)  # the mean over the global batch
+            accelerator.backward(losses.mean() * sieve.weight(step))  # the mean over the global batch
             optimizer.step()
     if save is not None:
         accelerator.save_state(str(save))

@@ -1,6 +1,7 @@
 """Lightning: fair and robust training by one line in a Trainer.
 
-python examples/lightning_trainer.py            # --devices 2 for two processes
+python examples/lightning_trainer.py
+python examples/lightning_trainer.py --devices 2    # two processes, the same model
 """
 
 from __future__ import annotations
@@ -36,18 +37,21 @@ class Classifier(LightningModule):
         return torch.optim.Adam(self.parameters(), lr=0.005)
 
 
-def train(*, epochs: int = 40, **options: Any) -> tuple[dict[str, float], FairRobustCallback, Trainer]:
+def train(
+    *, epochs: int = 40, devices: int = 1, **options: Any
+) -> tuple[dict[str, float], FairRobustCallback, Trainer]:
     """Train; what the model comes to on the test data."""
     parts = synthetic_splits(seed=0)
     labels = flip_group_targeted(parts.train, 0.1).labels
     x, y = torch.from_numpy(parts.train.features).float(), torch.from_numpy(labels)
     torch.manual_seed(0)
     model = Classifier(x.shape[1])
-    loader = DataLoader(TensorDataset(x, y), batch_size=100, shuffle=True)
+    loader = DataLoader(TensorDataset(x, y), batch_size=100 // devices, shuffle=True)
     path = options.pop("resume", None)
     sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, step_size=0.005, warmup_epochs=5)
-    trainer = Trainer(max_epochs=epochs, callbacks=[sieve], accelerator="cpu", **options)
-    trainer.fit(model, loader, ckpt_path=path, weights_only=None if path is None else False)
+    options |= {"accelerator": "cpu", "devices": devices, "strategy": "auto" if devices == 1 else "ddp"}
+    trainer = Trainer(max_epochs=epochs, callbacks=[sieve], **options)
+    trainer.fit(model, loader, ckpt_path=path)
     with torch.no_grad():
         guessed = model(torch.from_numpy(parts.test.features).float()).argmax(1).numpy()
     truth, groups = parts.test.labels, parts.test.groups

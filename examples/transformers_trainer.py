@@ -1,11 +1,13 @@
 """Hugging Face Trainer: a small BERT of random weights on tokens, a tenth of the labels flipped.
 
 python examples/transformers_trainer.py
+torchrun --nproc-per-node 2 examples/transformers_trainer.py    # two processes, the same model
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -35,14 +37,20 @@ class Sentences(Dataset[dict[str, Any]]):
         return {"input_ids": torch.from_numpy(self.words[index]), "labels": int(self.labels[index])}
 
 
+def chosen_rows(rows: int, samples: int | None) -> np.ndarray:
+    """So many of the rows, all when None."""
+    return np.random.default_rng(0).permutation(rows)[:samples]
+
+
 def train(
     folder: Path, *, epochs: float = 10, resume: bool = False, samples: int | None = None, **options: Any
 ) -> tuple[dict[str, float], FairRobustTrainer]:
     """Train; what the model comes to on the test data."""
     parts = synthetic_splits(seed=0)
     labels = flip_group_targeted(parts.train, 0.1).labels
-    rows = np.random.default_rng(0).permutation(len(labels))[:samples]
+    rows = chosen_rows(len(labels), samples)
     data = Sentences(parts.train.take(rows), labels[rows])
+    processes = int(os.environ.get("WORLD_SIZE", "1"))  # torchrun says it
     torch.manual_seed(0)
     model = BertForSequenceClassification(
         BertConfig(
@@ -52,12 +60,14 @@ def train(
             num_attention_heads=2,
             intermediate_size=32,
             max_position_embeddings=8,
+            hidden_dropout_prob=0.0,  # each process would drop others
+            attention_probs_dropout_prob=0.0,
         )
     )
     arguments = TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=epochs,
-        per_device_train_batch_size=100,
+        per_device_train_batch_size=100 // processes,
         learning_rate=0.005,
         lr_scheduler_type="constant",
         use_cpu=True,
@@ -95,8 +105,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=10)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found, _ = train(Path(folder), epochs=arguments.epochs)
-    print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+        found, trainer = train(Path(folder), epochs=arguments.epochs)
+    if trainer.is_world_process_zero():
+        print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 
 
 if __name__ == "__main__":

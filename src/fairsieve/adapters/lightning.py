@@ -30,6 +30,9 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
     ``"losses"``, one per sample of the batch, those are used; otherwise each epoch begins with a
     forward pass over the data. The state is saved in checkpoints.
 
+    On several processes each trains its share of every global batch, and its loss, which must be a mean over
+    its samples, counts by how many it has: gradients are those of one process.
+
     Parameters
     ----------
     labels, sensitive_features : arrays
@@ -77,6 +80,16 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert self.sieve is not None
         self.sieve.begin_epoch(pl_module, trainer.current_epoch, **self._loading)
+
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        self._batch = batch_idx
+
+    def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: torch.Tensor) -> None:
+        assert self.sieve is not None
+        if trainer.world_size > 1:
+            loss *= self.sieve.weight(self._batch)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int

@@ -25,7 +25,8 @@ class Sieve:
 
     Made after ``torch.distributed`` is initialised. Frameworks count on epochs of equal length and on
     batches that are not empty: every epoch has as many batches as the data fill, going through the
-    selection again at its end, and a process that has none of a batch's samples takes one of its own.
+    selection again at its end, and a process that has none of a batch's samples takes one of its own,
+    which :meth:`weight` does not count.
 
     Parameters
     ----------
@@ -81,6 +82,15 @@ class Sieve:
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self.forward, **loading)
             self.sampler.update()
 
+    def weight(self, batch: int) -> float:
+        """What a mean loss over this process's part of a batch is multiplied by.
+
+        Gradients that are then averaged over processes are those of the mean over the global batch,
+        though its samples are not shared out evenly. On one process it is 1.
+        """
+        own, whole = self.sampler.own_sizes[batch], self.sampler.plan.global_batch_size
+        return own * self.sampler.workers.size / whole
+
     def observe(self, batch: int, losses: torch.Tensor) -> None:
         """Losses of the samples of a batch of this epoch, in order."""
         self.is_observed = True
@@ -118,6 +128,7 @@ class FilledBatches(ShardedBatchSampler):
     def batches(self) -> Iterator[torch.Tensor]:
         found = self.plan.batches(len(self))
         self.plan.epoch += 1
+        self.own_sizes = [len(batch) for batch in found]
         spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)
         self._present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]
         yield from self._present

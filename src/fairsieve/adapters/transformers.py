@@ -35,6 +35,9 @@ def logits_of(model: nn.Module, batch: Any) -> torch.Tensor:
 class FairRobustTrainer(Trainer):  # type: ignore[misc]
     """A ``Trainer`` whose training batches are clean and fair, on one process or several.
 
+    On several processes each trains its share of every global batch, and its loss, which must be a mean over
+    its samples, counts by how many it has: gradients are those of one process.
+
     Parameters
     ----------
     sieve : dict
@@ -43,6 +46,8 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
     *args, **kwargs
         Those of ``Trainer``.
     """
+
+    loss_is_scaled_for_ga = False  # it is a mean over the batch at hand
 
     def __init__(self, *args: Any, sieve: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -67,11 +72,13 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return prepared_loader(self.accelerator, loader)
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
-        """The Trainer's, and in training the outputs are observed."""
-        loss, outputs = super().compute_loss(model, inputs, return_outputs=True, **kwargs)
-        if model.training and self.sieve is not None:
-            self.sieve.observe_outputs(self.batch, outputs["logits"])
-            self.batch += 1
+        """The Trainer's; in training a mean that counts by this process's samples, and observed."""
+        if self.sieve is None or not model.training:
+            return super().compute_loss(model, inputs, return_outputs=return_outputs, **kwargs)
+        loss, outputs = super().compute_loss(model, inputs, return_outputs=True)  # without num_items_in_batch
+        self.sieve.observe_outputs(self.batch, outputs["logits"])
+        loss = loss * self.sieve.weight(self.batch)
+        self.batch += 1
         return (loss, outputs) if return_outputs else loss
 
 
