@@ -7,8 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairsieve import Cells, InvalidInputError
 
@@ -67,15 +65,6 @@ def test_many_cells_need_wider_codes():
     cells = Cells.of(np.arange(400) % 2, np.arange(400))
     assert cells.codes.dtype == np.uint16
     assert cells.counts.sum() == 400
-
-
-@given(st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50))
-def test_codes_say_the_labels_and_groups_back(pairs):
-    labels, groups = zip(*pairs, strict=True)
-    cells = Cells.of(labels, groups)
-    assert [cells.classes[code] for code in cells.label_codes] == list(labels)
-    assert [cells.groups[code] for code in cells.group_codes] == list(groups)
-    assert cells.counts.sum() == len(pairs)
 
 
 @pytest.mark.parametrize(
