@@ -7,10 +7,11 @@ python examples/lightning_trainer.py --devices 2    # two processes, the same mo
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve import accuracy, equalized_odds_disparity
@@ -38,7 +39,7 @@ class Classifier(LightningModule):
 
 
 def train(
-    *, epochs: int = 40, devices: int = 1, **options: Any
+    *, epochs: int = 40, devices: int = 1, callbacks: Sequence[Callback] = (), **options: Any
 ) -> tuple[dict[str, float], FairRobustCallback, Trainer]:
     """Train; what the model comes to on the test data."""
     parts = synthetic_splits(seed=0)
@@ -50,7 +51,7 @@ def train(
     path = options.pop("resume", None)
     sieve = FairRobustCallback(labels, parts.train.groups, clean_ratio=0.9, step_size=0.005, warmup_epochs=5)
     options |= {"accelerator": "cpu", "devices": devices, "strategy": "auto" if devices == 1 else "ddp"}
-    trainer = Trainer(max_epochs=epochs, callbacks=[sieve], **options)
+    trainer = Trainer(max_epochs=epochs, callbacks=[sieve, *callbacks], **options)
     trainer.fit(model, loader, ckpt_path=path)
     with torch.no_grad():
         guessed = model(torch.from_numpy(parts.test.features).float()).argmax(1).numpy()
@@ -68,7 +69,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--devices", type=int, default=1)
     arguments = parser.parse_args()
-    found, _, trainer = train(epochs=arguments.epochs, devices=arguments.devices, logger=False)
+    options = {"logger": False, "enable_checkpointing": False}
+    found, _, trainer = train(epochs=arguments.epochs, devices=arguments.devices, **options)
     if trainer.is_global_zero:
         print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
 

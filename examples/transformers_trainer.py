@@ -43,7 +43,12 @@ def chosen_rows(rows: int, samples: int | None) -> np.ndarray:
 
 
 def train(
-    folder: Path, *, epochs: float = 10, resume: bool = False, samples: int | None = None, **options: Any
+    folder: Path,
+    *,
+    epochs: float = 10,
+    resume: bool | str = False,
+    samples: int | None = None,
+    **options: Any,
 ) -> tuple[dict[str, float], FairRobustTrainer]:
     """Train; what the model comes to on the test data."""
     parts = synthetic_splits(seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from examples import accelerate_loop, transformers_trainer
 
-from fairsieve import InvalidInputError
+from fairsieve import CheckpointError, InvalidInputError
 from fairsieve.adapters.transformers import FairRobustTrainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,6 +36,26 @@ def test_trainer_trains_and_resumes_identically(tmp_path):
     assert again == pytest.approx(whole)
 
 
-def test_the_trainer_needs_a_dataset():
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
+    saves = {"save_strategy": "steps", "save_steps": 7, "save_total_limit": None}
+    options = {"epochs": 4, "samples": 500, "gradient_accumulation_steps": accumulated, **saves}
+    whole, trainer = transformers_trainer.train(tmp_path / "one", **options)
+    kept = (tmp_path / "one" / "checkpoint-7").rename(tmp_path / "kept")
+    again, resumed = transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
+    assert resumed.state.global_step == trainer.state.global_step == 4 * -(-5 // accumulated)
+    for one, other in zip(
+        trainer.sieve.state_dict()["parts"], resumed.sieve.state_dict()["parts"], strict=True
+    ):
+        assert one["indices"].tolist() == other["indices"].tolist()
+        assert one["running"]["losses"].tolist() == other["running"]["losses"].tolist()
+    assert again == whole
+    (kept / "fairsieve.pt").unlink()
+    with pytest.raises(CheckpointError, match=r"fairsieve\.pt must hold numbers"):
+        transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
+
+
+def test_the_trainer_needs_a_dataset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the Trainer makes a folder
     with pytest.raises(InvalidInputError, match="train_dataset must be given"):
         FairRobustTrainer(transformers_trainer.torch.nn.Linear(2, 2), sieve={})

@@ -46,6 +46,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         self.labels, self.sensitive_features, self.options = labels, sensitive_features, options
         self.sieve: Sieve | None = None
         self._state: Mapping[str, Any] | None = None
+        self._trained = 0  # batches of the present epoch
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Put our loader in the place of the one given."""
@@ -75,21 +76,37 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         trainer._accelerator_connector.use_distributed_sampler = False  # the shards are ours
         self._loading = {"num_workers": workers, "collate_fn": given.collate_fn}
         if self._state is not None:
-            self.sieve.load_state_dict(self._state)
+            self.load_state_dict(dict(self._state))
+        self.sieve.sampler.is_open = False
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert self.sieve is not None
+        if trainer.fit_loop.restarted_mid_epoch:  # then no on_train_epoch_start comes
+            self.sieve.continue_epoch(skip=self._trained)
+            self._open(trainer)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert self.sieve is not None
+        self._trained = 0
         self.sieve.begin_epoch(pl_module, trainer.current_epoch, **self._loading)
+        if not self.sieve.sampler.is_open:
+            self._open(trainer)
+
+    def _open(self, trainer: Trainer) -> None:
+        """Let a new pass begin: the Trainer began one before it told us, and workers would have read on in it."""
+        assert self.sieve is not None
+        self.sieve.sampler.is_open = True
+        iter(trainer.fit_loop._data_fetcher)
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        self._batch = batch_idx
+        self._trained = batch_idx + 1
 
     def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: torch.Tensor) -> None:
         assert self.sieve is not None
         if trainer.world_size > 1:
-            loss *= self.sieve.weight(self._batch)
+            loss *= self.sieve.weight(self._trained - 1)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -99,10 +116,11 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
             self.sieve.observe(batch_idx, outputs["losses"])
 
     def state_dict(self) -> dict[str, Any]:
-        return {} if self.sieve is None else self.sieve.state_dict()
+        return {} if self.sieve is None else {**self.sieve.state_dict(), "trained": self._trained}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if self.sieve is None:
             self._state = state_dict  # comes before setup
         else:
+            self._trained = int(state_dict["trained"])
             self.sieve.load_state_dict(state_dict)

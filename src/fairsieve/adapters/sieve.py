@@ -82,6 +82,14 @@ class Sieve:
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self.forward, **loading)
             self.sampler.update()
 
+    def continue_epoch(self, skip: int = 0) -> None:
+        """Go on inside the epoch that a loaded state was taken in: its samples are chosen already.
+
+        ``skip`` leaves out as many batches of the next pass, where the loop does not do so itself.
+        """
+        self.sampler.go_to(max(0, self.sampler.epoch - 1))
+        self.sampler.skip = skip
+
     def weight(self, batch: int) -> float:
         """What a mean loss over this process's part of a batch is multiplied by.
 
@@ -115,6 +123,9 @@ class Sieve:
 class FilledBatches(ShardedBatchSampler):
     """Every pass has as many batches, none is empty, and the present ones are remembered."""
 
+    is_open = True  # a pass that comes before its epoch has begun is empty while this is False
+    skip = 0  # batches that the next pass leaves out
+
     def set_epoch(self, epoch: int) -> None:
         """Nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
 
@@ -126,12 +137,15 @@ class FilledBatches(ShardedBatchSampler):
         return batch_count(self.plan.shard.samples, self.plan.rules.batch_size)
 
     def batches(self) -> Iterator[torch.Tensor]:
+        if not self.is_open:
+            return
         found = self.plan.batches(len(self))
         self.plan.epoch += 1
         self.own_sizes = [len(batch) for batch in found]
         spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)
         self._present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]
-        yield from self._present
+        first, self.skip = self.skip, 0
+        yield from self._present[first:]
 
     def indices_of(self, batch: int) -> torch.Tensor:
         """Samples of a batch of the present epoch."""

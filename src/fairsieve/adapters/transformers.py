@@ -58,6 +58,16 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.batch = 0  # of the present epoch
         self.add_callback(BeginEpoch(self))
 
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        self._given = resume_from_checkpoint
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def resumed_from(self, args: Any, state: Any) -> Path:
+        """The folder of the checkpoint that training goes on from."""
+        if isinstance(self._given, (str, Path)):
+            return Path(self._given)
+        return Path(args.output_dir) / f"checkpoint-{state.global_step}"
+
     def get_train_dataloader(self) -> Any:
         self.sieve = Sieve(
             self.train_dataset,
@@ -100,16 +110,20 @@ class BeginEpoch(TrainerCallback):  # type: ignore[misc]
         self.trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / FILE
-        if state.global_step > 0 and saved.exists() and self.trainer.sieve is not None:
-            self.trainer.sieve.load_state_dict(read_state(saved))
+        if state.global_step > 0 and self.trainer.sieve is not None:
+            self.trainer.sieve.load_state_dict(read_state(self.trainer.resumed_from(args, state) / FILE))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         sieve = self.trainer.sieve
         assert sieve is not None
-        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        sieve.begin_epoch(model, collate_fn=self.trainer.data_collator)
-        self.trainer.batch = 0
+        accumulated = args.gradient_accumulation_steps
+        steps = -(-len(sieve.sampler) // accumulated)  # of an epoch
+        self.trainer.batch = 0 if args.ignore_data_skip else state.global_step % steps * accumulated
+        if self.trainer.batch > 0:  # resumed inside an epoch; the Trainer leaves its first batches out
+            sieve.continue_epoch()
+        else:
+            model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+            sieve.begin_epoch(model, collate_fn=self.trainer.data_collator)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         assert self.trainer.sieve is not None
