@@ -51,7 +51,7 @@ def train(problem: Problem, data: str, noise: str, fairness: str, seed: int, sha
             else:
                 sampler.refresh(model, x, share)
                 sampler.update()
-        for batch in sampler:
+        for batch in sampler.batches():
             outputs = model(x[batch])
             if share is not None:
                 sampler.observe(batch, outputs)

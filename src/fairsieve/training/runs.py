@@ -193,12 +193,13 @@ class AutogradRun(Run):
 
     def train(self, batches: NDArray[np.int64]) -> None:
         self.model.train()
+        penalised = self.settings.penalty_weight > 0 and not self.plan.in_warmup
         for batch in torch.from_numpy(batches).to(self.device):
-            self.optimizer.zero_grad(set_to_none=True)
+            self.model.zero_grad()  # all that the optimiser has, without its hooks
             outputs = self.model(self.features[batch])
             losses = self.loss(outputs, self.labels[batch])
             objective = (losses if self.weights is None else losses * self.weights[batch]).mean()
-            if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
+            if penalised:
                 objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
             objective.backward()
             self.optimizer.step()
