@@ -2,15 +2,12 @@
 
 The core (:func:`select`, :class:`Plan`, …) takes and gives arrays; :class:`FairRobustBatchSampler`
 puts it into any PyTorch loop; :func:`fit` is a whole loop; :class:`FairRobustClassifier` and its
-company are for scikit-learn, which is imported when they are first asked for.
+company are for scikit-learn.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairsieve.core.cells import Cells
-from fairsieve.core.plan import Plan
-from fairsieve.core.selection import Selection, select
 from fairsieve.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -24,21 +21,11 @@ from fairsieve.errors import (
     NotReadyError,
     WorkerError,
 )
-from fairsieve.metrics import (
-    accuracy,
-    demographic_parity_disparity,
-    equal_opportunity_disparity,
-    equalized_odds_disparity,
-)
-from fairsieve.samples import Samples
-from fairsieve.training.fitted import Fitted
-from fairsieve.training.history import History
-from fairsieve.training.loop import fit, fit_seeds
-from fairsieve.training.losses import sample_losses
-from fairsieve.training.models import LogisticRegression
-from fairsieve.training.sampler import FairRobustBatchSampler
 
 if TYPE_CHECKING:
+    from fairsieve.core.cells import Cells
+    from fairsieve.core.plan import Plan
+    from fairsieve.core.selection import Selection, select
     from fairsieve.distributed.sampler import ShardedBatchSampler
     from fairsieve.distributed.shards import shard_of
     from fairsieve.estimators.classifier import FairRobustClassifier
@@ -46,21 +33,50 @@ if TYPE_CHECKING:
     from fairsieve.estimators.resampler import FairRobustResampler
     from fairsieve.estimators.scorers import fairness_scorer
     from fairsieve.estimators.sieve import SieveClassifier
+    from fairsieve.metrics import (
+        accuracy,
+        demographic_parity_disparity,
+        equal_opportunity_disparity,
+        equalized_odds_disparity,
+    )
     from fairsieve.report.displays import SelectionDisplay, TradeoffDisplay
+    from fairsieve.samples import Samples
+    from fairsieve.training.fitted import Fitted
+    from fairsieve.training.history import History
+    from fairsieve.training.loop import fit, fit_seeds
+    from fairsieve.training.losses import sample_losses
+    from fairsieve.training.models import LogisticRegression
+    from fairsieve.training.sampler import FairRobustBatchSampler
 
 __version__ = "0.1.0"
 
-# Names whose modules take a while to import, and where they are.
+# Where names are; NumPy, torch and scikit-learn are imported when one is first asked for.
 LATER = {
+    "Cells": "fairsieve.core.cells",
     "CleanRatioEstimate": "fairsieve.estimators.clean_ratio",
+    "FairRobustBatchSampler": "fairsieve.training.sampler",
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
+    "Fitted": "fairsieve.training.fitted",
+    "History": "fairsieve.training.history",
+    "LogisticRegression": "fairsieve.training.models",
+    "Plan": "fairsieve.core.plan",
+    "Samples": "fairsieve.samples",
+    "Selection": "fairsieve.core.selection",
     "SelectionDisplay": "fairsieve.report.displays",
     "ShardedBatchSampler": "fairsieve.distributed.sampler",
     "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.report.displays",
+    "accuracy": "fairsieve.metrics",
+    "demographic_parity_disparity": "fairsieve.metrics",
+    "equal_opportunity_disparity": "fairsieve.metrics",
+    "equalized_odds_disparity": "fairsieve.metrics",
     "estimate_clean_ratio": "fairsieve.estimators.clean_ratio",
     "fairness_scorer": "fairsieve.estimators.scorers",
+    "fit": "fairsieve.training.loop",
+    "fit_seeds": "fairsieve.training.loop",
+    "sample_losses": "fairsieve.training.losses",
+    "select": "fairsieve.core.selection",
     "shard_of": "fairsieve.distributed.shards",
 }
 

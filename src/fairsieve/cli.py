@@ -10,19 +10,21 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 from fairsieve import __version__
 from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
 from fairsieve.commands_reproduce import reproduce_command
-from fairsieve.commands_table import audit_command, predict_command, printable, train_command
+from fairsieve.commands_table import audit_command, predict_command, train_command
+from fairsieve.core.checks import check_choice, check_share
+from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.experiments.folders import make_folder
 from fairsieve.experiments.noise import NOISES
 from fairsieve.report.demo_figure import draw_demo
 from fairsieve.report.style import pyplot
+from fairsieve.terminal import say, say_error, stoppable
 from fairsieve.training.methods import SELECTION_METHODS
 
 __all__ = ["app", "main"]
@@ -69,9 +71,20 @@ def demo(
     """Train four methods on data with wrong labels; show what each makes of it."""
     if rate == 0:
         noise = "none"
+    check_choice("--noise", noise, NOISES)
+    check_share("--rate", rate)
+    fairness = fairness_name(fairness)
     pyplot()  # a missing extra is told before the work, not after it
     make_folder(out)
-    console = Console()
+    with stoppable("No figure was drawn."):
+        found = run_with_bar(fairness, noise, rate, seeds)
+        Console().print(demo_table(found, seeds))
+        draw_demo(found, out / "demo.png")
+    say(f"The figure is in {out / 'demo.png'}")
+
+
+def run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
+    """The demo's trainings, with a line that tells how far they are."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("compiling (once)", total=len(DEMO_METHODS) * seeds)
@@ -82,11 +95,7 @@ def demo(
             bar.update(task, description=f"{SELECTION_METHODS[method].title}, seed {seed}", completed=runs)
             runs += 1
 
-        found = run_demo(fairness=fairness, noise=noise, rate=rate, seeds=range(seeds), report=report)
-    console.print(demo_table(found, seeds))
-    figure = out / "demo.png"
-    draw_demo(found, figure)
-    console.print(f"The figure is in [bold]{figure}[/bold]")
+        return run_demo(fairness=fairness, noise=noise, rate=rate, seeds=range(seeds), report=report)
 
 
 def demo_table(found: Demo, seeds: int) -> Table:
@@ -107,13 +116,11 @@ def demo_table(found: Demo, seeds: int) -> Table:
 
 
 def main() -> None:
-    """Run the command line; our own errors are one line, without a traceback."""
+    """Run the command line; errors of ours, of disks and of memory are one line, without a traceback."""
     try:
         app()
-    except FairsieveError as error:
-        Console(stderr=True).print(
-            Text.assemble(("error ", "bold red"), printable(str(error))), soft_wrap=True
-        )
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except (FairsieveError, OSError) as error:
+        say_error(error)
+    except MemoryError as error:
+        say_error(MemoryError(f"there is not enough memory ({error}): try fewer rows"))
+    sys.exit(1)

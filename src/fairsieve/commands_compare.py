@@ -12,12 +12,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from fairsieve.baselines.registry import find_methods
-from fairsieve.core.checks import check_choice
+from fairsieve.core.checks import check_choice, check_share
 from fairsieve.core.selection import budget_of
 from fairsieve.experiments.compare import Comparison, Row, compare, summarise
 from fairsieve.experiments.folders import make_folder
 from fairsieve.experiments.noise import NOISES
 from fairsieve.experiments.problems import make_problem, paper_settings
+from fairsieve.terminal import say, stoppable
 
 __all__ = ["compare_command", "comparison_table"]
 
@@ -43,8 +44,9 @@ def compare_command(
     arrays: Annotated[str | None, typer.Option(help="Folder of the authors' synthetic arrays.")] = None,
 ) -> None:
     """Train methods on noisy data, and measure them on clean data, seed by seed."""
-    check_choice("noise", noise, NOISES)
-    check_choice("validation", validation, ("clean", "noisy", "cleaned"))
+    check_choice("--noise", noise, NOISES)
+    check_choice("--validation", validation, ("clean", "noisy", "cleaned"))
+    check_share("--rate", rate)
     chosen = find_methods(methods)
     asked = Comparison(
         data=data,
@@ -60,21 +62,20 @@ def compare_command(
     make_problem(data, "none", 0, 0, arrays=arrays)
     budget_of(1 - rate, 1)
     make_folder(out)
+    path = out / "records.jsonl"
     records: list[dict[str, Any]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    left = f"What is finished is in {path}: give the same command again to go on."
+    with stoppable(left), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"{data}, {asked.noise}", total=len(chosen) * seeds)
-        for record in compare(asked, chosen, range(seeds), out / "records.jsonl", jobs=jobs):
+        for record in compare(asked, chosen, range(seeds), path, jobs=jobs):
             records.append(record)
             done = record["settings"]
             bar.update(task, advance=1, description=f"{done['method']}, seed {done['seed']}")
-    console = Console()
     rows = summarise(records, chosen, asked.fairness)
-    console.print(comparison_table(asked, rows, seeds))
-    for row in rows:
-        if row.error is not None:
-            console.print(f"{row.method.name}: {row.error}", style="dim", markup=False)
-    console.print(f"{len(records)} records in {out / 'records.jsonl'}", highlight=False)
+    Console().print(comparison_table(asked, rows, seeds))
+    say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
+    say(f"{len(records)} records in {path}")
 
 
 def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:

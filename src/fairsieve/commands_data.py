@@ -18,6 +18,8 @@ from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch as fetch_files
 from fairsieve.data.sources import locate
 from fairsieve.errors import FairsieveError, MissingDataError
+from fairsieve.files import check_new
+from fairsieve.terminal import printable, say, stoppable
 
 __all__ = ["app"]
 
@@ -26,11 +28,12 @@ app = typer.Typer(help="Fetch, list and describe the data sets.", no_args_is_hel
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Print an error of ours as one line and leave with status 1."""
+    """Print an error of ours as one line and leave with status 1; Ctrl-C leaves nothing half-done."""
     try:
-        yield
+        with stoppable("Nothing was left half-written."):
+            yield
     except FairsieveError as error:
-        typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"error: {printable(' '.join(str(error).split()))}", err=True)
         raise typer.Exit(1) from None
 
 
@@ -102,11 +105,13 @@ def export(
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
     wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of labels to make wrong, at random.")] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Decides which.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on."""
     with clear_errors():
+        check_new("OUT", out, force=force)
         changed = export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
-    typer.echo(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
+    say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 
 
 def cell_table(found: Description) -> Table:

@@ -19,6 +19,7 @@ from fairsieve.experiments.reproduce.results import Results
 from fairsieve.experiments.reproduce.trials import Scope
 from fairsieve.report.reproduction.claims import verdicts
 from fairsieve.report.reproduction.page import check_extras, write_reproduction
+from fairsieve.terminal import say, stoppable
 
 __all__ = ["reproduce_command"]
 
@@ -38,20 +39,19 @@ def reproduce_command(
     quick: Annotated[bool, typer.Option(help="One seed, fewer epochs, no tuning: for a look.")] = False,
 ) -> None:
     """Recompute the paper's tables and figures, beside its numbers and with a verdict on every claim."""
-    console = Console()
     if what == "list":
-        console.print(items_table())
+        Console().print(items_table())
         return
     items, scope = find_items(what), Scope(seeds, quick, synthetic_arrays)
     check_extras()
     check_data_sets(trials_of(items), scope)
     make_folder(out)
     path = out / "records.jsonl"
-    run_all(items, scope, path, jobs)
-    results = Results.read(path, scope)
-    page = write_reproduction(results, items, out)
-    console.print(verdict_line(results))
-    console.print(f"The page is {page}; tables and figures are beside it", highlight=False)
+    with stoppable(f"What is finished is in {path}: give the same command again to go on."):
+        run_all(items, scope, path, jobs)
+        results = Results.read(path, scope)
+        page = write_reproduction(results, items, out)
+    say(verdict_line(results), f"The page is {page}; tables and figures are beside it")
 
 
 def items_table() -> Table:

@@ -14,20 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import write_output
-from fairsieve.report.numbers import number, percent
+from fairsieve.files import check_new, write_output
+from fairsieve.report.numbers import percent
 from fairsieve.report.run.csv_files import columns_csv, suspects_csv
 from fairsieve.report.run.folder import check_page_packages, new_folder, write_run
-from fairsieve.report.run.verdicts import label_warning, upper
-from fairsieve.report.run.words import group_name, headline, interval
+from fairsieve.report.run.verdicts import label_warning, upper, worse_warning
+from fairsieve.report.run.words import estimate_sentence, group_name, headline
 from fairsieve.runs.asked import Asked, parse_clean_ratio
 from fairsieve.runs.audit import Audit, audit
 from fairsieve.runs.predict import predict
 from fairsieve.runs.train import STAGES, TableRun, train
 from fairsieve.tables.features import Feature, used
 from fairsieve.tables.read import Reading
+from fairsieve.terminal import printable, say, stoppable
 
-__all__ = ["audit_command", "predict_command", "printable", "train_command"]
+__all__ = ["audit_command", "predict_command", "train_command"]
 
 Data = Annotated[Path, typer.Argument(help="A CSV file, names in its first row, or a Parquet file.")]
 Label = Annotated[str, typer.Option(help="The column to predict.")]
@@ -48,6 +49,7 @@ Separator = Annotated[str, typer.Option(help="What stands between fields: , ; | 
 Decimal = Annotated[str, typer.Option(help="What stands before decimals: . or ,")]
 Missing = Annotated[list[str] | None, typer.Option(help="A value that means missing, beside NA, ? and such.")]
 Seed = Annotated[int, typer.Option(help="Decides everything random.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 
 
 def train_command(
@@ -104,11 +106,24 @@ def train_command(
         seed,
     )
     check_page_packages()
-    with new_folder(out, force=force) as folder, stages(len(STAGES) + 1) as tell:
+    with (
+        stoppable(lambda: left_of(checkpoint_dir)),
+        new_folder(out, force=force) as folder,
+        stages(len(STAGES) + 1) as tell,
+    ):
         run = train(asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every)
         tell("writing the report")
         write_run(run, folder)
     say_run(run, out)
+
+
+def left_of(checkpoint_dir: Path | None) -> str:
+    """What a training that was stopped leaves behind, and how to go on."""
+    if checkpoint_dir is None:
+        return "Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on."
+    if not any(checkpoint_dir.rglob("*.safetensors")):
+        return f"Nothing was written, and no checkpoint yet to {checkpoint_dir}."
+    return f"Checkpoints are in {checkpoint_dir}: give the same command again to go on from the last."
 
 
 def predict_command(
@@ -118,18 +133,26 @@ def predict_command(
     separator: Separator = ",",
     decimal: Decimal = ".",
     missing: Missing = None,
+    force: Force = False,
 ) -> None:
     """Predict the label of every row of a table."""
     if out.exists() and data.exists() and out.samefile(data):
         raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
-    table, predicted, probability, notes = predict(
-        run, data, Reading(separator, decimal, tuple(missing or ()))
-    )
-    columns = {name: [plain(value) for value in values] for name, values in table.columns.items()}
-    columns[free_name("predicted", columns)] = predicted.tolist()
-    columns[free_name("probability", columns)] = [f"{value:.4f}" for value in probability]
-    write_output(out, columns_csv(columns).encode())
-    say(*notes, f"{len(predicted):,} rows predicted, in {out}")
+    check_new("--out", out, force=force)
+    with stoppable("Nothing was written."):
+        table, predicted, probability, notes = predict(
+            run, data, Reading(separator, decimal, tuple(missing or ()))
+        )
+        columns = {name: [plain(value) for value in values] for name, values in table.columns.items()}
+        added = {"predicted": predicted.tolist(), "probability": [f"{value:.4f}" for value in probability]}
+        for wanted, values in added.items():
+            name = free_name(wanted, columns)
+            columns[name] = values
+            if name != wanted:
+                notes.append(f"The table has a column {wanted!r} already; that of the model is {name!r}.")
+        write_output(out, columns_csv(columns).encode())
+    count = "1 row" if len(predicted) == 1 else f"{len(predicted):,} rows"
+    say(*notes, f"{count} predicted, in {out}")
 
 
 def audit_command(
@@ -146,6 +169,7 @@ def audit_command(
     decimal: Decimal = ".",
     missing: Missing = None,
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Look at the data only: cells, estimated wrong labels in each, labels to check. No model is kept."""
     asked = Asked(
@@ -160,7 +184,9 @@ def audit_command(
         reading=Reading(separator, decimal, tuple(missing or ())),
         seed=seed,
     )
-    with stages(2) as tell:
+    if out is not None:
+        check_new("--out", out, force=force)
+    with stoppable("Nothing was written."), stages(2) as tell:
         found = audit(asked, tell)
     say_audit(found)
     if out is not None:
@@ -189,27 +215,13 @@ def stages(count: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def printable(text: str) -> str:
-    """Text that a terminal shows and does not obey."""
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
-
-
-def say(*lines: str) -> None:
-    """Print lines as they are, whatever is in them."""
-    console = Console()
-    for line in lines:
-        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-
-
 def say_run(run: TableRun, out: Path) -> None:
     """What changed, what was done to the table, and where everything is."""
     say(f"{upper(headline(run))}.")
     if run.collapse is not None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
-    warning = label_warning(run.dropped)
-    say(*([warning] if warning else []), *columns_lines(run.problem.features), *run.notes)
+    warnings = [warning for warning in (worse_warning(run), label_warning(run.dropped)) if warning]
+    say(*warnings, *columns_lines(run.problem.features), *run.notes)
     say(
         f"Measured on {len(run.problem.test):,} rows; open {out / 'report.html'}, then {out / 'suspects.csv'}"
     )
@@ -246,13 +258,9 @@ def say_audit(found: Audit) -> None:
         ]
         table.add_row(Text(printable(str(label))), *entries)
     Console().print(table)
-    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else "at random"
-    say(
-        f"About {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval(estimate.interval)}), "
-        f"wrong ones {kind}.",
-        f"{len(found.suspects['row']):,} labels are more likely wrong than right"
-        + (": the surest first" if len(found.suspects["row"]) else "."),
-    )
+    count = len(found.suspects["row"])
+    rather = f"{'1 label is' if count == 1 else f'{count:,} labels are'} more likely wrong than right"
+    say(upper(estimate_sentence(estimate)), rather + (": the surest first" if count else "."))
     for i in range(min(len(found.suspects["row"]), 10)):
         row, label, suggested, probability, group = (column[i] for column in found.suspects.values())
         say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")

@@ -15,7 +15,7 @@ try:
 except ImportError:  # Windows, where nobody else is waited for
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked", "sync_folder", "write_output", "write_whole"]
+__all__ = ["check_new", "locked", "sync_folder", "write_output", "write_whole"]
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -66,6 +66,14 @@ def locked(handle: int) -> Iterator[None]:
     finally:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def check_new(option: str, path: Path, *, force: bool) -> None:
+    """Whether a file may be written: what is there already is replaced only when that is asked for."""
+    if path.is_dir():
+        raise InvalidInputError(f"{option} must be a file to write; {path} is a folder: name a file in it")
+    if (path.exists() or path.is_symlink()) and not force:
+        raise InvalidInputError(f"{option} must be a new file; {path} is there: add --force to replace it")
 
 
 def write_output(target: Path, content: bytes) -> None:

@@ -18,6 +18,7 @@ from fairsieve.report.table_files import (
     for_spreadsheet,
     latex,
     markdown,
+    safe_field,
     table_csv,
     table_latex,
     table_markdown,
@@ -26,7 +27,8 @@ from fairsieve.report.table_files import (
 
 words = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
 hostile = st.one_of(
-    words, st.sampled_from(["=1+1", "@x", "-2+3", "|", "a|b", "\\", "$x$", "<b>", "a\nb", "[x]", "**"])
+    words,
+    st.sampled_from(["=1+1", "@x", "-2+3", "|", "a|b", "\\", "$x$", "<b>", "a\nb", "a\rb", "[x]", "**"]),
 )
 
 
@@ -39,7 +41,7 @@ def table_of(rows):
 @given(st.lists(st.tuples(hostile, hostile), max_size=4))
 def test_csv_gives_back_what_was_put_in(rows):
     read = list(csv.reader(io.StringIO(table_csv(table_of(rows)), newline="")))
-    assert read == [["a", "b"], *([for_spreadsheet(x), for_spreadsheet(y)] for x, y in rows)]
+    assert read == [["a", "b"], *([safe_field(x), safe_field(y)] for x, y in rows)]
 
 
 @given(st.one_of(st.text(max_size=8), st.sampled_from(["\t=1", "-1e5", "-1_0", "+-1", "－1", "-1 ± 2"])))

@@ -103,7 +103,7 @@ def test_predictions_of_new_rows(run, folder, tmp_path):
             lambda table: table.update(hour=table.pop("hours")),
             "missing: 'hours'. Did you mean 'hour': rename it",
         ),
-        (lambda table: table.update(age=["old", *table["age"][1:]]), "mixes numbers with 1 texts"),
+        (lambda table: table.update(age=["old", *table["age"][1:]]), "mixes numbers with 1 text "),
     ],
 )
 def test_new_rows_that_do_not_fit(folder, tmp_path, change, message):

@@ -145,7 +145,7 @@ def test_a_stop_is_a_stop(people_csv, monkeypatch):
     ("options", "message"),
     [
         ({"fairness": "x"}, "fairness must be one of"),
-        ({"clean_ratio": 1.5}, "clean_ratio must"),
+        ({"clean_ratio": 1.5}, "--clean-ratio must be a number .* for 1.5 % pass 0.015"),
         ({"test": 0.0}, "--test must be a share between 0 and 1"),
         ({"epochs": 1}, "--epochs must be"),
         ({"sensitive": ["income"]}, "--label and --sensitive must be different columns"),
@@ -162,10 +162,13 @@ def test_what_is_asked_is_checked(people_csv, options, message):
         train(Asked(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options))
 
 
-def test_a_clean_ratio_is_a_share_or_auto():
-    assert parse_clean_ratio("auto") == "auto"
-    with pytest.raises(InvalidInputError, match="--clean-ratio must be auto or a share above 0"):
-        parse_clean_ratio("most")
+@pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
+def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
+    assert (parse_clean_ratio("auto"), parse_clean_ratio("0.9")) == ("auto", 0.9)
+    with pytest.raises(
+        InvalidInputError, match='--clean-ratio must be .*, or "auto" to have it estimated; got'
+    ):
+        Asked(people_csv, "income", ["sex"], clean_ratio=parse_clean_ratio(wrong))
 
 
 def test_an_audit_counts_estimates_and_lists(tmp_path):

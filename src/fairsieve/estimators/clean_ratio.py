@@ -25,6 +25,7 @@ CLEARLY = 15.0  # by how much of log-likelihood aimed flips must explain the lab
 SURE = 0.9
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 BLIND_NOISE = 0.1  # what is assumed then
+NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +204,7 @@ def random_estimate(
         one_rate = np.zeros_like(model.level, dtype=np.int64)
         most = fit_flips(seen, model, ties=one_rate)
         highest = most.noise(seen) + 1.96 * jackknife_error(most, one_rate, seen, seed)
+        highest = max(highest, NONE_OF_MANY / len(seen))  # where every fold comes to none, too
         ratio, interval = 1.0, (1 - highest, 1.0)
     else:
         error = jackknife_error(model, ties, seen, seed)

@@ -7,15 +7,26 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from fairsieve.files import write_output
 from fairsieve.report.document import Cell, Table
 
-__all__ = ["for_spreadsheet", "table_csv", "table_latex", "table_markdown", "write_table_files"]
+__all__ = [
+    "csv_text",
+    "for_spreadsheet",
+    "safe_field",
+    "table_csv",
+    "table_latex",
+    "table_markdown",
+    "write_table_files",
+]
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # What a spreadsheet takes for the beginning of a formula, full-width forms included.
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+# Also after spaces, and in the middle, where a spreadsheet splits at another character than a comma.
+STARTS = re.compile(rf"(^\s*|[;\t\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
 MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]{}<>|~#$])")
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -121,10 +132,29 @@ def table_csv(table: Table) -> str:
             columns.append([f"{title}: {table.reference_title}", *(cell.reference for cell in cells)])
         if any(cell.apart is not None for cell in cells):
             columns.append([f"{title}: deviations apart", *(plain(cell.apart) for cell in cells)])
+    return csv_text(zip(*columns, strict=True))
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV in which no field is a formula, and none ends its row."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerows([for_spreadsheet(text) for text in row] for row in zip(*columns, strict=True))
+    csv.writer(stream, lineterminator="\n").writerows([safe_field(value) for value in row] for row in rows)
     return stream.getvalue()
+
+
+def safe_field(value: Any) -> str:
+    r"""A value as text that is no formula, wherever a spreadsheet splits it.
+
+    Examples
+    --------
+    >>> safe_field("a;=1"), safe_field("a\r=1"), safe_field(-3)
+    ("a;'=1", "a\n'=1", '-3')
+    """
+    text = "" if value is None else value if isinstance(value, str) else str(value)
+    if NUMBER.fullmatch(text):
+        return text
+    one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
+    return for_spreadsheet(STARTS.sub(r"\1'", one_kind))
 
 
 def plain(value: float | str | None) -> str:

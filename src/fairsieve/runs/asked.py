@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from fairsieve.core.checks import check_at_least
+from fairsieve.core.checks import check_at_least, check_clean_ratio, percent_hint
 from fairsieve.core.fairness import fairness_name
-from fairsieve.core.selection import budget_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.tables.groups import SmallGroups
 from fairsieve.tables.read import Reading
@@ -71,10 +70,11 @@ class Asked:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
-        if self.clean_ratio != "auto":
-            budget_of(self.clean_ratio, 1)
+        check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if not 0 < self.test < 1:
-            raise InvalidInputError(f"--test must be a share between 0 and 1, such as 0.2; got {self.test}")
+            raise InvalidInputError(
+                f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
+            )
         check_at_least("--epochs", self.epochs, 4)
         check_at_least("--seed", self.seed, 0)
         for column in self.sensitive:
@@ -89,17 +89,13 @@ class Asked:
             )
 
 
-def parse_clean_ratio(text: str) -> float | Literal["auto"]:
-    """A share, or "auto".
+def parse_clean_ratio(text: str) -> Any:
+    """A number where it is one, else as it is: what is wrong with it, :class:`Asked` says.
 
-    >>> parse_clean_ratio("0.9")
-    0.9
+    >>> parse_clean_ratio("0.9"), parse_clean_ratio("auto")
+    (0.9, 'auto')
     """
-    if text == "auto":
-        return "auto"
     try:
         return float(text)
     except ValueError:
-        raise InvalidInputError(
-            f"--clean-ratio must be auto or a share above 0 and at most 1, such as 0.9; got {text!r}"
-        ) from None
+        return text

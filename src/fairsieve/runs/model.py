@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import nn
 
 from fairsieve.errors import InvalidInputError
@@ -18,10 +21,11 @@ from fairsieve.files import write_output
 from fairsieve.tables.columns import Kind
 from fairsieve.tables.packages import package
 
-__all__ = ["between", "kinds_of", "load_model", "pipeline_of", "save_model"]
+__all__ = ["between", "damaged", "kinds_of", "load_model", "pipeline_of", "save_model"]
 
 # Beside what skops trusts of itself (scikit-learn's estimators, NumPy's arrays, plain values).
 TRUSTED = ("numpy.dtype",)
+LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 
 
 def pipeline_of(
@@ -78,28 +82,71 @@ def save_model(pipeline: Pipeline, path: Path) -> None:
 
 
 def load_model(path: Path) -> Pipeline:
-    """Read a model; a file with anything in it but scikit-learn's own types is refused unread."""
+    """Read a model; a file with anything in it but what :func:`save_model` writes is refused, and none of it is run."""
     skops = package("skops.io", "reading a model")
     try:
-        content = path.read_bytes()
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except OSError as error:
         raise InvalidInputError(
             f"the model must be a file that can be read; {path}: {error.strerror}"
         ) from error
     try:
+        check_size(content)
         untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
-        if untrusted:
-            raise InvalidInputError(
-                f"{path} must hold nothing but types of scikit-learn and NumPy, or loading it could run code; it holds "
-                f"{', '.join(untrusted)}: it was not made by fairsieve, and was not loaded"
-            )
-        pipeline = skops.loads(content, trusted=list(TRUSTED))
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+        pipeline = None if untrusted else skops.loads(content, trusted=list(TRUSTED))
+    except Exception as error:  # zip, JSON, NumPy and skops have many, and none of them matters
+        raise damaged(path, error) from error
+    if untrusted:
         raise InvalidInputError(
-            f"{path} is not a model that fairsieve kept, or it is damaged: {error}"
-        ) from error
-    if not (isinstance(pipeline, Pipeline) and [name for name, _ in pipeline.steps] == ["prepare", "model"]):
-        raise InvalidInputError(f"{path} is not a model that fairsieve kept")
+            f"{path} must hold nothing but types of scikit-learn and NumPy, or loading it could run code; it holds "
+            f"{', '.join(untrusted)}: it was not made by fairsieve, and was not loaded"
+        )
+    try:
+        check_parts(pipeline)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise damaged(path, error) from error
     return pipeline
+
+
+def damaged(path: Path, error: Exception) -> InvalidInputError:
+    """What to say of a file that is not one of ours."""
+    return InvalidInputError(
+        f"{path} is not a model that fairsieve kept, or it is damaged ({error}): train again, or copy it again"
+    )
+
+
+def check_size(content: bytes) -> None:
+    """Whether a file stays small when it is unpacked; no member gives more than it says."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > LARGEST:
+        raise ValueError(f"it unpacks to {size:,} bytes")
+
+
+def check_parts(pipeline: Any) -> None:
+    """Whether a pipeline is built as :func:`pipeline_of` builds it, of the same parts and no others."""
+    prepared, model = pipeline["prepare"], pipeline["model"]
+    built: list[tuple[Any, type]] = [
+        (pipeline, Pipeline),
+        (prepared, ColumnTransformer),
+        (model, LogisticRegression),
+    ]
+    for name, part, _ in prepared.transformers_:
+        if name == "numbers":
+            built += [(part, Pipeline), (part["fill"], SimpleImputer), (part["scale"], StandardScaler)]
+        else:
+            built.append((part, OneHotEncoder))
+    if any(type(part) is not kind for part, kind in built):
+        raise ValueError("its parts are not those of a model of fairsieve")
+    if len(pipeline.steps) != 2 or not {name for name, _, _ in prepared.transformers_} <= {
+        "numbers",
+        "categories",
+    }:
+        raise ValueError("it has other steps")
+    if pipeline.memory is not None or prepared.n_jobs is not None:
+        raise ValueError("it asks for files or processes of its own")
+    shape = (1 if len(model.classes_) == 2 else len(model.classes_), model.n_features_in_)
+    if model.coef_.shape != shape or model.intercept_.shape != shape[:1]:
+        raise ValueError("its weights are not of the right shape")
+    if not (np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()):
+        raise ValueError("its weights are not numbers")

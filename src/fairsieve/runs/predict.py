@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.runs.model import kinds_of, load_model
+from fairsieve.runs.model import damaged, kinds_of, load_model
 from fairsieve.tables.features import frame_of, new_categories, notes_on_new
 from fairsieve.tables.packages import check_packages
 from fairsieve.tables.read import Reading, Table, closest, read_table
@@ -38,7 +38,8 @@ def predict(
     check_packages()
     if not (folder / "model.skops").is_file():
         raise InvalidInputError(
-            f"RUN must be a folder that fairsieve train made; {folder} has no model.skops"
+            f"RUN must be a folder that fairsieve train made; {folder} has no model.skops: name the folder that was "
+            "given to train as --out"
         )
     model = load_model(folder / "model.skops")
     table = read_table(data, with_missing_of(folder, reading or Reading()))
@@ -52,10 +53,19 @@ def predict(
             f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}.{hint}"
         )
     frame = frame_of(table, kinds)
-    notes = [*table.notes, *notes_on_new(new_categories(frame, model["prepare"]))]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
-        chances = model.predict_proba(frame)
+    try:
+        notes = [*table.notes, *notes_on_new(new_categories(frame, model["prepare"]))]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
+            chances = model.predict_proba(frame)
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # the frame is as it should be
+        raise damaged(folder / "model.skops", error) from error
     return table, model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
 
 

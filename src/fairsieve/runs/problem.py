@@ -12,6 +12,7 @@ from fairsieve.core.cells import Cells
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
 from fairsieve.runs.asked import Asked
+from fairsieve.runs.leaks import leak_notes
 from fairsieve.runs.measures import FEW
 from fairsieve.tables.bins import parse_bins
 from fairsieve.tables.columns import known_in
@@ -69,7 +70,8 @@ def whole_problem(asked: Asked) -> tuple[Part, Labels, Groups, list[Feature], li
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
     features = features_of(table, apart=apart, drop=asked.drop, categories=asked.categories)
     part, more = part_of(table, labels, groups, features)
-    return part, labels, groups, features, [*table.notes, *notes, *more]
+    leaks = leak_notes(part.frame, part.labels, part.groups, labels.column, groups.title)
+    return part, labels, groups, features, [*leaks, *table.notes, *notes, *more]
 
 
 def part_of(table: Table, labels: Labels, groups: Groups, features: list[Feature]) -> tuple[Part, list[str]]:

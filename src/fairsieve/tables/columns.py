@@ -80,16 +80,18 @@ def kind_of(table: Table, name: str, *, categories: Sequence[str] = ()) -> Kind:
     return "categories"
 
 
-def refuse_mixture(table: Table, name: str, parsed: Parsed) -> None:
-    """Numbers and texts in one column."""
+def refuse_mixture(table: Table, name: str, parsed: Parsed, *, decided: bool = False) -> None:
+    """Numbers and texts in one column; it can still be taken as categories, unless that is decided."""
     odd = np.flatnonzero(parsed.odd)
     values = list(dict.fromkeys(str(value) for value in table.columns[name][odd]))
     rows = ", ".join(str(row) for row in table.rows[odd[:EXAMPLES]])
     shown = ", ".join(repr(value) for value in values[:EXAMPLES]) + (" …" if len(values) > EXAMPLES else "")
+    texts, where = ("1 text", "row") if len(odd) == 1 else (f"{len(odd):,} texts", "rows")
+    otherwise = "" if decided else f", or --categories {name!r} to take the whole column as categories"
     raise InvalidInputError(
-        f"column {name!r} of {table.name} mixes numbers with {len(odd):,} texts ({shown}; rows {rows}"
+        f"column {name!r} of {table.name} mixes numbers with {texts} ({shown}; {where} {rows}"
         f"{' …' if len(odd) > EXAMPLES else ''}). Correct those, or add --missing {values[0]!r} to take such a value "
-        f"as missing, or --categories {name!r} to take the whole column as categories"
+        f"as missing{otherwise}"
     )
 
 
@@ -99,7 +101,7 @@ def as_kind(table: Table, name: str, kind: Kind) -> NDArray[Any]:
     if kind == "numbers":
         parsed = parse_numbers(values, table.reading.decimal)
         if parsed.odd.any():
-            refuse_mixture(table, name, parsed)
+            refuse_mixture(table, name, parsed, decided=True)
         return parsed.numbers
     texts = canonical(values, table.reading.decimal) if values.dtype.kind == "f" else values
     found = np.empty(len(texts), dtype=object)

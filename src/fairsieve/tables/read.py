@@ -23,6 +23,7 @@ __all__ = ["MISSING", "Reading", "Table", "closest", "find_column", "one_of_the_
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
+MOST_VALUES = 10**9  # in a Parquet file
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 
 
@@ -160,11 +161,8 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
             skipinitialspace=True,
             skip_blank_lines=False,
         )
-    except (pandas.errors.ParserError, ValueError) as error:
-        raise InvalidInputError(
-            f"{name} does not have as many fields in every row as in the first: {str(error).strip()}. A text with "
-            f"{SEPARATORS.get(reading.separator, 'the separator')} in it must stand in quotes"
-        ) from None
+    except (pandas.errors.ParserError, ValueError):
+        raise InvalidInputError(f"{name} {uneven_rows(text, reading.separator)}") from None
     names = [str(value).strip() for value in frame.iloc[0]]
     values = frame.iloc[1:].fillna("").to_numpy(dtype=object)
     blank = np.array([not "".join(row).strip() for row in values], dtype=bool)
@@ -180,6 +178,23 @@ def first_row(name: str, text: str, separator: str) -> list[str]:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         raise InvalidInputError(f"the first row of {name} must hold the columns' names; {error}") from None
+
+
+def uneven_rows(text: str, separator: str) -> str:
+    """Why text is no table: a row that is too long, or a quote that is not closed."""
+    first = 0
+    try:
+        for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
+            first = first or len(fields)
+            if len(fields) > first:
+                between = SEPARATORS.get(separator, repr(separator))
+                return (
+                    f"must have as many fields in every row as in the first, {first}; row {row} has {len(fields)}: a "
+                    f"text with {between} in it must stand in quotes"
+                )
+    except csv.Error:
+        pass
+    return 'must have a second " for every one that opens a text; one is not closed: add it, or take the first out'
 
 
 def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
@@ -234,6 +249,9 @@ def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
     package("pyarrow", "reading Parquet")
     pandas = package("pandas", "reading a table")
     try:
+        size = package("pyarrow.parquet", "reading Parquet").read_metadata(io.BytesIO(content))
+        if size.num_rows * size.num_columns > MOST_VALUES:  # a few bytes may stand for billions
+            raise ValueError(f"it has {size.num_rows:,} rows of {size.num_columns:,} columns, too many")
         frame = pandas.read_parquet(io.BytesIO(content))
     except Exception as error:  # pyarrow has many
         raise InvalidInputError(f"{name} is not a Parquet file that can be read: {error}") from error

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from fairsieve.report.run.words import group_name
-from fairsieve.report.table_files import FORMULA_STARTS, NUMBER, for_spreadsheet
+from fairsieve.report.table_files import csv_text
 
 __all__ = ["columns_csv", "suspects_csv"]
 
-# Also after spaces, and in the middle, where a spreadsheet splits at another character than a comma.
-STARTS = re.compile(rf"(^\s*|[;\t\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
 TITLES = {"suggested": "suggested_label"}
 
 
@@ -29,20 +25,7 @@ def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
     x;'=2
     -3
     """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([safe(name) for name in columns])
-    writer.writerows([safe(value) for value in row] for row in zip(*columns.values(), strict=True))
-    return stream.getvalue()
-
-
-def safe(value: Any) -> str:
-    """A value as text that is no formula."""
-    text = "" if value is None else value if isinstance(value, str) else str(value)
-    if NUMBER.fullmatch(text):
-        return text
-    one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
-    return for_spreadsheet(STARTS.sub(r"\1'", one_kind))
+    return csv_text(chain([columns], zip(*columns.values(), strict=True)))
 
 
 def suspects_csv(suspects: Mapping[str, Iterable[Any]]) -> str:

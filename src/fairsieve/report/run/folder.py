@@ -12,13 +12,13 @@ from pathlib import Path
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.page.render import environment, plotly_packed
 from fairsieve.report.run.card import model_card
 from fairsieve.report.run.csv_files import suspects_csv
 from fairsieve.report.run.page import run_document
 from fairsieve.report.run.record import FORMAT, record_json
 from fairsieve.runs.model import save_model
 from fairsieve.runs.train import TableRun
+from fairsieve.tables.packages import package
 
 __all__ = ["check_page_packages", "new_folder", "write_run"]
 
@@ -27,8 +27,8 @@ RECORD = "metrics.json"
 
 def check_page_packages() -> None:
     """Say what is not installed before the work, not after it."""
-    environment()
-    plotly_packed()
+    for name in ("jinja2", "plotly"):
+        package(name, "writing the report")
 
 
 @contextlib.contextmanager
@@ -40,9 +40,9 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """
     out = out.absolute()
     check_place(out, force)
+    there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
+        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=there))
     except OSError as error:
         raise InvalidInputError(
             f"--out must be a folder that can be written; {out}: {error.strerror}"
@@ -50,6 +50,7 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     try:
         yield part
         part.chmod(0o755)
+        out.parent.mkdir(parents=True, exist_ok=True)
         take_place(part, out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -60,13 +61,13 @@ def check_place(out: Path, force: bool) -> None:
     if not out.exists() and not out.is_symlink():
         return
     if not out.is_dir():
-        raise InvalidInputError(f"--out must be a folder; {out} is a file")
+        raise InvalidInputError(f"--out must be a folder; {out} is a file: name another")
     if not any(out.iterdir()):
         return
     if not is_run(out):
         raise InvalidInputError(
             f"--out must be a new folder, or one that fairsieve train made; {out} has other files in it, which are not "
-            "touched"
+            "touched: name another"
         )
     if not force:
         raise InvalidInputError(f"--out must be a new folder; {out} holds a run: add --force to replace it")

@@ -14,8 +14,14 @@ from fairsieve.report.run.tables import (
     overall_table,
     suspects_table,
 )
-from fairsieve.report.run.verdicts import dropping_verdict, label_warning, run_verdicts, upper
-from fairsieve.report.run.words import NOTIONS, SHORT, headline, interval
+from fairsieve.report.run.verdicts import (
+    dropping_verdict,
+    label_warning,
+    run_verdicts,
+    upper,
+    worse_warning,
+)
+from fairsieve.report.run.words import NOTIONS, SHORT, estimate_sentence, headline
 from fairsieve.runs.train import TableRun
 
 __all__ = ["clean_ratio_sentence", "run_document", "sensitive_sentence", "settings_of", "test_sentence"]
@@ -53,7 +59,8 @@ def changed(run: TableRun) -> list[Block]:
         "everyone; 0 is best."
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
-    return [*run_verdicts(run), overall_table(run), *map(Text, words)]
+    warning = worse_warning(run)
+    return [*run_verdicts(run), overall_table(run), *map(Text, [warning, *words] if warning else words)]
 
 
 def test_sentence(run: TableRun) -> str:
@@ -78,11 +85,7 @@ def clean_ratio_sentence(run: TableRun) -> str:
             f"{percent(1 - run.clean_ratio)} of the rows, or more where a group would fall behind, were dropped, "
             "whether or not that many are wrong."
         )
-    kind = "aimed at the clearest rows" if run.estimate.aimed else "at random"
-    return (
-        f"The share of right labels was estimated from the data: {number(run.estimate.clean_ratio)} (95 % interval "
-        f"{interval(run.estimate.interval)}), with wrong ones {kind}."
-    )
+    return f"The share of right labels was estimated from the data: {estimate_sentence(run.estimate)}"
 
 
 def sensitive_sentence(run: TableRun) -> str:

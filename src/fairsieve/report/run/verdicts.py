@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fairsieve.report.document import Verdict
 from fairsieve.report.numbers import number, percent, points
-from fairsieve.report.run.words import SHORT, gap_sentence, group_name, interval, main_gap
+from fairsieve.report.run.words import SHORT, gap_sentence, group_name, interval, is_worse, main_gap
 from fairsieve.runs.dropped import DroppedCell, Uneven, most_uneven
 from fairsieve.runs.measures import Share
 from fairsieve.runs.train import TableRun
 
-__all__ = ["dropping_verdict", "label_warning", "run_verdicts", "upper"]
+__all__ = ["dropping_verdict", "label_warning", "run_verdicts", "upper", "worse_warning"]
 
 PRICE = 0.01  # of accuracy
 MUCH = 0.25  # of a label
@@ -105,6 +105,14 @@ def label_warning(cells: list[DroppedCell]) -> str:
         "labels are right, the model learns to give that label too rarely: raise --clean-ratio, or let it be "
         "estimated (auto)."
     )
+
+
+def worse_warning(run: TableRun) -> str:
+    """A word where the fair model came out worse in both; else nothing."""
+    if not is_worse(run):
+        return ""
+    advice = "more rows" if run.estimate is not None else "--clean-ratio auto, or a higher one"
+    return f"Careful: on the test part the plain model is both more accurate and fairer; try {advice}."
 
 
 def upper(sentence: str) -> str:

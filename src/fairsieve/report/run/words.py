@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairsieve.estimators.clean_ratio import CleanRatioEstimate
 from fairsieve.report.numbers import number, points
 from fairsieve.runs.measures import Gap, Share, widest_gap
 from fairsieve.runs.train import TableRun
@@ -9,10 +10,12 @@ from fairsieve.runs.train import TableRun
 __all__ = [
     "NOTIONS",
     "SHORT",
+    "estimate_sentence",
     "gap_sentence",
     "group_name",
     "headline",
     "interval",
+    "is_worse",
     "main_gap",
     "share_text",
     "suspects_sentence",
@@ -25,6 +28,7 @@ NOTIONS = {
 }
 SHORT = {"equalized_odds": "EO", "equal_opportunity": "EOpp", "demographic_parity": "DP"}
 NO_GROUP = "(no group)"
+WORTH_TELLING = 0.0005  # less is the same in three digits
 
 
 def group_name(group: str | None) -> str:
@@ -70,10 +74,37 @@ def suspects_sentence(run: TableRun) -> str:
     return f"{count:,} {'label looks' if count == 1 else 'labels look'} wrong"
 
 
+def estimate_sentence(estimate: CleanRatioEstimate) -> str:
+    """How many labels were found to be right, and how the others came about."""
+    low, high = estimate.interval
+    if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
+        most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"
+        return f"no wrong labels were found; with 95 % confidence there are {most}."
+    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else "at random"
+    return (
+        f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), wrong "
+        f"ones {kind}."
+    )
+
+
+def is_worse(run: TableRun) -> bool:
+    """Whether the fair model came out less accurate and less fair than the plain one, on the test part."""
+    return (
+        run.collapse is None
+        and run.change["accuracy"].value <= -WORTH_TELLING
+        and run.change["disparity"].value >= WORTH_TELLING
+    )
+
+
 def headline(run: TableRun) -> str:
     """What changed, in one sentence."""
     plain, fair = run.scores[0], run.scores[-1]
     parts = [f"accuracy {number(plain['accuracy'].value)} → {number(fair['accuracy'].value)}"]
+    if is_worse(run):
+        disparities = " → ".join(number(score["disparity"].value) for score in (plain, fair))
+        parts = [
+            f"the fair model is worse in both: {parts[0]}, {SHORT[run.asked.fairness]} disparity {disparities}"
+        ]
     gap = main_gap(run)
     if gap is not None:
         parts.append(gap_sentence(gap, run.test_groups))
