@@ -70,7 +70,7 @@ def main() -> None:
         for number, seed in enumerate(target.seeds):
             (corpus / str(number)).write_bytes(seed)
         options = [f"-max_total_time={arguments.seconds}", "-timeout=10", "-rss_limit_mb=4096"]
-        options += ["-max_len=4096", "-print_final_stats=1", f"-artifact_prefix={arguments.out}/"]
+        options += ["-max_len=16384", "-print_final_stats=1", f"-artifact_prefix={arguments.out}/"]
         atheris.Setup([sys.argv[0], *options, str(corpus)], keeping(target.run, arguments.out))
         atheris.Fuzz()
 

@@ -1,0 +1,164 @@
+"""Without an extra the package imports, and what needs it says the exact command that installs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.dependencies import EXTRAS
+
+# package hidden, what is tried, what is told
+TRIES = [
+    ("matplotlib", "demo", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
+    ("matplotlib", "display", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
+    ("plotly", "page", "writing a page needs plotly: pip install 'fairsieve[report]'"),
+    ("jinja2", "page", "writing a page needs jinja2: pip install 'fairsieve[report]'"),
+    ("pandas", "train", "reading a table needs pandas: pip install 'fairsieve[table]'"),
+    ("skops", "train", "keeping a model without pickle needs skops: pip install 'fairsieve[table]'"),
+    ("jinja2", "train", "writing the report needs jinja2: pip install 'fairsieve[table]'"),
+    ("plotly", "train", "writing the report needs plotly: pip install 'fairsieve[table]'"),
+    ("pyarrow", "parquet", "reading Parquet needs pyarrow: pip install 'fairsieve[table]'"),
+    ("fairlearn", "method", "needs fairlearn: pip install 'fairsieve[fairlearn]'"),
+    ("lightning", "Lightning", "the Lightning callback needs lightning: pip install 'fairsieve[lightning]'"),
+    (
+        "accelerate",
+        "Accelerate",
+        "the Accelerate adapter needs accelerate: pip install 'fairsieve[accelerate]'",
+    ),
+    (
+        "transformers",
+        "Trainer",
+        "the Trainer adapter needs transformers: pip install 'fairsieve[transformers]'",
+    ),
+]
+WITHOUT_A_TRY = {"lightgbm"}  # an estimator that people bring; nothing of ours imports it
+
+PROGRAM = """
+import importlib, json, os, sys
+from pathlib import Path
+
+hidden = set(json.loads(sys.argv[1]))
+
+
+class Hider:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Hider())
+import fairsieve
+from fairsieve.errors import MissingExtraError
+
+for name in fairsieve.__all__:
+    getattr(fairsieve, name)
+
+
+def command(*words):
+    from fairsieve import cli
+
+    cli.app(list(words), standalone_mode=False)
+
+
+def parquet(folder):
+    from fairsieve.tables.read import read_table
+
+    (folder / "table.parquet").write_bytes(b"PAR1")
+    read_table(folder / "table.parquet")
+
+
+def page(folder):
+    from fairsieve.report.document import Document, Figure, Panel, Section, Series
+    from fairsieve.report.page import write_page
+
+    figure = Figure("figure", "", [Panel("", "x", "y", [Series("a", [0, 1], [0, 1])])])
+    write_page(Document("title", "lead", [Section("one", "One", [figure])]), folder / "page.html")
+
+
+def method(folder):
+    from fairsieve.baselines.through_fairlearn import train_threshold_optimizer
+    from fairsieve.data import make_synthetic
+    from fairsieve.training.settings import Settings
+
+    train_threshold_optimizer(make_synthetic(60, seed=0), Settings(), seed=0)
+
+
+tries = {
+    "demo": lambda folder: command("demo", "--out", str(folder)),
+    "display": lambda folder: fairsieve.TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(),
+    "page": page,
+    "train": lambda folder: command(
+        "train", sys.argv[3], "--label", "a", "--sensitive", "b", "--out", str(folder / "run")
+    ),
+    "parquet": parquet,
+    "method": method,
+    "Lightning": lambda folder: importlib.import_module("fairsieve.adapters.lightning"),
+    "Accelerate": lambda folder: importlib.import_module("fairsieve.adapters.accelerate"),
+    "Trainer": lambda folder: importlib.import_module("fairsieve.adapters.transformers"),
+}
+
+
+def told(package, name, folder):
+    hidden.clear()
+    hidden.add(package)
+    try:
+        tries[name](folder)
+    except MissingExtraError as error:
+        return str(error)
+    except BaseException as error:
+        return repr(error)
+    return "nothing"
+
+
+for number, (package, name) in enumerate(json.loads(sys.argv[2])):  # each in a process where all were hidden so far
+    folder = Path(str(number))
+    folder.mkdir()
+    if not os.fork():
+        (folder / "told").write_text(told(package, name, folder))
+        os._exit(0)
+    os.wait()
+"""
+
+
+PACKAGES = {extra: {Requirement(one).name for one in found} for extra, found in EXTRAS.items()}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What is told where packages are missing, by the place in ``TRIES``."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    folder = tmp_path_factory.mktemp("tries")
+    table = folder / "table.csv"
+    table.write_text("a,b,c\n" + "yes,x,1\nno,y,2\n" * 40)
+    hidden = json.dumps(sorted(set().union(*PACKAGES.values())))
+    tried = json.dumps([(package, name) for package, name, _ in TRIES])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, hidden, tried, table],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [(folder / str(number) / "told").read_text() for number in range(len(TRIES))]
+
+
+@pytest.mark.parametrize("number", range(len(TRIES)), ids=lambda number: "-".join(TRIES[number][:2]))
+def test_what_is_missing_is_told_with_the_command_that_installs_it(told, number):
+    assert told[number].endswith(TRIES[number][2])
+
+
+def test_every_package_of_every_extra_is_tried():
+    tried = {package for package, _, _ in TRIES}
+    assert tried | WITHOUT_A_TRY == set().union(*PACKAGES.values())
+
+
+def test_the_command_installs_what_was_missing():
+    for package, _, message in TRIES:
+        assert package in PACKAGES[message.partition("fairsieve[")[2].rstrip("']")]
