@@ -3,8 +3,8 @@
     python benchmarks/bench.py               # --quick, --out FILE
 
 Whole training runs against the literal implementation, selection against a sort over samples and
-cells, memory, the rest of an epoch's plan, bytes between workers; and a GPU where there is one. Ratios
-are taken within one run, times are medians.
+cells, memory, the rest of an epoch's plan, bytes between workers; and a GPU where there is one (where not,
+the numbers of the last one stay). Ratios are taken within one run, times are medians.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {"machine": machine(), "training": training.measure(3 if quick else 9)}
     found["selection"] = selection.measure(sizes)
     found["memory"] = selection.measure_memory(sizes[-1:])
-    found["distributed"] = distributed.measure(sizes, (1, 2))
+    found["distributed"] = distributed.measure(sizes, (2, 4))
     if torch.cuda.is_available():
         selection_gpu.check(20)
         found["gpu"] = selection_gpu.measure()
@@ -95,6 +95,12 @@ def milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:.2f} ms"
 
 
+def gpu_before(path: Path) -> dict[str, Any]:
+    """What an earlier run measured on a GPU, with its name: it stays until another GPU is measured."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    return {name: before[name] for name in before.keys() & {"gpu"}}
+
+
 def rounded(value: Any) -> Any:
     """Numbers to four digits, all the way down."""
     if isinstance(value, dict):
@@ -109,7 +115,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="up to a million samples")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    found = rounded(measure(arguments.quick))
+    found = gpu_before(arguments.out) | rounded(measure(arguments.quick))
     what = found["machine"]
     table = Table(title=f"{what['cores']} cores of {what['cpu']}, torch {what['torch']}")
     for column in ("what", "measured", "against"):

@@ -21,19 +21,21 @@ Series = dict[str, tuple[Look, list[tuple[float, float]]]]
 
 
 def draw(path: Path, title: str, unit: str, series: Series) -> None:
-    """One figure: lines over samples, both axes logarithmic."""
+    """One figure: lines over samples, both axes logarithmic; the legend in the order of the lines' ends."""
     mpl.use("svg")
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fairsieve", "font.size": 10})
     from matplotlib import pyplot as plt
 
     theme = THEMES["light"]
     figure, axes = plt.subplots(figsize=(8.6, 4), layout="constrained")
-    for name, (look, points) in series.items():
+    for name, (look, points) in sorted(series.items(), key=lambda line: -line[1][1][-1][1]):
         x, y = zip(*points, strict=True)
         marker = SYMBOLS[look.symbol].matplotlib
         axes.plot(x, y, color=theme.hues[look.hue], marker=marker, markersize=5, label=name)
     axes.set(xscale="log", yscale="log", xlabel="samples", ylabel=unit)
     axes.set_title(title, loc="left", color=theme.ink)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_minor_formatter(lambda *_: "")
     axes.grid(color=theme.line, linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -74,17 +76,19 @@ def gpu_series(found: dict[str, Any]) -> Series:
 
 
 def traffic_series(found: dict[str, Any]) -> Series:
-    """Kilobytes that a rank sends in an epoch."""
-    looks = {1: Look("grey"), 2: Look("blue"), 4: Look("orange", "square")}
+    """Kilobytes that a rank sends in an epoch, beside those of its losses themselves."""
+    looks = {2: Look("blue"), 4: Look("orange", "square")}
     rows = found["distributed"]["rows"]
     ranks = sorted({row["ranks"] for row in rows if row["bytes"] > 0})
-    return {
-        f"{rank} ranks": (
-            looks.get(rank, Look("green")),
-            [(row["samples"], row["bytes"] / 1000) for row in rows if row["ranks"] == rank],
-        )
-        for rank in ranks
-    }
+    lines: Series = {}
+    for rank in ranks:
+        own = [row for row in rows if row["ranks"] == rank]
+        look = looks.get(rank, Look("green", "triangle"))
+        lines[f"counts, {rank} ranks"] = look, [(row["samples"], row["bytes"] / 1000) for row in own]
+    losses = [
+        (row["samples"], 4 * row["samples"] / ranks[0] / 1000) for row in rows if row["ranks"] == ranks[0]
+    ]
+    return {f"the losses, {ranks[0]} ranks": (Look("grey"), losses), **lines}
 
 
 def main() -> None:

@@ -186,3 +186,28 @@ def test_losses_restore_the_mode_after_an_error():
         )
     with pytest.raises(InvalidInputError, match="at least one sample"):
         sample_losses(model, TensorDataset(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)))
+
+
+class Sentences(torch.utils.data.Dataset):
+    """Items that are neither tensors nor tuples."""
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, index):
+        return {"words": [float(index), 1.0], "label": index % 2}
+
+
+def test_losses_of_any_map_style_dataset():
+    def pairs(items):
+        return torch.tensor([item["words"] for item in items]), torch.tensor(
+            [item["label"] for item in items]
+        )
+
+    model = torch.nn.Linear(2, 2)
+    before = torch.random.get_rng_state()
+    losses = sample_losses(model, Sentences(), chunk_size=7, collate_fn=pairs)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert losses == pytest.approx(sample_losses(model, pairs([Sentences()[i] for i in range(30)])))
+    with pytest.raises(InvalidInputError, match=r"items \(features, class index\).*its batches are dict"):
+        sample_losses(model, Sentences())

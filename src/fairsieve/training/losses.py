@@ -11,11 +11,13 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
+from fairsieve.core.checks import shown
 from fairsieve.core.fairness import OWN_LABEL
 from fairsieve.errors import InvalidInputError
 
 __all__ = [
     "LossFunction",
+    "as_outputs",
     "check_outputs",
     "class_losses",
     "cross_entropy",
@@ -45,6 +47,16 @@ def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 def is_single(outputs: torch.Tensor) -> bool:
     """Whether a model gives one logit per sample rather than one per class."""
     return outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
+
+
+def as_outputs(outputs: Any) -> torch.Tensor:
+    """A model's outputs as a tensor without its graph."""
+    try:
+        return torch.as_tensor(outputs).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidInputError(
+            f"outputs must be a tensor of logits; got {shown(outputs)}: pass model(features)"
+        ) from None
 
 
 def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
@@ -149,14 +161,22 @@ def sample_losses(
     loss: LossFunction = cross_entropy,
     chunk_size: int = 8192,
     device: torch.device | str | None = None,
+    **loading: Any,
 ) -> torch.Tensor:
     """Loss of every sample under a model, in chunks, without gradients, restoring train/eval mode.
 
     Parameters
     ----------
     dataset : map-style dataset of (features, class index), or a pair of tensors
+        Items may go on after the class index; those of another form become pairs by ``collate_fn=``.
     loss : callable
         ``loss(outputs, targets)`` → one loss per sample.
+    chunk_size : int
+        Samples in memory at a time.
+    device : optional
+        Where the model lives; that of its first parameter when None.
+    **loading
+        For the ``DataLoader`` of a dataset: ``num_workers``, ``collate_fn``, …
 
     Examples
     --------
@@ -170,10 +190,12 @@ def sample_losses(
     if isinstance(dataset, tuple):
         chunks: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
     else:
-        chunks = DataLoader(dataset, batch_size=chunk_size)
+        loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
+        chunks = DataLoader(dataset, batch_size=chunk_size, **loading)
     parts = []
     with evaluation_mode(model):
-        for features, targets, *_ in chunks:
+        for batch in chunks:
+            features, targets = features_and_targets(batch)
             values = loss(model(features.to(device)), targets.to(device))
             if values.shape != (len(targets),):
                 raise InvalidInputError(
@@ -184,3 +206,14 @@ def sample_losses(
     if not parts:
         raise InvalidInputError("dataset must have at least one sample; got none")
     return torch.cat(parts)
+
+
+def features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first two parts of a batch."""
+    if not isinstance(batch, (list, tuple)) or len(batch) < 2:
+        raise InvalidInputError(
+            "dataset must have items (features, class index), with more behind them or not; its batches are "
+            f"{type(batch).__name__}: make pairs of them with collate_fn=, or use "
+            "FairRobustBatchSampler.refresh(model, dataset, forward=…)"
+        )
+    return batch[0], batch[1]

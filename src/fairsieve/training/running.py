@@ -14,17 +14,18 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset
 
 from fairsieve.core.checks import check_share
 from fairsieve.core.shuffle import GOLDEN
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.training.losses import device_of, evaluation_mode
 
-__all__ = ["Forward", "RunningLosses", "outputs_in_chunks"]
+__all__ = ["Forward", "RunningLosses", "as_indices", "check_dataset", "outputs_in_chunks"]
 
 Forward = Callable[[nn.Module, Any], torch.Tensor]
 WAITING = 2**20  # losses that may wait on their device before they are brought over
+CHUNK = 2**20  # samples looked through together
 
 
 class RunningLosses:
@@ -43,8 +44,13 @@ class RunningLosses:
         def room(name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
             if folder is None:
                 return np.zeros(shape, dtype)
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            return np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)
+            try:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                return np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)
+            except OSError as error:
+                raise InvalidInputError(
+                    f"folder must be one that can be written; {folder}: {error.strerror}"
+                ) from error
 
         self.losses = room("losses", "f4", (samples,))
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
@@ -55,7 +61,7 @@ class RunningLosses:
 
     def record(self, indices: ArrayLike | torch.Tensor, values: torch.Tensor, epoch: int) -> None:
         """Take losses (and signals), (1 + rows, batch), as they come; they stay on their device for now."""
-        where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else np.asarray(indices)
+        where = as_indices(indices, len(self.losses))
         expected = (1 + len(self.signals), len(where))
         if where.ndim != 1 or tuple(values.shape) != expected:
             raise InvalidInputError(
@@ -64,10 +70,6 @@ class RunningLosses:
             )
         if len(where) == 0:
             return
-        if where.min() < 0 or where.max() >= len(self.losses):
-            raise InvalidInputError(
-                f"indices must be positions of the {len(self.losses)} samples; got {where.min()} to {where.max()}"
-            )
         self._waiting.append((where.astype(np.int64), values, epoch))
         self._waiting_losses += len(where)
         if self._waiting_losses >= WAITING:
@@ -97,12 +99,15 @@ class RunningLosses:
         same samples come up however they are sharded, each within every ⌈1/share⌉ epochs.
         """
         self.settle()
-        old = np.flatnonzero(self.seen < epoch)
         part = int(check_share("share", share) * 2**64)
-        if part == 2**64:
-            return old
-        places = (old + first).astype(np.uint64) * GOLDEN + np.uint64(part * epoch % 2**64)
-        return old[(places < np.uint64(part)) | (self.seen[old] < 0)]
+        found = []
+        for start in range(0, len(self.seen), CHUNK):  # so that little is held besides the answer
+            old = np.flatnonzero(self.seen[start : start + CHUNK] < epoch) + start
+            if part < 2**64:
+                places = (old + first).astype(np.uint64) * GOLDEN + np.uint64(part * epoch % 2**64)
+                old = old[(places < np.uint64(part)) | (self.seen[old] < 0)]
+            found.append(old)
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
         """Losses and signals of all samples."""
@@ -132,6 +137,31 @@ class RunningLosses:
         self._waiting, self._waiting_losses = [], 0
 
 
+def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> NDArray[np.int64]:
+    """Positions of samples, checked."""
+    where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else np.asarray(indices)
+    if where.size == 0:
+        return where.astype(np.int64)
+    if where.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"indices must be whole numbers; got {where.dtype}: pass positions, not a mask"
+        )
+    if where.min() < 0 or where.max() >= samples:
+        raise InvalidInputError(
+            f"indices must be positions of the {samples} samples; got {where.min()} to {where.max()}"
+        )
+    return where.astype(np.int64)
+
+
+def check_dataset(dataset: Any, samples: int) -> None:
+    """Whether a dataset holds all samples."""
+    if hasattr(dataset, "__len__") and len(dataset) != samples:
+        raise InvalidInputError(
+            f"dataset must hold all {samples} samples, in the order of the labels; got {len(dataset)}: pass the whole "
+            "training set"
+        )
+
+
 def first_part(model: nn.Module, batch: Any) -> torch.Tensor:
     """Outputs for a batch that is the features, or starts with them."""
     return model(batch[0] if isinstance(batch, (list, tuple)) else batch)  # type: ignore[no-any-return]
@@ -156,13 +186,25 @@ def outputs_in_chunks(
     if isinstance(dataset, torch.Tensor):
         batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
     else:
-        subset = Subset(dataset, indices.tolist())
         loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
-        batches = DataLoader(subset, batch_size=chunk_size, **loading)
+        batches = DataLoader(dataset, batch_sampler=Lists(chunks), **loading)
     for chunk, batch in zip(chunks, batches, strict=True):
         with evaluation_mode(model):
             outputs = (forward or first_part)(model, moved(batch, place))
         yield chunk, outputs
+
+
+class Lists:
+    """Arrays of indices as lists, each made when it is asked for: a list takes five times the room."""
+
+    def __init__(self, arrays: list[NDArray[np.int64]]) -> None:
+        self.arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (array.tolist() for array in self.arrays)
 
 
 def moved(batch: Any, device: torch.device) -> Any:

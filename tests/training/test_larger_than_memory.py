@@ -1,0 +1,34 @@
+"""Data larger than the memory that a process may allocate: the program of the benchmark, in small."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "larger_than_memory.py"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counts what /proc shows")
+def test_under_a_limit_of_memory(tmp_path):
+    told = subprocess.run(
+        [
+            *(sys.executable, PROGRAM, "--folder", tmp_path, "--alone", "0"),
+            *("--samples", "131072", "--features", "512", "--limit", "32"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert told.returncode == 0, told.stderr[-3000:]
+    found = json.loads(told.stdout)
+    assert found["data"] == 8 * found["limit"]
+    assert found["peak"] < found["limit"]
+    assert 0.8 * 131072 < found["selected"] <= 0.9 * 131072
+    assert found["after"] < found["loss before"]
+    assert list(tmp_path.iterdir()) == []
