@@ -67,6 +67,11 @@ def test_many_cells_need_wider_codes():
     assert cells.counts.sum() == 400
 
 
+def test_more_values_than_a_table_holds():
+    cells = Cells.of(np.arange(2**16 + 1), np.zeros(2**16 + 1, int))
+    assert cells.codes.tolist() == cells.classes == list(range(2**16 + 1))
+
+
 @pytest.mark.parametrize(
     ("labels", "groups", "message"),
     [

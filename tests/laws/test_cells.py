@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import Cells
+from fairsieve.core import cells as cells_module
 from fairsieve.core.cells import merged
 from fairsieve.core.coding import WIDEST, rank_integers
 
@@ -65,6 +66,23 @@ def test_missing(groups):
     assert [cells.groups[code] for code in cells.group_codes] == groups
     assert cells.has_ungrouped == (None in groups)
     assert cells.groups[: cells.named_groups] == sorted(set(groups) - {None})
+
+
+@given(PAIRS, st.booleans(), st.booleans())
+def test_mapped(pairs, has_classes, has_groups):
+    """Labels on disk, a chunk in memory at a time, have the cells of the whole."""
+    labels, groups = (np.array(each) for each in zip(*pairs, strict=True))
+    groups = np.where(groups == "z", None, groups.astype(object))
+    known = {"classes": range(-3, 4)} if has_classes else {}
+    known |= {"group_values": ["x", "y", None]} if has_groups else {}
+    chunk, cells_module.CHUNK = cells_module.CHUNK, 3
+    try:
+        mapped = Cells.of(labels.view(np.memmap), groups, missing="own", **known)
+    finally:
+        cells_module.CHUNK = chunk
+    whole = Cells.of(labels, groups, missing="own", **known)
+    assert mapped.codes.tolist() == whole.codes.tolist()
+    assert (mapped.classes, mapped.groups) == (whole.classes, whole.groups)
 
 
 @given(st.lists(st.integers(-128, 300), min_size=1, max_size=50), st.sampled_from(INTEGERS))
