@@ -41,14 +41,14 @@ def is_number(value):
 
 
 def takes(check, *arguments, **options):
-    """Whether a check takes a value; what it gives back must be equal to it."""
+    """Whether a check takes a value; what it gives back must be that value."""
     try:
         found = check("x", *arguments, **options)
     except InvalidInputError as error:
         assert str(error).startswith("x must be ")
         assert shown(arguments[0]) in str(error)
         return False
-    assert found == arguments[0]
+    assert found == (arguments[0] if isinstance(found, str) else type(found)(arguments[0]))
     assert type(found) in (int, float, str)
     return True
 
