@@ -9,9 +9,10 @@ from collections.abc import Callable
 __all__ = ["median_seconds"]
 
 
-def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Median over repeats, after one call that is not counted (it compiles)."""
-    call()
+def median_seconds(call: Callable[[], object], repeats: int, *, compiles: bool = True) -> float:
+    """Median over repeats, after one call that is not counted where it compiles something."""
+    if compiles:
+        call()
     times = []
     for _ in range(repeats):
         started = time.perf_counter()
