@@ -99,15 +99,16 @@ def test_the_end_of_a_walk_over_everything_is_the_walk(problem):
     codes = problem.labels * problem.ratios.shape[1] + problem.groups
     listed = np.column_stack([keys.view(np.int32).reshape(-1, 2), np.arange(len(keys)), codes])
     budget = fairsieve.select(*problem).budget
-    every = np.bincount(codes, minlength=problem.ratios.size).astype(np.int32)
-    limits, taken = finish(
-        np.zeros_like(every), every, listed.astype(np.int32), problem.ratios, budget,
-        takes_one(problem.ratios, budget), infinity + 1, infinity,
+    every = np.bincount(codes, minlength=problem.ratios.size)
+    limits, taken, extra = finish(
+        np.zeros(every.size, np.int32), listed.astype(np.int32), problem.ratios, budget,
+        takes_one(problem.ratios, budget), infinity + 1, infinity, every,
     )  # fmt: skip
     below, index = limits[codes], limits[problem.ratios.size + codes]
     chosen = (keys < below) | ((keys == below) & (np.arange(len(keys)) < index))
     assert np.flatnonzero(chosen).tolist() == expected
     assert taken.tolist() == counts.ravel().tolist()
+    assert extra.tolist() == expected
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's peak of memory")

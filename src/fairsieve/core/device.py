@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fairsieve.core.triton_selection import can_use_triton, select_by_triton
+from fairsieve.core.triton_selection import Columns, can_use_triton, select_by_triton
 from fairsieve.core.walk import (
     KEY,
     ON_INDEX,
@@ -27,9 +27,9 @@ SIGN = -(2**63)
 
 
 def select_on_device(
-    bits: torch.Tensor, codes: torch.Tensor, ratios: NDArray[np.float64], budget: int, infinity: int
-) -> tuple[torch.Tensor, NDArray[np.int64]] | None:
-    """Ascending indices (on the device) and counts per cell (on the host) of the selection.
+    bits: torch.Tensor, codes: torch.Tensor | Columns, ratios: NDArray[np.float64], budget: int, infinity: int
+) -> tuple[torch.Tensor, torch.Tensor | NDArray[np.int64]] | None:
+    """Ascending indices (on the device) and counts per cell of the selection.
 
     ``infinity`` is the bit pattern of the largest loss there may be; None when a loss is NaN.
     """
@@ -37,6 +37,7 @@ def select_on_device(
         found = select_by_triton(bits, codes, ratios, budget, infinity)
         if found is not None:
             return found
+    codes = codes.filled() if isinstance(codes, Columns) else codes
     return select_by_tensors(bits, codes, ratios, budget, infinity)
 
 

@@ -7,30 +7,29 @@ from typing import Any
 
 import torch
 
-from fairsieve.core.triton_selection import aligned, can_use_triton
+from fairsieve.core.triton_selection import Columns
 
 __all__ = ["codes_on_device"]
 
-TILE = 1024
 WIDEST = 2**16  # values between the least and the most label that a table may have
 
 
 def codes_on_device(
     labels: Any, groups: Any, shape: tuple[int, int], losses: Any
-) -> Iterator[tuple[torch.Tensor, Callable[[], bool]]]:
-    """Cell codes beside the losses, and a question whether they are right, best asked after their use.
+) -> Iterator[tuple[torch.Tensor | Columns, Callable[[], bool]]]:
+    """Cells beside the losses, and a question whether they are right, to be asked after their use.
 
     Integers 0, 1, … that fit the shape are codes as they are; other integers are ranked. Nothing
     where labels or groups must be looked at on the host.
     """
     if not all(is_column(values, losses) for values in (labels, groups)) or len(labels) != len(groups):
         return
-    kind = torch.uint8 if shape[0] * shape[1] <= 256 else torch.int32
     labels, groups = (values.byte() if values.dtype == torch.bool else values for values in (labels, groups))
-    yield codes_as_they_are(labels, groups, shape, kind)
+    as_they_are = Columns(labels, groups, shape)
+    yield as_they_are, as_they_are.fit
     rows, columns = ranks(labels, shape[0]), ranks(groups, shape[1])
     if rows is not None and columns is not None:
-        yield (rows * shape[1] + columns).to(kind), lambda: True
+        yield (rows * shape[1] + columns).to(as_they_are.codes.dtype), lambda: True
 
 
 def is_column(values: Any, losses: Any) -> bool:
@@ -45,24 +44,6 @@ def is_column(values: Any, losses: Any) -> bool:
         and not values.is_floating_point()
         and not values.is_complex()
     )
-
-
-def codes_as_they_are(
-    labels: torch.Tensor, groups: torch.Tensor, shape: tuple[int, int], kind: torch.dtype
-) -> tuple[torch.Tensor, Callable[[], bool]]:
-    """Codes of integers within the shape, and whether all are."""
-    if can_use_triton(labels, shape[0] * shape[1]):
-        from fairsieve.core.triton_kernels import encode
-
-        codes = torch.empty(-(-len(labels) // 4) * 4, dtype=kind, device=labels.device)[: len(labels)]
-        strange = torch.zeros(1, dtype=torch.int32, device=labels.device)
-        encode[(-(-len(labels) // TILE),)](
-            aligned(labels), aligned(groups), codes, strange, len(labels), *shape, TILE, num_warps=4
-        )
-        return codes, lambda: not bool(strange)
-    bad = (labels < 0) | (labels >= shape[0]) | (groups < 0) | (groups >= shape[1])
-    codes = torch.where(bad, 0, labels.int() * shape[1] + groups.int()).to(kind)
-    return codes, lambda: not bool(bad.any())
 
 
 def ranks(values: torch.Tensor, size: int) -> torch.Tensor | None:

@@ -143,7 +143,7 @@ def select_codes(losses: Any, codes: Any, ratios: NDArray[np.float64], budget: i
     values = losses.detach() if is_tensor else torch.from_numpy(as_numbers(as_array("losses", losses)))
     check_shape(values, len(codes))
     bits, infinity = bit_patterns(values)
-    found: tuple[Any, NDArray[np.int64]] | None
+    found: tuple[Any, Any] | None
     if len(codes) == 0:
         found = np.zeros(0, np.int64), np.zeros(ratios.size, np.int64)
     elif values.device.type == "cpu":
@@ -155,9 +155,8 @@ def select_codes(losses: Any, codes: Any, ratios: NDArray[np.float64], budget: i
     indices, taken = found
     counts = taken.reshape(ratios.shape)
     if is_tensor:
-        return Selection(
-            torch.as_tensor(indices, device=values.device), torch.from_numpy(counts).to(values.device), budget
-        )
+        at = values.device
+        return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget)
     return Selection(np.asarray(indices), counts, budget)
 
 
@@ -191,8 +190,8 @@ def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
     if not (np.isfinite(table).all() and (table >= -1e-9).all() and (table <= 1 + 1e-9).all()):
         raise InvalidInputError(f"ratios must lie in [0, 1]; got {table.tolist()}")
     sums = table.sum(axis=1)
-    if not np.allclose(sums, 1, atol=1e-6):
-        row = int(np.abs(sums - 1).argmax())
+    row = int(np.abs(sums - 1).argmax()) if len(sums) else 0
+    if len(sums) and abs(sums[row] - 1) > 1e-5:
         raise InvalidInputError(
             f"each row of ratios must sum to 1; row {row} sums to {sums[row]:.9g}: divide it by its sum"
         )

@@ -12,17 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = [
-    "collect",
-    "count_sample",
-    "encode",
-    "guess_range",
-    "guess_window",
-    "sample",
-    "settle",
-    "survey",
-    "take",
-]
+__all__ = ["collect", "count_sample", "guess_range", "guess_window", "sample", "survey", "take"]
 
 
 @triton.jit
@@ -38,24 +28,29 @@ def load_fours(values, index, n):
     return tl.load(tl.max_contiguous(values + index, 4), mask=index // 4 < (n + 3) // 4, other=0)
 
 
-@triton.jit(do_not_specialize=["n"])
-def encode(
-    labels, groups, codes, strange, n, CLASSES: tl.constexpr, GROUPS: tl.constexpr, TILE: tl.constexpr
-):
-    """Cells of labels and groups that are codes already; ``strange`` counts those that are not."""
-    index = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    inside = index < n
-    label, group = load_fours(labels, index, n), load_fours(groups, index, n)
-    bad = inside & ((label < 0) | (label >= CLASSES) | (group < 0) | (group >= GROUPS))
-    tl.atomic_add(strange + index * 0, 1, mask=bad)  # none, as a rule
-    cell = tl.where(bad, 0, label.to(tl.int32) * GROUPS + group.to(tl.int32))
-    fours = index // 4 < (n + 3) // 4  # the codes have room for a whole four
-    tl.store(tl.max_contiguous(codes + index, 4), cell.to(codes.dtype.element_ty), mask=fours)
+@triton.jit
+def unsigned(values):
+    """Integers with the same bits and no sign, so that negative ones are large."""
+    if values.dtype == tl.int64:
+        result = values.to(tl.uint64, bitcast=True)
+    elif values.dtype == tl.uint8:
+        result = values
+    else:
+        result = values.to(tl.int32).to(tl.uint32, bitcast=True)
+    return result
+
+
+@triton.jit
+def cell_of(label, group, CLASSES: tl.constexpr, GROUPS: tl.constexpr):
+    """Cells of labels and groups that are codes already, and which of them are not."""
+    is_strange = (unsigned(label) >= CLASSES) | (unsigned(group) >= GROUPS)
+    return tl.where(is_strange, 0, label.to(tl.int32) * GROUPS + group.to(tl.int32)), is_strange
 
 
 @triton.jit(do_not_specialize=["n"])
 def sample(
-    bits, codes, keys, cells, ends, n,
+    bits, codes, labels, groups, keys, cells, ends, n,
+    CLASSES: tl.constexpr, GROUPS: tl.constexpr, IS_CODED: tl.constexpr,
     LOWEST: tl.constexpr, INFINITY: tl.constexpr, MIDDLE: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Keys and cells of samples at random places.
@@ -67,7 +62,11 @@ def sample(
     index = (tl.randint(0, place).to(tl.uint32, bitcast=True).to(tl.int64) * n) >> 32
     key = key_of(tl.load(bits + index), LOWEST)
     tl.store(keys + place, key)
-    tl.store(cells + place, tl.load(codes + index))
+    if IS_CODED:
+        cell = tl.load(codes + index)
+    else:
+        cell, _ = cell_of(tl.load(labels + index), tl.load(groups + index), CLASSES, GROUPS)
+    tl.store(cells + place, cell.to(cells.dtype.element_ty))
     quarter = tl.minimum(tl.maximum(key, -INFINITY), INFINITY).to(tl.int64) >> 2
     tl.atomic_max(ends, tl.max(MIDDLE - quarter))
     tl.atomic_max(ends + 1, tl.max(MIDDLE + quarter))
@@ -103,7 +102,8 @@ def used_budget(
     return total.reshape([DIGITS]), most.reshape([DIGITS])
 
 
-@triton.jit(do_not_specialize=["budget", "slack"])
+# Counts are read one by one: by fours, the tables would need more shared memory than there is.
+@triton.jit(do_not_specialize=["budget", "slack"], do_not_specialize_on_alignment=["zeros", "counts"])
 def guess_window(
     zeros, counts, ends, ratios, window, budget, slack,
     CLASSES: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
@@ -141,19 +141,23 @@ def count_words(acc, counts, CELLS: tl.constexpr, WORD: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n"])
 def survey(
-    bits, codes, window, low, every, fine, strange, n,
-    CELLS: tl.constexpr, DIGITS: tl.constexpr, LOWEST: tl.constexpr, INFINITY: tl.constexpr,
+    bits, codes, labels, groups, window, low, fine, strange, n,
+    CLASSES: tl.constexpr, GROUPS: tl.constexpr, IS_CODED: tl.constexpr,
+    DIGITS: tl.constexpr, LOWEST: tl.constexpr, INFINITY: tl.constexpr,
     TILE: tl.constexpr, TILES: tl.constexpr,
 ):  # fmt: skip
-    """Count each cell below the window and in all, and by digits inside it; ``strange`` is of NaN.
+    """Count each cell below the window, and by digits inside it; write the codes where there are none.
+
+    ``strange`` counts programs that met NaN, and those that met labels that are no codes.
 
     Every thread counts in bytes, four cells to a word, so there are at most 16 cells, TILES must be
     below 256 and TILE · TILES below 65,536.
     """
+    CELLS: tl.constexpr = CLASSES * GROUPS
     start, end, shift = tl.load(window), tl.load(window + 1), tl.load(window + 2)
     zero = tl.zeros([TILE], dtype=tl.uint32)
     low0, low1, low2, low3 = zero, zero, zero, zero
-    all0, all1, all2, all3 = zero, zero, zero, zero
+    no_codes = zero
     farthest = tl.zeros([TILE], dtype=tl.int64 if LOWEST < -(2**31) else tl.int32)
     start, end = start.to(farthest.dtype), end.to(farthest.dtype)
     base = tl.program_id(0) * (TILE * TILES)
@@ -161,25 +165,27 @@ def survey(
         index = base + tile * TILE + tl.arange(0, TILE)
         inside = index < n
         key = key_of(load_fours(bits, index, n), LOWEST)
-        cell = load_fours(codes, index, n).to(tl.int32)
+        if IS_CODED:
+            cell = load_fours(codes, index, n).to(tl.int32)
+        else:
+            cell, is_strange = cell_of(
+                load_fours(labels, index, n), load_fours(groups, index, n), CLASSES, GROUPS
+            )
+            no_codes |= (inside & is_strange).to(tl.uint32)
+            fours = index // 4 < (n + 3) // 4  # the codes have room for a whole four
+            tl.store(tl.max_contiguous(codes + index, 4), cell.to(codes.dtype.element_ty), mask=fours)
         farthest = tl.where(inside, tl.maximum(farthest, tl.abs(key)), farthest)
-        one = tl.where(inside, 1, 0).to(tl.uint32) << ((cell & 3) * 8).to(tl.uint32)
-        below = tl.where(key < start, one, 0)
+        below = tl.where(inside & (key < start), 1, 0).to(tl.uint32) << ((cell & 3) * 8).to(tl.uint32)
         word = cell >> 2
         if CELLS <= 4:
             low0 += below
-            all0 += one
         else:
             low0 += tl.where(word == 0, below, 0)
-            all0 += tl.where(word == 0, one, 0)
             low1 += tl.where(word == 1, below, 0)
-            all1 += tl.where(word == 1, one, 0)
         if CELLS > 8:
             low2 += tl.where(word == 2, below, 0)
-            all2 += tl.where(word == 2, one, 0)
         if CELLS > 12:
             low3 += tl.where(word == 3, below, 0)
-            all3 += tl.where(word == 3, one, 0)
         distance = key - start
         if LOWEST < -(2**31):
             digit = (distance.to(tl.uint64, bitcast=True) >> shift.to(tl.uint64)).to(tl.int32)
@@ -188,21 +194,19 @@ def survey(
         wanted = inside & (key >= start) & (key < end)
         tl.atomic_add(fine + cell * DIGITS + digit, 1, mask=wanted, sem="relaxed")
     count_words(low0, low, CELLS, 0)
-    count_words(all0, every, CELLS, 0)
     if CELLS > 4:
         count_words(low1, low, CELLS, 1)
-        count_words(all1, every, CELLS, 1)
     if CELLS > 8:
         count_words(low2, low, CELLS, 2)
-        count_words(all2, every, CELLS, 2)
     if CELLS > 12:
         count_words(low3, low, CELLS, 3)
-        count_words(all3, every, CELLS, 3)
     if tl.max(farthest) > INFINITY:
         tl.atomic_add(strange, 1, sem="relaxed")
+    if tl.max(no_codes) > 0:
+        tl.atomic_add(strange + 1, 1, sem="relaxed")
 
 
-@triton.jit(do_not_specialize=["budget", "room"])
+@triton.jit(do_not_specialize=["budget", "room"], do_not_specialize_on_alignment=["low", "fine"])
 def guess_range(
     low, fine, ratios, walked, below, budget, room,
     CLASSES: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DIGITS: tl.constexpr,
@@ -257,32 +261,20 @@ def collect(
         tl.store(listed + 4 * slot + 3, cell, mask=wanted)
 
 
-@triton.jit(do_not_specialize=["size"])
-def settle(
-    listed, limits, kept, size, CELLS: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr
-):  # fmt: skip
-    """Add the listed samples that are taken to the counts of their tiles."""
-    place = tl.program_id(0) * STEP + tl.arange(0, STEP)
-    inside = place < size
-    low = tl.load(listed + 4 * place, mask=inside, other=0).to(tl.uint32, bitcast=True).to(tl.int64)
-    key = (tl.load(listed + 4 * place + 1, mask=inside, other=0).to(tl.int64) << 32) | low
-    index = tl.load(listed + 4 * place + 2, mask=inside, other=0)
-    cell = tl.load(listed + 4 * place + 3, mask=inside, other=0)
-    limit = tl.load(limits + cell)
-    taken = (key < limit) | ((key == limit) & (index < tl.load(limits + CELLS + cell)))
-    tl.atomic_add(kept + index // TILE, 1, mask=inside & taken, sem="relaxed")
-
-
 @triton.jit(do_not_specialize=["n"])
 def take(
-    bits, codes, limits, ends, kept, chosen, n,
-    CELLS: tl.constexpr, LOWEST: tl.constexpr, TILE: tl.constexpr,
+    bits, codes, limits, extra, ends, kept, chosen, n,
+    CELLS: tl.constexpr, LOWEST: tl.constexpr, EXTRA: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the indices of the samples below their cell's limit, each tile where its own begin."""
+    """Write the indices of the samples below their cell's limit, each tile where its own begin.
+
+    ``kept`` are a tile's samples, ``ends`` sums of those to the end of it, but for the ``extra`` ones.
+    """
     index = tl.program_id(0) * TILE + tl.arange(0, TILE)
     key = key_of(load_fours(bits, index, n), LOWEST)
     cell = load_fours(codes, index, n).to(tl.int32)
     begin = tl.load(ends + tl.program_id(0)) - tl.load(kept + tl.program_id(0))
+    begin += tl.sum((tl.load(extra + tl.arange(0, EXTRA)) < tl.program_id(0) * TILE).to(tl.int32))
     inside = index < n
     cell = tl.where(inside, cell, 0)
     limit = tl.load(limits + cell).to(key.dtype)
