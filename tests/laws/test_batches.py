@@ -167,11 +167,17 @@ def test_backwards(size, key, data):
     assert unshuffled(shuffle, inverse_factors(shuffle), element) == position
 
 
-@given(st.integers(1, 3000), KEYS, st.integers(0, 2999), st.integers(1, 200))
-def test_blocks(size, key, position, length):
-    """A block of a shuffle is its elements, one by one."""
+@given(
+    st.integers(1, 3000) | st.integers(1, 2**32),
+    KEYS,
+    st.integers(0, 2**32),
+    st.integers(1, 200),
+    st.sampled_from([np.uint32, np.uint64]),
+)
+def test_blocks(size, key, position, length, unsigned):
+    """A block of a shuffle is its elements, one by one, in narrow numbers and in wide ones."""
     shuffle = new_shuffle(size, *key)
     first = position % size
-    elements = np.empty(min(length, size - first), np.uint64)
+    elements = np.empty(min(length, size - first), unsigned)
     shuffle_block(shuffle, first, elements)
     assert elements.tolist() == [shuffled(shuffle, first + k) for k in range(len(elements))]
