@@ -39,9 +39,9 @@ def test_demo_options(tmp_path, option):
     ("arguments", "message"),
     [
         (("--fairness", "x"), "fairness must be one of equalized_odds"),
-        (("--noise", "x"), "noise must be one of none, label, influence, group-targeted, "),
-        (("--rate", "2"), "less than or equal to 0.5"),
-        (("--seeds", "0"), "greater than or equal to 1"),
+        (("--noise", "x"), "--noise must be one of none, label, influence, group-targeted, "),
+        (("--rate", "2"), "--rate must be a number in [0, 0.5]; got 2.0: for 2 % pass 0.02"),
+        (("--seeds", "0"), "--seeds must be a whole number of at least 1; got 0"),
     ],
 )
 def test_bad_options_are_one_clear_line(tmp_path, arguments, message):

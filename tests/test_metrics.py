@@ -92,7 +92,7 @@ def test_inside_a_metric_frame():
         ({"y_pred": [0]}, r"equally long; got \(2,\) and \(1,\)"),
         ({"y_true": [], "y_pred": [], "sensitive_features": []}, "at least one sample"),
         ({"sensitive_features": ["a"]}, "sensitive_features must have one value per sample, 2; got 1"),
-        ({"sample_weight": [1.0]}, "sample_weight must be finite"),
+        ({"sample_weight": [1.0]}, "sample_weight must have one number per sample"),
         ({"sample_weight": [-1.0, 1]}, "sample_weight must be finite and not negative"),
         ({"sample_weight": [np.nan, 1]}, "sample_weight must be finite"),
         ({"method": "overall"}, "method must be one of to_overall, between_groups; got 'overall'"),

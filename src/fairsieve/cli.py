@@ -16,7 +16,7 @@ from fairsieve.commands_compare import compare_command
 from fairsieve.commands_data import app as data_app
 from fairsieve.commands_reproduce import reproduce_command
 from fairsieve.commands_table import audit_command, predict_command, train_command
-from fairsieve.core.checks import check_choice, check_share
+from fairsieve.core.checks import check_at_least, check_choice, check_share
 from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import FairsieveError
 from fairsieve.experiments.demo import DEMO_METHODS, Demo, run_demo
@@ -64,15 +64,16 @@ def demo(
         str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
     ] = "equalized-odds",
     noise: Annotated[str, typer.Option(help=", ".join(NOISES) + ".")] = "group-targeted",
-    rate: Annotated[float, typer.Option(min=0, max=0.5, help="Share of the training labels to flip.")] = 0.1,
-    seeds: Annotated[int, typer.Option(min=1, help="How many draws and runs to average.")] = 5,
+    rate: Annotated[float, typer.Option(help="Share of the training labels to flip.")] = 0.1,
+    seeds: Annotated[int, typer.Option(help="How many draws and runs to average.")] = 5,
     out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo"),
 ) -> None:
     """Train four methods on data with wrong labels; show what each makes of it."""
     if rate == 0:
         noise = "none"
     check_choice("--noise", noise, NOISES)
-    check_share("--rate", rate)
+    check_share("--rate", rate, most=0.5)
+    check_at_least("--seeds", seeds, 1)
     fairness = fairness_name(fairness)
     pyplot()  # a missing extra is told before the work, not after it
     make_folder(out)
@@ -118,7 +119,7 @@ def demo_table(found: Demo, seeds: int) -> Table:
 def main() -> None:
     """Run the command line; errors of ours, of disks and of memory are one line, without a traceback."""
     try:
-        app()
+        app(prog_name="fairsieve")
     except (FairsieveError, OSError) as error:
         say_error(error)
     except MemoryError as error:

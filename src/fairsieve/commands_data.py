@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fairsieve.core.checks import check_at_least, check_seed, check_share
 from fairsieve.data.catalogue import DATASETS, Dataset, Description
 from fairsieve.data.catalogue import describe as describe_dataset
 from fairsieve.data.export import export_csv
@@ -102,14 +103,17 @@ def describe(
 def export(
     name: Annotated[str, typer.Argument(help="adult", show_default=False)],
     out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
-    rows: Annotated[int | None, typer.Option(min=1, help="Only the first rows.")] = None,
-    wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of labels to make wrong, at random.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides which.")] = 0,
+    rows: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
+    wrong: Annotated[float, typer.Option(help="Share of labels to make wrong, at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides which.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on."""
     with clear_errors():
         check_new("OUT", out, force=force)
+        check_at_least("--rows", 1 if rows is None else rows, 1)
+        check_share("--wrong", wrong)
+        check_seed("--seed", seed)
         changed = export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from fairsieve.core.checks import check_at_least
 from fairsieve.experiments.folders import make_folder
 from fairsieve.experiments.reproduce.catalogue import ITEMS, Item, find_items, trials_of
 from fairsieve.experiments.reproduce.engine import check_data_sets, reproduce
@@ -26,10 +27,8 @@ __all__ = ["reproduce_command"]
 
 def reproduce_command(
     what: Annotated[str, typer.Argument(help="list, all, or table1 … table7, figure1 … figure6, trade-off.")],
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Seeds 0, 1, …; the synthetic tables take ten or more.")
-    ] = 5,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 2,
+    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, …; the synthetic tables take ten or more.")] = 5,
+    jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder of the records, tables, figures and the page.")] = Path(
         "reproduction"
     ),
@@ -42,6 +41,8 @@ def reproduce_command(
     if what == "list":
         Console().print(items_table())
         return
+    for option, value in (("--seeds", seeds), ("--jobs", jobs)):
+        check_at_least(option, value, 1)
     items, scope = find_items(what), Scope(seeds, quick, synthetic_arrays)
     check_extras()
     check_data_sets(trials_of(items), scope)

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from fairsieve.core.checks import check_at_least
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, write_output
 from fairsieve.report.numbers import percent
@@ -105,6 +106,7 @@ def train_command(
         epochs,
         seed,
     )
+    check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
     check_page_packages()
     with (
         stoppable(lambda: left_of(checkpoint_dir)),

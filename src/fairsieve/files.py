@@ -89,7 +89,8 @@ def write_output(target: Path, content: bytes) -> None:
     """
     try:
         write_whole(target, content)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name may hold what no file's may
         raise InvalidInputError(
-            f"the output must be a file that can be written, in a folder that exists; {target}: {error.strerror}"
+            "the output must be a file that can be written, in a folder that exists; "
+            f"{target}: {getattr(error, 'strerror', error)}"
         ) from error

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.cells import Cells, as_array, encode, encode_groups, is_ungrouped
-from fairsieve.core.checks import check_choice
+from fairsieve.core.checks import check_choice, shown
 from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import check_weights
@@ -130,6 +130,7 @@ def confusion_table(
         )
     if len(true) == 0:
         raise InvalidInputError("y_true must have at least one sample; got none")
+    check_same_kind(true, pred)
     both, classes = encode("y_true and y_pred", np.concatenate([true, pred]))
     group_codes, group_values = encode_groups("sensitive_features", groups, missing="own")
     if len(group_codes) != len(true):
@@ -142,10 +143,37 @@ def confusion_table(
     return table, classes, group_values
 
 
+def check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
+    """Labels and predictions that can be compared: not numbers with texts, and no probabilities."""
+    kinds = [array.dtype.kind for array in (true, pred)]
+    if len({kind in "US" for kind in kinds if kind != "O"}) > 1:
+        raise InvalidInputError(
+            f"y_true and y_pred must be of one kind; got {true.dtype} and {pred.dtype}: convert one, for example with "
+            "astype(str)"
+        )
+    between = fractions_in(pred)
+    if len(between) and not len(fractions_in(true)):
+        raise InvalidInputError(
+            f"y_pred must be labels as those in y_true; got {shown(between[0])}, which is none: pass predict(…), not "
+            "predict_proba(…)"
+        )
+
+
+def fractions_in(values: NDArray[Any]) -> NDArray[Any]:
+    """Those that are no whole numbers."""
+    return (
+        values[np.isfinite(values) & (values != np.floor(values))] if values.dtype.kind == "f" else values[:0]
+    )
+
+
 def grouped_part(table: Table, groups: Sequence[Any]) -> Table:
     """One or more tables less the samples without a group, whose column is emptied."""
     if not is_ungrouped(groups):
         return table
+    if len(groups) == 1:
+        raise InvalidInputError(
+            "sensitive_features must have a group for some sample; all are missing: pass another column"
+        )
     kept = table.copy()
     kept[..., -1, :] = 0
     return kept

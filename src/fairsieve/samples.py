@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.cells import Cells, Missing, as_array
+from fairsieve.core.checks import shown
 from fairsieve.errors import InvalidInputError
 
 __all__ = ["Samples", "check_weights"]
@@ -79,6 +80,10 @@ class Samples:
                 f"features must be finite; row {int(rows.argmax())} is not ({int(rows.sum())} rows in all): "
                 "impute missing values first"
             )
+        if self.feature_names and len(self.feature_names) != features.shape[1]:
+            raise InvalidInputError(
+                f"feature_names must have one name per feature, {features.shape[1]}; got {len(self.feature_names)}"
+            )
         set_field = object.__setattr__
         set_field(self, "features", features)
         set_field(self, "labels", as_array("labels", self.labels))
@@ -110,9 +115,19 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
     weights = as_array("sample_weight", sample_weight)
     if weights.dtype.kind not in "fiub":
         raise InvalidInputError(f"sample_weight must be numbers; got {weights.dtype}")
-    if weights.shape != (samples,) or not (np.isfinite(weights).all() and (weights >= 0).all()):
+    if weights.shape != (samples,):
         raise InvalidInputError(
-            f"sample_weight must be finite and not negative, one per sample, ({samples},); got "
-            f"{weights.tolist() if weights.size < 10 else 'an array'} of shape {weights.shape}"
+            f"sample_weight must have one number per sample, the shape ({samples},); got {weights.shape}"
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        first = int(bad.argmax())
+        raise InvalidInputError(
+            f"sample_weight must be finite and not negative; got {shown(weights[first])} in row {first}: a weight of 0 "
+            "leaves a sample out"
+        )
+    if samples and not weights.any():
+        raise InvalidInputError(
+            "sample_weight must be above zero for some sample; all weights are zero: leave it out"
         )
     return weights.astype(np.float64)

@@ -152,7 +152,7 @@ def test_a_validation_set_is_asked_for(data):
 def test_methods_by_name():
     assert [m.name for m in find_methods("lr,fairsieve")] == ["lr", "fairsieve"]
     assert len(find_methods("all")) == len(METHODS)
-    with pytest.raises(InvalidInputError, match=r"methods must be all, paper, or among lr, .*got magic"):
+    with pytest.raises(InvalidInputError, match=r"methods must be all, paper, or among lr, .*got 'magic'"):
         find_methods("lr,magic")
 
 

@@ -10,15 +10,17 @@ from fairsieve.runs.asked import Asked
 from fairsieve.runs.train import train
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+FILE = "people \"'><img src=x onerror=alert(2)><script>alert(3)<!-- {{ 7 * 7 }} &lt;b>.csv"
 
 
 @pytest.fixture(scope="module")
 def page(make_page, tmp_path_factory):
     table = people(400)
-    table[HOSTILE] = table.pop("job")
+    table[HOSTILE] = [f"</script><script>alert(4)</script>{value}" for value in table.pop("job")]
     table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
-    path = write_csv(tmp_path_factory.mktemp("run") / "people.csv", table)
-    return make_page(run_document(train(Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, epochs=12))))
+    path = write_csv(tmp_path_factory.mktemp("run") / FILE, table)
+    asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, epochs=12)
+    return make_page(run_document(train(asked)))
 
 
 def test_it_loads_in_silence_and_alone(page):
@@ -27,6 +29,10 @@ def test_it_loads_in_silence_and_alone(page):
 
 
 def test_hostile_names_stay_text(page):
+    for place in (".lead", "#changed", "#settings"):
+        assert FILE in page.run("return document.querySelector(arguments[0]).textContent", place)
+    scripts = "return [...document.scripts].filter((script) => script.textContent.startsWith('alert')).length"
+    assert page.run(scripts) == 0
     assert page.run("return document.images.length") == 0
     assert page.run("return document.querySelectorAll('main b, main i').length") == 0
     assert HOSTILE in page.column("columns", 0)

@@ -289,7 +289,7 @@ def test_a_stopped_training_says_so(data, monkeypatch):
         ({"average_last": 0}, "average_last must be"),
         ({"signal": "margin"}, "signal must be one of loss, error"),
         ({"on_collapse": "ignore"}, "on_collapse must be one of warn, fallback, raise; got 'ignore'"),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0; got -1"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0 and below 2.*; got -1"),
         ({"fairness": "equal_opportunity", "pos_label": 7}, r"pos_label must be one of \[0, 1\]; got 7"),
     ],
 )

@@ -166,7 +166,7 @@ def test_what_is_asked_is_checked(people_csv, options, message):
 def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
     assert (parse_clean_ratio("auto"), parse_clean_ratio("0.9")) == ("auto", 0.9)
     with pytest.raises(
-        InvalidInputError, match='--clean-ratio must be .*, or "auto" to have it estimated; got'
+        InvalidInputError, match=r'--clean-ratio must be .*, or "auto" to have it estimated; got'
     ):
         Asked(people_csv, "income", ["sex"], clean_ratio=parse_clean_ratio(wrong))
 

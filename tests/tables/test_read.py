@@ -63,7 +63,7 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(tmp_path):
     [
         ("", "table.csv is empty: the first row must hold the columns' names"),
         (" \n \n", "is empty"),
-        ("a,b\n", "has names of columns and no rows below them"),
+        ("a,b\n", "must have rows below the names of its columns"),
         ("a;b\n1;2\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
         ("a\tb\n1\t2\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
         (

@@ -258,7 +258,9 @@ def test_bad_input_is_named(noisy, change, message):
 
 
 def test_unknown_settings_are_refused(noisy):
-    with pytest.raises(TypeError, match="epoch"):
+    with pytest.raises(
+        InvalidInputError, match=r"settings must be among .*got 'epoch'. Did you mean 'epochs'"
+    ):
         fit(None, noisy, epoch=3)
 
 

@@ -96,7 +96,7 @@ def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
     ("sample_weight", "message"),
     [
         (np.zeros(300), "sample_weight must be above zero for some sample; all weights are zero"),
-        (np.ones(299), r"one per sample, \(300,\); got an array of shape \(299,\)"),
+        (np.ones(299), r"one number per sample, the shape \(300,\); got \(299,\)"),
         (np.full(300, -1.0), "must be finite and not negative"),
         (np.full(300, np.nan), "must be finite and not negative"),
         (["1"] * 300, "sample_weight must be numbers"),

@@ -15,7 +15,7 @@ from fairsieve.core.cells import as_array, check_lengths
 from fairsieve.distributed.sampler import ShardedBatchSampler
 from fairsieve.distributed.shards import shard_of
 from fairsieve.training.losses import LossFunction, cross_entropy
-from fairsieve.training.running import Forward
+from fairsieve.training.running import Forward, check_dataset
 
 __all__ = ["Sieve"]
 
@@ -61,7 +61,7 @@ class Sieve:
     ) -> None:
         labels, groups = as_array("labels", labels), as_array("sensitive_features", sensitive_features)
         check_lengths(len(labels), len(groups))
-        check_lengths(len(labels), len(dataset))  # type: ignore[arg-type]
+        check_dataset(dataset, len(labels))
         own = shard_of(len(labels))
         rows = slice(own.start, own.stop)
         self.sampler = FilledBatches(labels[rows], groups[rows], batch_size, **options)

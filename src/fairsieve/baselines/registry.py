@@ -85,6 +85,6 @@ def find_methods(names: str) -> list[Method]:
     unknown = [name for name in wanted if name not in METHODS]
     if unknown:
         raise InvalidInputError(
-            f"methods must be all, paper, or among {', '.join(METHODS)}; got {', '.join(unknown)}"
+            f"methods must be all, paper, or among {', '.join(METHODS)}; got {', '.join(map(repr, unknown))}"
         )
     return [METHODS[name] for name in wanted]

@@ -163,7 +163,8 @@ def check_lengths(labels: int, groups: int) -> None:
     """As many labels as groups."""
     if labels != groups:
         raise InvalidInputError(
-            f"labels and groups must have one value per sample; got {labels} labels and {groups} groups"
+            f"labels and groups must have one value per sample; got {labels} labels and {groups} groups: take both "
+            "from the same rows"
         )
 
 
@@ -177,7 +178,7 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise InvalidInputError(
-            f"{name} must have one value per sample; got rows of different lengths: {shown(values)}"
+            f"{name} must have rows of one length; got {shown(values)}: fill up the short ones"
         ) from None
     if array.dtype.kind in "US" and isinstance(values, (list, tuple)):  # NaN would become the string "nan"
         objects = np.asarray(values, dtype=object)
@@ -288,6 +289,11 @@ def place(
 ) -> tuple[NDArray[Any], list[Any]]:
     """Re-number codes of the values found to their places among the known ones."""
     position = {value: index for index, value in enumerate(known)}
+    if len(position) < len(known):
+        twice = next(value for value in known if known.count(value) > 1)
+        raise InvalidInputError(
+            f"known {name} must be different; {shown(twice)} is there twice: leave one out"
+        )
     unknown = [value for value in found if value not in position]
     if unknown:
         raise InvalidInputError(f"{name} must be among {known}; got also {unknown}")

@@ -15,6 +15,7 @@ __all__ = [
     "check_choice",
     "check_clean_ratio",
     "check_positive",
+    "check_seed",
     "check_share",
     "percent_hint",
     "shown",
@@ -42,10 +43,21 @@ def check_at_least(name: str, value: Any, lowest: int) -> int:
     return int(value)
 
 
-def check_share(name: str, value: Any) -> float:
-    """A number in [0, 1]."""
-    if is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise InvalidInputError(f"{name} must be a number in [0, 1]; got {shown(value)}{percent_hint(value)}")
+def check_seed(name: str, value: Any) -> int:
+    """A whole number that NumPy, torch and compiled code all take for a seed."""
+    if is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
+        raise InvalidInputError(
+            f"{name} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
+        )
+    return int(value)
+
+
+def check_share(name: str, value: Any, most: float = 1) -> float:
+    """A number in [0, ``most``]."""
+    if is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
+        raise InvalidInputError(
+            f"{name} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
+        )
     return float(value)
 
 

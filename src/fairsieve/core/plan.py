@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.core.batches import batch_count, draw_many
 from fairsieve.core.cells import Cells
-from fairsieve.core.checks import check_at_least, check_choice, check_share
+from fairsieve.core.checks import check_at_least, check_choice, check_seed, check_share, shown
 from fairsieve.core.fairness import SignalName, comparisons
 from fairsieve.core.halves import MANY
 from fairsieve.core.ratios import initial_ratios
@@ -74,6 +74,8 @@ class Plan:
         pos_label: Any | None = None,
         seed: int = 0,
     ) -> None:
+        if not isinstance(cells, Cells):
+            raise InvalidInputError(f"cells must be Cells.of(labels, groups); got {type(cells).__name__}")
         self.cells = cells
         self.signal = check_choice("signal", signal, ("loss", "error"))
         self.comparisons = comparisons(fairness, cells, pos_label)
@@ -88,7 +90,7 @@ class Plan:
             bool(weighted),
             digit_width(len(cells), cells.counts.size),
             check_at_least("batch_size", batch_size, 1),
-            check_at_least("seed", seed, 0),
+            check_seed("seed", seed),
             check_at_least("warmup_epochs", warmup_epochs, 0),
             cells.has_ungrouped,
         )
@@ -179,11 +181,18 @@ class Plan:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over a state of a plan over the same samples."""
+        if not isinstance(state, Mapping):
+            raise InvalidInputError(f"state must be a plan's state_dict(); got {shown(state)}")
         missing = sorted(self.state_dict().keys() - state.keys())
         if missing:
             raise InvalidInputError(f"state must be a plan's state_dict(); it lacks {', '.join(missing)}")
-        ratios = np.asarray(state["ratios"]).astype(np.float64)
-        indices = np.asarray(state["indices"]).astype(np.int64)
+        try:
+            ratios = np.asarray(state["ratios"]).astype(np.float64)
+            indices = np.asarray(state["indices"]).astype(np.int64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"state must hold ratios and indices that are numbers, as state_dict() gives them; {error}"
+            ) from None
         if state["samples"] != len(self.cells) or ratios.shape != self.cells.shape:
             raise InvalidInputError(
                 f"state must be of a plan over the same samples, {len(self.cells)} in {self.cells.shape} cells; "
@@ -198,7 +207,7 @@ class Plan:
                 f"state must hold ratios in [0, 1]; got {ratios.tolist()}: take an older state"
             )
         self.epoch = check_at_least("the state's epoch", state["epoch"], 0)
-        self.rules = self.rules._replace(seed=check_at_least("the state's seed", state["seed"], 0))
+        self.rules = self.rules._replace(seed=check_seed("the state's seed", state["seed"]))
         self.ratios = ratios
         self.indices = indices
         codes = self.cells.codes[indices]

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from fairsieve.core.checks import check_choice
-from fairsieve.data.sources import locate, locate_openml, numbers, one_hot
+from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, text_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -101,9 +101,8 @@ def find_files(path: str | os.PathLike[str] | None, *, source: str, check: bool)
 
 def read_rows(path: Path) -> list[list[str]]:
     """The rows of one file; labels lose the full stop they have in ``adult.test``."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        lines = csv.reader(stream, skipinitialspace=True)
-        rows = [line for line in lines if line and not line[0].startswith("|")]  # |1x3 Cross validator
+    lines = csv.reader(text_of(path).splitlines(), skipinitialspace=True)
+    rows = [line for line in lines if line and not line[0].startswith("|")]  # |1x3 Cross validator
     for row in rows:
         if len(row) != len(COLUMNS):
             raise InvalidInputError(f"every row of {path} must have {len(COLUMNS)} fields; got {row}")

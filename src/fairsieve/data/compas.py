@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from operator import itemgetter
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fairsieve.core.checks import check_choice
-from fairsieve.data.sources import locate, numbers, one_hot
+from fairsieve.data.sources import locate, numbers, one_hot, text_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -97,21 +98,18 @@ def load_compas(
 
 def read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of the file, each with :data:`COLUMNS` only."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        lines = csv.reader(stream)
-        header = next(lines, [])
-        lacking = [name for name in COLUMNS if name not in header]
-        if lacking:
-            raise InvalidInputError(
-                f"the header of {path} must have the columns {list(COLUMNS)}; {lacking} lack"
-            )
-        pick = itemgetter(*(header.index(name) for name in COLUMNS))  # the first of two priors_count
-        try:
-            return [dict(zip(COLUMNS, pick(line), strict=True)) for line in lines if line]
-        except IndexError:
-            raise InvalidInputError(
-                f"every line of {path} must have {len(header)} fields; line {lines.line_num} has fewer"
-            ) from None
+    lines = csv.reader(io.StringIO(text_of(path), newline=""))
+    header = next(lines, [])
+    lacking = [name for name in COLUMNS if name not in header]
+    if lacking:
+        raise InvalidInputError(f"the header of {path} must have the columns {list(COLUMNS)}; {lacking} lack")
+    pick = itemgetter(*(header.index(name) for name in COLUMNS))  # the first of two priors_count
+    try:
+        return [dict(zip(COLUMNS, pick(line), strict=True)) for line in lines if line]
+    except IndexError:
+        raise InvalidInputError(
+            f"every line of {path} must have {len(header)} fields; line {lines.line_num} has fewer"
+        ) from None
 
 
 def is_usable(row: dict[str, str]) -> bool:

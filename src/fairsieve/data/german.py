@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from fairsieve.core.checks import check_choice
-from fairsieve.data.sources import locate, locate_openml, numbers, one_hot
+from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, text_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -135,7 +135,7 @@ def load_german(
 
 def read_rows(path: Path) -> list[list[str]]:
     """The rows, split at blanks."""
-    rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [line.split() for line in text_of(path).splitlines() if line.strip()]
     for row in rows:
         if len(row) != len(COLUMNS):
             raise InvalidInputError(f"every row of {path} must have {len(COLUMNS)} fields; got {row}")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.core.checks import check_share
+from fairsieve.core.checks import check_seed, check_share, shown
 from fairsieve.core.selection import budget_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
@@ -60,6 +60,7 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
     >>> int(noisy.flipped.sum())
     100
     """
+    check_samples(samples)
     candidates = mask_of(among, len(samples))
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
     codes = samples.cells.label_codes
@@ -100,6 +101,7 @@ def flip_group_targeted(
     attack : callable, optional
         ``attack(samples, rate, among)``; :func:`flip_margin` when None.
     """
+    check_samples(samples)
     chosen = worst_group(samples, rate, attack=attack) if group is None else group
     if chosen not in samples.cells.groups:
         raise InvalidInputError(f"group must be one of {samples.cells.groups}; got {group!r}")
@@ -151,17 +153,25 @@ def flip_uniform(
     >>> set(samples.groups[noisy.flipped].tolist()), set(samples.labels[noisy.flipped].tolist())
     ({0}, {1})
     """
+    check_samples(samples)
     cells = samples.cells
     if isinstance(rates, Mapping):
         table = np.zeros(cells.shape)
-        for (label, group), rate in rates.items():
+        for cell, rate in rates.items():
+            label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)
             if label not in cells.classes or group not in cells.groups:
                 raise InvalidInputError(
-                    f"rates must name cells of classes {cells.classes} and groups {cells.groups}; got {(label, group)}"
+                    f"rates must name cells of classes {cells.classes} and groups {cells.groups}, as (label, group); "
+                    f"got {shown(cell)}"
                 )
             table[cells.classes.index(label), cells.groups.index(group)] = rate
     else:
-        table = np.asarray(rates, dtype=np.float64)
+        try:
+            table = np.asarray(rates, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"rates must be one number or one per cell, the shape {cells.shape}; got {shown(rates)}"
+            ) from None
         if table.shape not in ((), cells.shape):
             raise InvalidInputError(
                 f"rates must be one number or one per cell, the shape {cells.shape}; got {table.shape}"
@@ -171,10 +181,18 @@ def flip_uniform(
         raise InvalidInputError(f"rates must lie in [0, 1]; got {table.tolist()}")
     if cells.shape[0] < 2 and table.any():
         raise InvalidInputError(f"samples must have two or more classes to flip between; got {cells.classes}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed if isinstance(seed, np.random.Generator) else check_seed("seed", seed))
     chosen = np.flatnonzero(rng.random(len(samples)) < table.reshape(-1)[cells.codes])
     shift = rng.integers(1, max(2, cells.shape[0]), len(chosen))
     return flipped_to(samples, chosen, (cells.label_codes[chosen] + shift) % cells.shape[0])
+
+
+def check_samples(samples: Samples) -> None:
+    """Samples, and not their features alone."""
+    if not isinstance(samples, Samples):
+        raise InvalidInputError(
+            f"samples must be Samples(features, labels, groups); got {type(samples).__name__}"
+        )
 
 
 def margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> NoisyLabels:

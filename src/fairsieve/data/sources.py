@@ -233,6 +233,16 @@ def check_digest(path: Path, file: RawFile, *, way_out: str) -> None:
 # From text to columns: what the loaders share.
 
 
+def text_of(path: Path) -> str:
+    """A file's text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{path} must be text in UTF-8; {error}: point to the file itself, unpacked"
+        ) from None
+
+
 def numbers(column: str, texts: Sequence[str], path: Path) -> NDArray[np.float32]:
     """A numeric column of ``path``."""
     try:

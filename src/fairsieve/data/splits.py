@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.core.cells import Cells
+from fairsieve.core.checks import percent_hint, shown
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -91,8 +93,10 @@ def split_indices(
     (10, 0, 1)
     """
     for name, share in (("test", test), ("validation", validation)):
-        if not 0 <= share < 1:
-            raise InvalidInputError(f"{name} must be a share, at least 0 and below 1; got {share!r}")
+        if not isinstance(share, Real) or not 0 <= float(share) < 1:
+            raise InvalidInputError(
+                f"{name} must be a share, at least 0 and below 1; got {shown(share)}{percent_hint(share)}"
+            )
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(cells))
     order = order[np.argsort(cells.codes[order], kind="stable")]  # cell by cell, shuffled within

@@ -15,7 +15,7 @@ from sklearn.utils import validation as sk
 from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.core.cells import Cells, as_array
-from fairsieve.core.checks import check_at_least, shown
+from fairsieve.core.checks import check_seed, shown
 from fairsieve.core.missing import refuse_missing
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples
@@ -87,9 +87,10 @@ def check_classes(labels: NDArray[Any]) -> None:
 def warn_of_groups(cells: Cells) -> None:
     """A word where fairness has nothing to compare, or only chance."""
     groups, people = cells.named_groups, int(cells.counts[:, : cells.named_groups].sum())
-    if groups == 1:
+    if groups < 2:
+        having = "one group, " + shown(cells.groups[0]) if groups else "no group, all are missing"
         warnings.warn(
-            f"sensitive_features has one group, {shown(cells.groups[0])}: there is nothing to compare, and the model "
+            f"sensitive_features has {having}: there is nothing to compare, and the model "
             "is robust and nothing more",
             FairsieveWarning,
             stacklevel=3,
@@ -185,8 +186,13 @@ def seed_of(random_state: Any) -> int:
     7
     """
     if isinstance(random_state, Integral):
-        return check_at_least("random_state", random_state, 0)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+        return check_seed("random_state", random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InvalidInputError(
+            f"random_state must be None, a whole number or a RandomState; got {shown(random_state)}"
+        ) from None
 
 
 def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:

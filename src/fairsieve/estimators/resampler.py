@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from fairsieve.core.batches import batch_shares, draw_batches
 from fairsieve.core.cells import Cells
+from fairsieve.core.checks import shown
+from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.inputs import check_groups, seed_of
 
@@ -65,6 +68,11 @@ class FairRobustResampler(BaseEstimator):  # type: ignore[misc]
         imblearn, which adds that method, was imported first.
         """
         seed = seed_of(self.random_state)
+        if self.estimator is not None and not has_fit_parameter(self.estimator, "sensitive_features"):
+            raise InvalidInputError(
+                "estimator must take sensitive_features in fit, as FairRobustClassifier does; got "
+                f"{shown(self.estimator)}: pass None for that one"
+            )
         selector = (
             FairRobustClassifier(random_state=seed) if self.estimator is None else clone(self.estimator)
         )

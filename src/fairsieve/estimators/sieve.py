@@ -222,6 +222,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rule(self) -> Rule:
         """Check the parameters; what of them the rounds go by."""
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise InvalidInputError(
+                f"estimator must be a classifier, not its class; got {name}: pass {name}()"
+            )
         weight_argument(self.estimator)
         if not hasattr(self.estimator, "predict_proba"):
             raise InvalidInputError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from fairsieve.core.checks import check_at_least, check_clean_ratio, percent_hint
+from fairsieve.core.checks import check_at_least, check_clean_ratio, check_seed, percent_hint
 from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError
 from fairsieve.tables.groups import SmallGroups
@@ -76,16 +76,17 @@ class Asked:
                 f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
             )
         check_at_least("--epochs", self.epochs, 4)
-        check_at_least("--seed", self.seed, 0)
+        check_seed("--seed", self.seed)
         for column in self.sensitive:
             if column == self.label:
                 raise InvalidInputError(
-                    f"--label and --sensitive must be different columns; both are {column!r}"
+                    f"--label and --sensitive must be different columns; both are {column!r}: name "
+                    "another for one"
                 )
         repeated = sorted({column for column in self.sensitive if list(self.sensitive).count(column) > 1})
         if repeated:
             raise InvalidInputError(
-                f"--sensitive must name each column once; got {repeated[0]!r} more than once"
+                f"--sensitive must name each column once; got {repeated[0]!r} more than once: leave one out"
             )
 
 

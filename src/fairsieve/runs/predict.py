@@ -47,10 +47,11 @@ def predict(
     absent = [column for column in kinds if column not in table.columns]
     if absent:
         close = closest(absent[0], table.columns)
-        hint = f" Did you mean {close!r}: rename it?" if close else ""
+        hint = f"Did you mean {close!r}: rename it?" if close else ""
         raise InvalidInputError(
             f"{table.name} must have every column that the model learnt from; missing: "
-            f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}.{hint}"
+            f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}. "
+            f"{hint or 'Give a table of the form that was trained on'}"
         )
     frame = frame_of(table, kinds)
     try:

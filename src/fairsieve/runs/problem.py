@@ -24,6 +24,9 @@ from fairsieve.tables.read import Table, read_table
 __all__ = ["Part", "Problem", "read_problem", "whole_problem"]
 
 
+LEAST_ROWS = 30  # to learn from
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some rows: what a model sees of them, their labels and groups, and where they stand in the file."""
@@ -111,6 +114,11 @@ def read_problem(asked: Asked) -> Problem:
         raise InvalidInputError(
             f"--test must leave rows to measure on; {asked.test} of {len(whole)} rows leaves none: raise it, or give "
             "--test-file"
+        )
+    if len(train) < LEAST_ROWS:
+        raise InvalidInputError(
+            f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
+            f"{len(train)}: lower it, or give a larger table"
         )
     return Problem(asked, labels, groups, features, train, test, [*notes, *few_notes(test, labels, groups)])
 

@@ -86,7 +86,8 @@ def groups_of(
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
         raise InvalidInputError(
-            f"--sensitive must make two or more groups to compare; {title} of {table.name} has {only}"
+            f"--sensitive must make two or more groups to compare; {title} of {table.name} has {only}: name another "
+            "column"
         )
     refuse_many(title, len(counts), table, crossed_columns=len(columns) > 1)
     small = {name: count for name, count in counts.items() if count < LEAST_GROUP}

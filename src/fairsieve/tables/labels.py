@@ -55,7 +55,8 @@ def labels_of(table: Table, column: str, positive: str | None = None) -> Labels:
     if len(classes) < 2:
         having = f"only the value {classes[0]!r}" if classes else "no value at all"
         raise InvalidInputError(
-            f"--label must be a column with two or more values to tell apart; {column!r} of {table.name} has {having}"
+            f"--label must be a column with two or more values to tell apart; {column!r} of {table.name} has {having}: "
+            "name another column"
         )
     if len(classes) > MOST_CLASSES:
         raise InvalidInputError(

@@ -122,7 +122,9 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     else:
         table = from_csv(path.name, decoded(path.name, content), reading)
     if not len(table):
-        raise InvalidInputError(f"{path.name} has names of columns and no rows below them")
+        raise InvalidInputError(
+            f"{path.name} must have rows below the names of its columns; it has none: name another file"
+        )
     return table
 
 
@@ -234,7 +236,7 @@ def named_table(
     if twice:
         raise InvalidInputError(
             f"the columns of {name} must have different names; {twice[0]!r} is there {names.count(twice[0])} times: "
-            "rename one"
+            f"rename one{headless(names)}"
         )
     unnamed = sum(1 for column in names if not column)
     if unnamed:
@@ -254,7 +256,9 @@ def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
             raise ValueError(f"it has {size.num_rows:,} rows of {size.num_columns:,} columns, too many")
         frame = pandas.read_parquet(io.BytesIO(content))
     except Exception as error:  # pyarrow has many
-        raise InvalidInputError(f"{name} is not a Parquet file that can be read: {error}") from error
+        raise InvalidInputError(
+            f"{name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
+        ) from error
     kinds = pandas.api.types
     columns = []
     for position in range(frame.shape[1]):
@@ -281,10 +285,13 @@ def one_of_the_columns(wanted: str, table: Table) -> str:
     shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
     close = closest(wanted, names)
     hint = f"Did you mean {close!r}? " if close else ""
-    headless = ""
-    if sum(bool(re.fullmatch(r"[-+]?[\d.]+", name)) for name in names) * 2 > len(names):
-        headless = ". The first row must hold the columns' names"
-    return f"must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}{headless}"
+    return f"must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}{headless(names)}"
+
+
+def headless(names: Sequence[str]) -> str:
+    """A word where most names are numbers, so that they are none."""
+    numbers = sum(bool(re.fullmatch(r"[-+]?[\d.]+", name)) for name in names)
+    return ". The first row must hold the columns' names" if numbers * 2 > len(names) else ""
 
 
 def closest(wanted: str, names: Iterable[str]) -> str | None:

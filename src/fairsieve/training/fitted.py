@@ -10,6 +10,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
+from fairsieve.core.cells import as_array
+from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import classes_of
 from fairsieve.training.history import History
 from fairsieve.training.losses import is_single, outputs_of, predicted_classes
@@ -70,5 +72,19 @@ class Fitted:
         return replace(self, indices=rows[self.indices], history=replace(self.history, kept=kept))
 
     def _outputs(self, features: ArrayLike | torch.Tensor) -> torch.Tensor:
+        numbers = as_array("features", features)
+        if numbers.dtype.kind not in "fiub":
+            raise InvalidInputError(
+                f"features must be numbers; got {numbers.dtype}: encode them as in training"
+            )
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError(
+                f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
+            )
         dtype = next(self.model.parameters()).dtype
-        return outputs_of(self.model, torch.as_tensor(np.asarray(features)).to(dtype)).cpu()
+        try:
+            return outputs_of(self.model, torch.as_tensor(numbers).to(dtype)).cpu()
+        except RuntimeError as error:
+            raise InvalidInputError(
+                f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
+            ) from error

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from fairsieve.core.checks import check_at_least, check_choice
+from fairsieve.core.checks import check_choice, check_seed, shown
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples, check_weights
@@ -137,8 +137,9 @@ def fit_seeds(
 
     Each seed of several has checkpoints of its own, in ``seed-0`` and so on below ``checkpoint_dir``.
     """
-    chosen, wanted = selection_method(method), Settings(**settings)
+    chosen, wanted = selection_method(method), Settings.of(settings)
     check_data(data, evaluation)
+    check_seeds(seeds)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     part = data if len(rows) == len(data) else data.take(rows)
@@ -159,6 +160,16 @@ def fit_seeds(
     ]
 
 
+def check_seeds(seeds: Sequence[int]) -> None:
+    """A list of whole numbers, each a seed."""
+    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
+        raise InvalidInputError(
+            f"seeds must be a list of whole numbers; got {shown(seeds)}: for the first three pass range(3)"
+        )
+    for seed in seeds:
+        check_seed("seed", seed)
+
+
 def weighted_rows(
     sample_weight: ArrayLike | None, samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
@@ -171,8 +182,6 @@ def weighted_rows(
         return np.arange(samples), None
     weights = check_weights(sample_weight, samples)
     rows = np.flatnonzero(weights)
-    if len(rows) == 0:
-        raise InvalidInputError("sample_weight must be above zero for some sample; all weights are zero")
     own = weights[rows]
     return rows, None if (own == own[0]).all() else own / own.mean()
 
@@ -186,6 +195,10 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
     if data.cells.shape[0] < 2:
         raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
     if evaluation is not None:
+        if not isinstance(evaluation, Samples):
+            raise InvalidInputError(
+                f"evaluation must be Samples(features, labels, groups); got {type(evaluation).__name__}"
+            )
         same = (data.classes, data.group_values) == (evaluation.classes, evaluation.group_values)
         if not same:
             raise InvalidInputError(
@@ -197,12 +210,18 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
 
 def make_module(model: ModelLike, data: Samples, seed: int) -> nn.Module:
     """A module of its own to train: made, copied, or the paper's logistic regression."""
-    generator = torch.Generator().manual_seed(check_at_least("seed", seed, 0))
+    generator = torch.Generator().manual_seed(check_seed("seed", seed))
     if model is None:
         return LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
     if isinstance(model, nn.Module):
         return copy.deepcopy(model)
-    return model(generator)
+    made = model(generator) if callable(model) else model
+    if not isinstance(made, nn.Module):
+        raise InvalidInputError(
+            "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
+            f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
+        )
+    return made
 
 
 def new_run(

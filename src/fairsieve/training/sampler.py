@@ -17,9 +17,9 @@ from fairsieve.core.checks import check_at_least
 from fairsieve.core.fairness import OWN_LABEL, SignalName
 from fairsieve.core.plan import Plan
 from fairsieve.errors import InvalidInputError
-from fairsieve.training.losses import LossFunction, check_outputs, cross_entropy, signals_of
+from fairsieve.training.losses import LossFunction, as_outputs, check_outputs, cross_entropy, signals_of
 from fairsieve.training.packing import as_tensors
-from fairsieve.training.running import Forward, RunningLosses, outputs_in_chunks
+from fairsieve.training.running import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
 
 __all__ = ["FairRobustBatchSampler"]
 
@@ -149,7 +149,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """Losses and signals, from outputs for all samples or from what was observed."""
         if outputs is None:
             return self.running.known()
-        outputs = torch.as_tensor(outputs).detach()
+        outputs = as_outputs(outputs)
         check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
         targets = self._targets(slice(None)).to(outputs.device)
         losses = loss(outputs, targets)
@@ -250,13 +250,14 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """
         if self.plan.in_warmup:
             return
+        check_dataset(dataset, len(self.plan.cells))
         loading |= {"forward": forward, "chunk_size": chunk_size, "device": device}
         for chunk, outputs in outputs_in_chunks(model, dataset, self.stale(share), **loading):
             self.observe(chunk, outputs, loss=loss)
 
     def _targets(self, indices: Any) -> torch.Tensor:
         """Class indices of some samples."""
-        where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else indices
+        where = indices if isinstance(indices, slice) else as_indices(indices, len(self.plan.cells))
         return torch.from_numpy(self.plan.cells.codes[where].astype(np.int64) // self.plan.cells.shape[1])
 
     def _signals(

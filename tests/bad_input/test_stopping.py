@@ -1,0 +1,106 @@
+"""Ctrl-C ends a command with status 130 and a line on what is kept, never with a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.people import people, write_csv
+
+from fairsieve import cli, commands_compare, commands_data, commands_reproduce, commands_table
+from fairsieve.training import runs
+
+ROLES = ("--label", "income", "--sensitive", "sex")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_csv(tmp_path / "people.csv", people(300))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    return tmp_path
+
+
+def stopped(monkeypatch, capsys, *arguments):
+    """What a command that was stopped says."""
+    monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.err.lstrip()  # a progress bar may have begun a line
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "epochs", [4, 20]
+)  # in the plain model, or in the fair one, after the first checkpoints
+def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
+    run_epochs, calls = runs.CompiledRun.run_epochs, []
+
+    def after(self, count):
+        calls.append(count)
+        if len(calls) == epochs:
+            raise KeyboardInterrupt
+        run_epochs(self, count)
+
+    train = ("train", "people.csv", *ROLES, "--clean-ratio", "0.9", "--epochs", "12", "--out", "new/run")
+    with monkeypatch.context() as patch:
+        patch.setattr(runs.CompiledRun, "run_epochs", after)
+        patch.setattr(runs.Run, "run_epoch", interrupt)
+        said = stopped(patch, capsys, *train, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
+    assert said == "Stopped. Checkpoints are in kept: give the same command again to go on from the last.\n"
+    assert sorted(path.name for path in folder.iterdir()) == ["kept", "people.csv"]
+
+
+def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
+    monkeypatch.setattr(commands_table, "train", interrupt)
+    options = ("train", "people.csv", *ROLES, "--out", "run")
+    expected = "Stopped. Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on.\n"
+    assert stopped(monkeypatch, capsys, *options) == expected
+    expected = "Stopped. Nothing was written, and no checkpoint yet to kept.\n"
+    assert stopped(monkeypatch, capsys, *options, "--checkpoint-dir", "kept") == expected
+    assert [path.name for path in folder.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "arguments", "message"),
+    [
+        (commands_table, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
+        (commands_table, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
+        (commands_compare, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
+        (commands_reproduce, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
+        (commands_data, "fetch_files", ("data", "fetch", "adult"), "Nothing was left half-written."),
+        (commands_data, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),
+        (cli, "run_demo", ("demo", "--out", "new"), "No figure was drawn."),
+    ],
+)  # fmt: skip
+def test_every_command_says_what_is_left(folder, monkeypatch, capsys, module, function, arguments, message):
+    monkeypatch.setattr(module, function, interrupt)
+    assert stopped(monkeypatch, capsys, *arguments).startswith(f"Stopped. {message}")
+    assert not [path for path in folder.rglob("*") if path.is_file() and path.name != "people.csv"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has loaded")
+@pytest.mark.parametrize("loaded", ["_multiarray_umath", "libtorch_python"])
+def test_while_it_is_imported(tmp_path, loaded):
+    program = Path(sys.executable).parent / "fairsieve"
+    started = subprocess.Popen(
+        [program, "demo"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while loaded not in Path(f"/proc/{started.pid}/maps").read_text() and time.monotonic() < until:
+        time.sleep(0.005)
+    started.send_signal(signal.SIGINT)
+    out, said = started.communicate(timeout=60)
+    assert (started.returncode, out, said) == (130, b"", b"Stopped before anything was begun.\n")
+    assert not list(tmp_path.iterdir())
