@@ -52,7 +52,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
     sizes = (10**5, 10**6) if quick else selection.SIZES
     found: dict[str, Any] = {"machine": machine(), "training": training.measure(3 if quick else 9)}
     found["selection"] = selection.measure(sizes)
-    found["memory"] = selection.measure_memory(sizes[-1:])
+    found["memory"] = selection.measure_memory()
     found["distributed"] = distributed.measure(sizes, (2, 4))
     if torch.cuda.is_available():
         selection_gpu.check(20)
@@ -82,12 +82,13 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     for row in found["distributed"]["rows"]:
         name = f"{row['samples']:,} samples, {row['ranks']} ranks: sent"
         table.append((name, f"{row['bytes']:,.0f} B", "an epoch and rank"))
-    for row in found.get("gpu", {}).get("milliseconds", []):
+    gpu = found.get("gpu", {})
+    for row in gpu.get("milliseconds", []):
         sort = row["torch.sort"]
         for name, value in row.items():
             if name != "samples":
                 against = f"{value / sort:.2f} × torch.sort"
-                table.append((f"GPU, {row['samples']:,}: {name}", f"{value:.3f} ms", against))
+                table.append((f"{gpu['device']}, {row['samples']:,}: {name}", f"{value:.3f} ms", against))
     return table
 
 
