@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -116,6 +117,13 @@ def test_memory_beside_input_and_answer_is_at_most_three_bytes_a_sample():
     command = [sys.executable, str(BENCHMARKS / "selection.py"), "--memory-of", "4000000"]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert max(answer.values()) <= 3
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs Triton")
+def test_the_kernels_of_a_gpu_give_the_answers_of_the_host():
+    """Run by Triton's interpreter, which needs no GPU."""
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("interpreted.py")), "20"]
+    subprocess.run(command, check=True)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -66,7 +66,7 @@ def select_by_triton(
     if not closing.any():
         nothing = torch.zeros(ratios.size, dtype=torch.int64, device=bits.device)
         return nothing[:0], nothing
-    with torch.cuda.device(bits.device):
+    with torch.cuda.device_of(bits):
         return select_in(Work(aligned(bits), codes, ratios, budget, infinity, closing))
 
 
@@ -169,7 +169,9 @@ class Work:
         """
         kernel = COMPILED.get((name, self.kind))
         if kernel is None:
-            kernel = getattr(self.kernels, name).warmup(*arguments, grid=(programs,), **options)
+            function = getattr(self.kernels, name)
+            # Triton's interpreter, which needs no GPU, compiles nothing.
+            kernel = function.warmup(*arguments, grid=(programs,), **options) or function
             COMPILED[name, self.kind] = kernel
         kernel[programs, 1, 1](*arguments)
 
