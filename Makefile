@@ -37,6 +37,26 @@ bench: setup
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/figures.py
 
+lowest: setup
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/python .ci/lowest.py
+
+licences: setup
+	$(BIN)/python -m tests.dependencies
+
+audit: setup # asks an advisory service on the network
+	$(BIN)/python -m pip check
+	test -x build/tools/bin/python || $(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install --quiet pip-audit
+	build/tools/bin/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+
+release-check: setup
+	.ci/release-check
+
+fuzz: setup # ten minutes for each reader
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
+	for reader in csv checkpoint records; do $(BIN)/python benchmarks/fuzz.py $$reader --seconds 600 || exit 1; done
+
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,94 @@
+"""A release: the same bytes from the same sources, all of them in it, and it runs from where it was unpacked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+NAMES = [*HATCH["sdist"]["include"], "pyproject.toml", ".gitignore"]
+BUILT_AT = "1700000000"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Two builds, in other folders, of files with other times and rights."""
+    pytest.importorskip("hatchling")
+    found, sources = [], tmp_path_factory.mktemp("sources")
+    (sources / "snapshot").mkdir()
+    for name in NAMES:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, sources / "snapshot" / name)
+    for number in range(2):
+        folder = sources / f"of-build-{number}"
+        shutil.copytree(sources / "snapshot", folder)
+        for path in folder.rglob("*"):
+            os.utime(path, (1_600_000_000 + 10_000_000 * number,) * 2)
+            if path.is_file():
+                path.chmod(0o600 if number else 0o644)
+        (folder / "src" / "fairsieve" / "__pycache__").mkdir(exist_ok=True)
+        (folder / "src" / "fairsieve" / "__pycache__" / f"left.{number}.nbc").write_bytes(b"compiled")
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "-d", "dist"],
+            cwd=folder,
+            env=os.environ | {"SOURCE_DATE_EPOCH": BUILT_AT},
+            check=True,
+            capture_output=True,
+        )
+        found.append(sorted((folder / "dist").iterdir()))
+    return found
+
+
+def test_two_builds_are_the_same_bytes(built):
+    first, second = (
+        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in one} for one in built
+    )
+    assert first == second
+    assert {Path(name).suffix for name in first} == {".gz", ".whl"}
+
+
+def test_all_sources_are_in_it_and_nothing_else(built):
+    sources = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src" / "fairsieve").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    wheel, archive = built[0]
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert packed == sources
+    with tarfile.open(archive) as names:
+        inside = {name.partition("/")[2] for name in names.getnames()}
+    assert inside >= {f"src/{name}" for name in sources} | {
+        "Makefile",
+        "conftest.py",
+        "constraints.txt",
+        "LICENSE",
+    }
+    assert inside >= {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")}
+
+
+def test_the_wheel_runs_from_where_it_is_unpacked(built, tmp_path):
+    with zipfile.ZipFile(built[0][0]) as wheel:
+        wheel.extractall(tmp_path)
+    program = "import fairsieve; from fairsieve.report.page.render import resource; print(fairsieve.__file__)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert told.stdout.strip() == str(tmp_path / "fairsieve" / "__init__.py")
+    assert (tmp_path / "fairsieve" / "report" / "page").is_dir()
