@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from accelerate import Accelerator
 from examples import accelerate_loop, transformers_trainer
+from torch.utils.data import TensorDataset
 
 from fairsieve import CheckpointError, InvalidInputError
+from fairsieve.adapters.accelerate import prepared_sieve
 from fairsieve.adapters.transformers import FairRobustTrainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -19,6 +23,46 @@ def test_accelerate_trains_and_resumes_identically(tmp_path):
     again, resumed = accelerate_loop.train(epochs=8, resume=tmp_path / "half")
     assert resumed.sampler.indices.tolist() == sieve.sampler.indices.tolist()
     assert again == whole
+
+
+def test_accelerate_resumes_inside_an_epoch(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    x, z = torch.randn(90, 3, generator=generator), torch.randint(0, 2, (90,), generator=generator)
+    y = (x[:, 0] > 0).long()
+
+    def trained(saved=None):
+        """Three epochs of nine steps, saved after four of the last, or gone on from there."""
+        accelerator, model = Accelerator(cpu=True), torch.nn.Linear(3, 2)
+        torch.nn.init.zeros_(model.weight)
+        torch.nn.init.zeros_(model.bias)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        model, optimizer = accelerator.prepare(model, optimizer)
+        sieve, loader = prepared_sieve(
+            accelerator, TensorDataset(x, y), y, z, 10, clean_ratio=0.8, warmup_epochs=0
+        )
+        first = 0
+        if saved is not None:
+            accelerator.load_state(str(saved))
+            first = 4
+        while first or sieve.sampler.epoch < 3:
+            if first:
+                sieve.continue_epoch(first)
+            else:
+                sieve.begin_epoch(model)
+            for step, (features, targets) in enumerate(loader, first):
+                losses = torch.nn.functional.cross_entropy(model(features), targets, reduction="none")
+                sieve.observe(step, losses)
+                optimizer.zero_grad()
+                accelerator.backward(losses.mean() * sieve.weight(step))
+                optimizer.step()
+                if saved is None and sieve.sampler.epoch == 3 and step == 3:
+                    accelerator.save_state(str(tmp_path / "inside"))
+            assert step == 8
+            first = 0
+        return model.weight.tolist(), sieve.sampler.running.losses.tolist()
+
+    whole = trained()
+    assert trained(tmp_path / "inside") == whole
 
 
 def test_trainer_trains_and_resumes_identically(tmp_path):
@@ -58,4 +102,4 @@ def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
 def test_the_trainer_needs_a_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the Trainer makes a folder
     with pytest.raises(InvalidInputError, match="train_dataset must be given"):
-        FairRobustTrainer(transformers_trainer.torch.nn.Linear(2, 2), sieve={})
+        FairRobustTrainer(torch.nn.Linear(2, 2), sieve={})

@@ -49,7 +49,9 @@ def prepared_sieve(
     -------
     sieve, loader
         Before each epoch call ``sieve.begin_epoch(model, epoch)``; after a step, to save the forward
-        pass, ``sieve.observe(step, losses)``. The sieve's state goes into ``accelerator.save_state``.
+        pass, ``sieve.observe(step, losses)``; on several processes ``losses.mean() * sieve.weight(step)``
+        is what to go back from. The sieve's state goes into ``accelerator.save_state``; one saved after some steps
+        of an epoch goes on by ``sieve.continue_epoch(steps)`` and ``enumerate(loader, steps)``.
     """
     sieve = Sieve(dataset, labels, sensitive_features, batch_size * accelerator.num_processes, **options)
     accelerator.register_for_checkpointing(sieve)
