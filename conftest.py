@@ -13,7 +13,7 @@ from pathlib import Path
 SOURCES = sorted(Path(__file__).parent.glob("src/fairsieve/**/*.py"))
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".cache" / "numba" / STATE))
-# Triton is there where a GPU is.
+# Triton is there on Linux.
 collect_ignore = [] if importlib.util.find_spec("triton") else ["src/fairsieve/core/triton_kernels.py"]
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
