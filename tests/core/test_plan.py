@@ -52,7 +52,10 @@ def test_a_state_does_not_follow_the_plan():
     [
         ({"samples": 61}, "over the same samples"),
         ({"ratios": [[1.0]]}, "over the same samples"),
+        ({"ratios": [[1.5, 0.5], [0.5, 0.5]]}, r"ratios in \[0, 1\]; got \[\[1.5"),
+        ({"ratios": [[1.0, 0.0], [-0.5, 0.5]]}, r"ratios in \[0, 1\]"),
         ({"indices": [60]}, "points outside"),
+        ({"indices": [0, -1]}, "points outside"),
         ({"epoch": None}, "lacks epoch"),
     ],
 )

@@ -95,6 +95,7 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
         (([0.1, 0.2], [0, 1], [0, 1], RATIOS, np.nan), r"clean_ratio must be .*got nan"),
         (([0.1, 0.2], [0, 1], [0, 1], [[0.5, 0.4]] * 2, 0.9), r"row 0 sums to 0.9"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
+        (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [0.5, 0.5], 0.9), r"ratios must be a table"),
         (([0.1, 0.2], ["a", "b"], [0, 1], [[0.5, 0.5]] * 3, 0.9), r"ratios must have one row per class"),
         ((["x", "y"], [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),

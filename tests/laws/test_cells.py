@@ -54,9 +54,11 @@ def test_known(pairs):
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("ab")), min_size=1, max_size=30))
 def test_crossing(pairs):
     """Several columns are one column of their tuples."""
-    crossed = Cells.of(np.zeros(len(pairs)), np.array([list(pair) for pair in pairs], object))
-    assert crossed.groups == sorted(set(pairs))
-    assert [crossed.groups[code] for code in crossed.group_codes] == pairs
+    for missing in ("refuse", "own"):
+        columns = np.array([list(pair) for pair in pairs], object)
+        crossed = Cells.of(np.zeros(len(pairs)), columns, missing=missing)
+        assert crossed.groups == sorted(set(pairs))
+        assert [crossed.groups[code] for code in crossed.group_codes] == pairs
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=30))

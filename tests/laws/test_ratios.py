@@ -187,6 +187,7 @@ def digits_of(values):
 @given(FLOATS)
 @example([5e-324, -5e-324, 5e-324])
 @example([1e308, 1.0, -1e308, 2.0**-1074])
+@example([2.0**-1022, 3e-308, -(2.0**-1021)])  # around the smallest with a leading bit
 @example([1.0, 2.0**-53])  # a tie, to even
 @example([1.0, 2.0**-53, 2.0**-1074])  # just above it
 @example([-1.0, -(2.0**-53), -(2.0**-1074)])

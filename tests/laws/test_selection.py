@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.literal import literal_selection
 from tests.strategies import codes_of, problems, shuffles, untied
 
-from fairsieve import select
+from fairsieve import InvalidInputError, select
 from fairsieve.core import counting
 from fairsieve.core.device import select_by_tensors
 from fairsieve.core.selection import bit_patterns, budget_of, select_codes
@@ -49,6 +50,18 @@ def test_ways(problem, dtype):
     for indices, counts in ways:
         assert indices.tolist() == literal
         assert counts.tolist() == expected.counts.ravel().tolist()
+
+
+@given(problems(), st.data())
+def test_nan(problem, data):
+    """A loss that is NaN is refused, whatever stands beside it and however samples are selected."""
+    losses = problem.losses.copy()
+    losses[data.draw(st.integers(0, len(losses) - 1))] = data.draw(st.sampled_from([np.nan, -np.nan]))
+    with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1"):
+        select(*problem._replace(losses=losses))
+    bits, infinity = bit_patterns(torch.from_numpy(losses))
+    codes = torch.from_numpy(codes_of(problem))
+    assert select_by_tensors(bits, codes, problem.ratios, len(losses), infinity) is None
 
 
 @given(problems())
@@ -94,6 +107,10 @@ def test_no_ratios(problem):
     found = select(*problem._replace(ratios=None))
     assert found.indices.tolist() == sorted(order[: found.budget].tolist())
     assert found.counts.sum() == found.budget
+    tensors = select(*problem._replace(losses=torch.from_numpy(problem.losses), ratios=None))
+    assert isinstance(found.counts, np.ndarray)
+    assert torch.equal(tensors.counts, torch.from_numpy(found.counts))
+    assert torch.equal(tensors.indices, torch.from_numpy(found.indices))
     one = np.ones((len(problem.ratios), 1))
     assert chosen(problem, groups=np.zeros_like(problem.groups), ratios=one) == found.indices.tolist()
 
