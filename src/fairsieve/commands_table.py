@@ -19,7 +19,7 @@ from fairsieve.files import check_new, write_output
 from fairsieve.report.numbers import percent
 from fairsieve.report.run.csv_files import columns_csv, suspects_csv
 from fairsieve.report.run.folder import check_page_packages, new_folder, write_run
-from fairsieve.report.run.verdicts import label_warning, upper, worse_warning
+from fairsieve.report.run.verdicts import guess_warning, label_warning, upper, worse_warning
 from fairsieve.report.run.words import estimate_sentence, group_name, headline
 from fairsieve.runs.asked import Asked, parse_clean_ratio
 from fairsieve.runs.audit import Audit, audit
@@ -222,8 +222,8 @@ def say_run(run: TableRun, out: Path) -> None:
     say(f"{upper(headline(run))}.")
     if run.collapse is not None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
-    warnings = [warning for warning in (worse_warning(run), label_warning(run.dropped)) if warning]
-    say(*warnings, *columns_lines(run.problem.features), *run.notes)
+    warnings = (worse_warning(run), guess_warning(run), label_warning(run.dropped))
+    say(*filter(None, warnings), *columns_lines(run.problem.features), *run.notes)
     say(
         f"Measured on {len(run.problem.test):,} rows; open {out / 'report.html'}, then {out / 'suspects.csv'}"
     )

@@ -79,7 +79,7 @@ ENTRIES = [
     Bad("Cells.of: a label that is not among the classes", lambda: Cells.of([0, 7], [0, 1], classes=[0, 1]),
         "labels", "must be among", "got also [7]", "[0, 1]"),
     Bad("Cells.of: a class twice", lambda: Cells.of([0, 1], [0, 1], classes=[0, 1, 1]),
-        "labels", "must be different", "1 is there twice", "leave one out"),
+        "labels", "must be different", "got [0, 1, 1]", "leave one out"),
     Bad("Samples: features that are texts", lambda: Samples([["a"], ["b"]], [0, 1], [0, 1]),
         "features", "must be numbers", "got <U1", "encode categories first"),
     Bad("Samples: a gap in the features", lambda: Samples([[np.nan], [1.0]], [0, 1], [0, 1]),

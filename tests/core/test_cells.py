@@ -67,6 +67,11 @@ def test_many_cells_need_wider_codes():
     assert cells.counts.sum() == 400
 
 
+def test_many_known_values():
+    cells = Cells.of([299, 0], [0, 0], classes=range(300))
+    assert cells.codes.tolist() == [299, 0]
+
+
 def test_more_values_than_a_table_holds():
     cells = Cells.of(np.arange(2**16 + 1), np.zeros(2**16 + 1, int))
     assert cells.codes.tolist() == cells.classes == list(range(2**16 + 1))
@@ -81,7 +86,7 @@ def test_more_values_than_a_table_holds():
         ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
         ([None] * 5, [0] * 5, "got 5, in rows 0, 1, 2, 3, 4: drop"),
         ([None] * 6, [0] * 6, "got 6, in rows 0, 1, 2, 3, 4, …: drop"),
-        ([[0], [0, 1]], [0, 1], "labels must have one value per sample; got rows of different lengths"),
+        ([[0], [0, 1]], [0, 1], "labels must have rows of one length; got"),
         (np.array([0, "a"], object), [0, 1], "labels must be of one type.*int, str"),
         (np.zeros((2, 2)), [0, 1], "labels must have one dimension"),
         (np.zeros((2, 2, 2)), [0, 1], "labels must have one dimension"),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.tables import packages
-from fairsieve.tables.read import MISSING, Reading, decoded, find_column, from_csv, read_table
+from fairsieve.tables.raw_text import decoded
+from fairsieve.tables.read import MISSING, Reading, find_column, from_csv, read_table
 
 
 def write(tmp_path, content, name="table.csv"):
@@ -81,6 +82,13 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(tmp_path):
 def test_broken_files_are_refused_in_words(tmp_path, content, message):
     with pytest.raises(InvalidInputError, match=message):
         read_table(write(tmp_path, content))
+
+
+def test_an_index_of_pandas_is_a_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [31, 50], "sex": ["F", "M"]}).set_index("age")
+    frame.to_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").columns["age"].tolist() == [31, 50]
 
 
 def test_a_missing_file_is_told(tmp_path):

@@ -290,12 +290,9 @@ def place(
     """Re-number codes of the values found to their places among the known ones."""
     position = {value: index for index, value in enumerate(known)}
     if len(position) < len(known):
-        twice = next(value for value in known if known.count(value) > 1)
-        raise InvalidInputError(
-            f"known {name} must be different; {shown(twice)} is there twice: leave one out"
-        )
+        raise InvalidInputError(f"known {name} must be different; got {shown(known)}: leave one out")
     unknown = [value for value in found if value not in position]
     if unknown:
-        raise InvalidInputError(f"{name} must be among {known}; got also {unknown}")
+        raise InvalidInputError(f"{name} must be among {shown(known)}; got also {shown(unknown)}")
     places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
     return places[codes] if len(places) else codes, known

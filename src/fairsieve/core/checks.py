@@ -32,7 +32,10 @@ def shown(value: Any) -> str:
     >>> shown(np.int64(3)), shown("a")
     ('3', "'a'")
     """
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, list):
+        text = f"[{', '.join(map(shown, value))}]"
+    else:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

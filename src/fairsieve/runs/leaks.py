@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ NEARLY_ALL = 0.98  # of the rows in which a copy says the same
 
 
 def leak_notes(
-    frame: Any, labels: NDArray[Any], groups: NDArray[Any], label: str, sensitive: str
+    frame: Any, labels: NDArray[Any], groups: NDArray[Any], label: str, sensitive: Sequence[str]
 ) -> list[str]:
     """What to know of columns that are learnt from and copy the column ``label`` or the groups.
 
     A copy of the label makes a model that looks perfect and is of no use where the label is not known.
     """
     notes = []
-    for column in frame.columns:
+    for column in frame.columns.drop(list(sensitive), errors="ignore"):  # --keep-sensitive is asked for
         values = np.array(
             [None if value != value or value == "" else value for value in frame[column]], object
         )
@@ -31,8 +32,8 @@ def leak_notes(
             )
         elif copies(values, groups):
             notes.append(
-                f"Column {column!r} says {sensitive!r} in other words, so the models know the group; add --drop "
-                f"{column!r} to keep it from them."
+                f"Column {column!r} says {' and '.join(sensitive)!r} in other words, so the models know the group; add "
+                f"--drop {column!r} to keep it from them."
             )
     return notes
 

@@ -73,7 +73,7 @@ def whole_problem(asked: Asked) -> tuple[Part, Labels, Groups, list[Feature], li
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
     features = features_of(table, apart=apart, drop=asked.drop, categories=asked.categories)
     part, more = part_of(table, labels, groups, features)
-    leaks = leak_notes(part.frame, part.labels, part.groups, labels.column, groups.title)
+    leaks = leak_notes(part.frame, part.labels, part.groups, labels.column, groups.columns)
     return part, labels, groups, features, [*leaks, *table.notes, *notes, *more]
 
 
@@ -110,6 +110,12 @@ def read_problem(asked: Asked) -> Problem:
         table = read_table(asked.test_file, asked.reading)
         train, (test, more) = whole, part_of(table, labels, groups, features)
         notes = [*notes, *table.notes, *more]
+        if asked.test_file.samefile(asked.data):
+            notes = [
+                f"Careful: measured on the rows that were learnt from, since --test-file is {asked.data.name} itself; "
+                "leave it out to have rows set aside.",
+                *notes,
+            ]
     if not len(test):
         raise InvalidInputError(
             f"--test must leave rows to measure on; {asked.test} of {len(whole)} rows leaves none: raise it, or give "

@@ -19,6 +19,7 @@ __all__ = ["Kind", "Parsed", "as_kind", "canonical", "kind_of", "known_in", "par
 Kind = Literal["numbers", "categories"]
 
 EXAMPLES = 3
+LARGEST = 1e100  # beyond it squares overflow, and nobody counts so far
 CODE = re.compile(r"0\d+")  # 00501 is a code, not a number
 
 
@@ -48,14 +49,14 @@ def parse_numbers(values: NDArray[Any], decimal: str = ".") -> Parsed:
     """
     known = known_in(values)
     if values.dtype.kind == "f":
-        return Parsed(np.where(np.isinf(values), np.nan, values), np.isinf(values))
+        return Parsed(np.where(np.abs(values) < LARGEST, values, np.nan), np.abs(values) >= LARGEST)
     texts = np.where(known, values, "")
     if decimal == ",":
         texts = np.array([text.replace(",", ".") for text in texts], dtype=object)
     numbers = np.asarray(
         package("pandas", "reading a table").to_numeric(texts, errors="coerce"), dtype=np.float64
     )
-    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    numbers = np.where(np.abs(numbers) < LARGEST, numbers, np.nan)
     return Parsed(numbers, known & np.isnan(numbers))
 
 

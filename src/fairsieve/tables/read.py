@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import io
 import re
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tables.packages import package
+from fairsieve.tables.raw_text import check_separator, decoded, first_row, uneven_rows
 
 __all__ = ["MISSING", "Reading", "Table", "closest", "find_column", "one_of_the_columns", "read_table"]
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 MOST_VALUES = 10**9  # in a Parquet file
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
@@ -128,23 +127,6 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     return table
 
 
-def decoded(name: str, content: bytes) -> tuple[str, list[str]]:
-    """The file as text, and a note where its encoding is not UTF-8."""
-    if content.startswith(b"PK\x03\x04"):
-        raise InvalidInputError(
-            f"{name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file"
-        )
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", errors="replace"), ["The file is in UTF-16."]
-    if b"\0" in content or content.startswith(b"\x1f\x8b"):
-        raise InvalidInputError(f"{name} is neither text nor Parquet: unpack it, or save the table as CSV")
-    try:
-        return content.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        note = "The file is not in UTF-8; it was read as Windows-1252 (Western European)."
-        return content.decode("cp1252", errors="replace"), [note]
-
-
 def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading) -> Table:
     """A table of texts."""
     text, notes = text_and_notes
@@ -174,53 +156,12 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
     return named_table(name, names, columns, rows, reading, notes)
 
 
-def first_row(name: str, text: str, separator: str) -> list[str]:
-    """The fields of the first row."""
-    try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    except csv.Error as error:
-        raise InvalidInputError(f"the first row of {name} must hold the columns' names; {error}") from None
-
-
-def uneven_rows(text: str, separator: str) -> str:
-    """Why text is no table: a row that is too long, or a quote that is not closed."""
-    first = 0
-    try:
-        for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
-            first = first or len(fields)
-            if len(fields) > first:
-                between = SEPARATORS.get(separator, repr(separator))
-                return (
-                    f"must have as many fields in every row as in the first, {first}; row {row} has {len(fields)}: a "
-                    f"text with {between} in it must stand in quotes"
-                )
-    except csv.Error:
-        pass
-    return 'must have a second " for every one that opens a text; one is not closed: add it, or take the first out'
-
-
 def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
     """Texts without spaces around them; None where missing."""
     stripped = [str(value).strip() for value in values]
     found = np.empty(len(stripped), dtype=object)
     found[:] = [None if value in missing else value for value in stripped]
     return found
-
-
-def check_separator(name: str, header: Sequence[str], text: str, separator: str) -> None:
-    """One column only, where another separator would make several, is a wrong separator."""
-    if len(header) > 1:
-        return
-    line = text.splitlines()[0]
-    counts = {other: line.count(other) for other in SEPARATORS if other != separator}
-    best = max(counts, key=lambda other: counts[other])
-    if counts[best]:
-        option = "tab" if best == "\t" else f"'{best}'"
-        raise InvalidInputError(
-            f"{name} seems to have {SEPARATORS[best]} between its columns, not "
-            f"{SEPARATORS.get(separator, repr(separator))}: add --separator {option}"
-            + (" (and --decimal , if its numbers are written 3,5)" if best == ";" else "")
-        )
 
 
 def named_table(
@@ -259,6 +200,8 @@ def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
         raise InvalidInputError(
             f"{name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
         ) from error
+    if any(name is not None for name in frame.index.names):  # a column for pandas, and for everyone else
+        frame = frame.reset_index()
     kinds = pandas.api.types
     columns = []
     for position in range(frame.shape[1]):

@@ -16,6 +16,7 @@ from fairsieve.report.run.tables import (
 )
 from fairsieve.report.run.verdicts import (
     dropping_verdict,
+    guess_warning,
     label_warning,
     run_verdicts,
     upper,
@@ -59,8 +60,8 @@ def changed(run: TableRun) -> list[Block]:
         "everyone; 0 is best."
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
-    warning = worse_warning(run)
-    return [*run_verdicts(run), overall_table(run), *map(Text, [warning, *words] if warning else words)]
+    warnings = filter(None, (worse_warning(run), guess_warning(run)))
+    return [*run_verdicts(run), overall_table(run), *map(Text, [*warnings, *words])]
 
 
 def test_sentence(run: TableRun) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fairsieve.report.document import Verdict
 from fairsieve.report.numbers import number, percent, points
 from fairsieve.report.run.words import SHORT, gap_sentence, group_name, interval, is_worse, main_gap
@@ -9,7 +11,7 @@ from fairsieve.runs.dropped import DroppedCell, Uneven, most_uneven
 from fairsieve.runs.measures import Share
 from fairsieve.runs.train import TableRun
 
-__all__ = ["dropping_verdict", "label_warning", "run_verdicts", "upper", "worse_warning"]
+__all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
 
 PRICE = 0.01  # of accuracy
 MUCH = 0.25  # of a label
@@ -113,6 +115,18 @@ def worse_warning(run: TableRun) -> str:
         return ""
     advice = "more rows" if run.estimate is not None else "--clean-ratio auto, or a higher one"
     return f"Careful: on the test part the plain model is both more accurate and fairer; try {advice}."
+
+
+def guess_warning(run: TableRun) -> str:
+    """A word where one label for all would be right more often than the model that is kept; else nothing."""
+    values, counts = np.unique(run.problem.test.labels, return_counts=True)
+    share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
+    if kept >= share:
+        return ""
+    return (
+        f"Careful: to predict {values[counts.argmax()]} for everyone would be right more often, {number(share)} "
+        f"against {number(kept)}; try more --epochs, other columns, or more rows."
+    )
 
 
 def upper(sentence: str) -> str:
