@@ -56,6 +56,12 @@ def test_many_values_are_added_as_one_by_one(width, data):
     assert (many == single).all()
 
 
+def test_sums_by_cell_of_many():
+    values = np.random.default_rng(0).exponential(size=(1, 2**14 + 2))
+    sums = sum_by_cell(values, np.zeros(2**14 + 2, np.uint8), np.arange(1, 2**14 + 2), 1)
+    assert sums.tolist() == [[math.fsum(values[0, 1:])]]
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_by_cell_in_shards(dtype):
     rng = np.random.default_rng(0)

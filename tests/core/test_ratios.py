@@ -83,6 +83,12 @@ def test_three_classes_compare_the_rate_of_each_predicted_class():
     assert step(cells, sums, "demographic_parity")[0] == pytest.approx([0.6, 0.4])
 
 
+def test_of_equal_gaps_the_first_counts(even):
+    assert step(even, [0.25, 0.5, 0.25, 0.5], "equalized_odds") == pytest.approx(
+        np.array([[0.4, 0.6], [0.5, 0.5]])
+    )
+
+
 def test_no_gap_no_move(even):
     assert step(even, [1, 1, 1, 1], "equalized_odds").tolist() == [[0.5, 0.5], [0.5, 0.5]]
 

@@ -96,6 +96,7 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
         (([0.1, 0.2], [0, 1], [0, 1], [[0.5, 0.4]] * 2, 0.9), r"row 0 sums to 0.9"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
+        (([0.1, 0.2], [0, 1], [0, 1], [[-0.5, 1.0, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [0.5, 0.5], 0.9), r"ratios must be a table"),
         (([0.1, 0.2], ["a", "b"], [0, 1], [[0.5, 0.5]] * 3, 0.9), r"ratios must have one row per class"),
         ((["x", "y"], [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),
@@ -113,6 +114,7 @@ def test_classes_that_are_absent_can_be_named():
     )
     assert found.counts.shape == (2, 2)
     assert fairsieve.select([0.1], [1], [0], RATIOS, 1.0).counts.shape == (2, 2)  # codes need no names
+    assert len(fairsieve.select([0.1, 0.2], [-1, 1], [0, 1], RATIOS, 1.0)) == 1  # which these are not
 
 
 def test_selection_of_cells_is_the_same():

@@ -54,6 +54,9 @@ def takes(check, *arguments, **options):
 
 
 @given(VALUES, st.integers(-2, 3))
+@example(1, 1)
+@example(True, 0)
+@example(np.False_, 0)
 def test_whole_numbers(value, lowest):
     """A whole number is one of an integer type, not below the lowest, and no truth value."""
     is_whole = is_number(value) and not isinstance(value, (float, np.floating, Fraction))
@@ -61,6 +64,10 @@ def test_whole_numbers(value, lowest):
 
 
 @given(VALUES)
+@example(0)
+@example(1)
+@example(np.True_)
+@example("auto")
 def test_shares(value):
     """A share is any real number in [0, 1], a clean ratio one in (0, 1], and no truth value is either."""
     assert takes(check_share, value) == (is_number(value) and 0 <= value <= 1)
@@ -72,12 +79,17 @@ def test_shares(value):
 
 
 @given(VALUES)
+@example(math.inf)
+@example(0)
 def test_positive(value):
     """A positive number is finite and above 0."""
     assert takes(check_positive, value) == (is_number(value) and 0 < value < math.inf)
 
 
 @given(VALUES)
+@example(1)
+@example(100)
+@example(True)
 def test_percentages(value):
     """What may be a percentage, above 1 and up to 100, is told what to pass in its place; nothing else is."""
     hint = percent_hint(value)
@@ -101,3 +113,22 @@ def test_shown(text):
     whole = repr(text)
     assert shown(text) == (whole if len(whole) <= 100 else whole[:99] + "…")
     assert shown(np.float64(0.5)) == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("value", "auto", "ending"),
+    [
+        ("auto", False, "got 'auto': estimate_clean_ratio finds one"),
+        ("Auto", True, "got 'Auto': write \"auto\" in small letters"),
+        ("Auto", False, "got 'Auto'"),
+        ("all", True, "got 'all'"),
+        ("all", False, "got 'all'"),
+        (90, True, "got 90: for 90 % pass 0.9"),
+    ],
+)
+def test_hints(value, auto, ending):
+    """What was meant is guessed at: a percentage, or the word for an estimate."""
+    with pytest.raises(InvalidInputError) as caught:
+        check_clean_ratio("x", value, auto=auto)
+    assert str(caught.value).endswith(ending)
+    assert ('or "auto"' in str(caught.value)) == auto

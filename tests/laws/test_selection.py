@@ -52,14 +52,14 @@ def test_ways(problem, dtype):
         assert counts.tolist() == expected.counts.ravel().tolist()
 
 
-@given(problems(), st.data())
-def test_nan(problem, data):
-    """A loss that is NaN is refused, whatever stands beside it and however samples are selected."""
-    losses = problem.losses.copy()
+@given(problems(), st.sampled_from(FORMATS), st.data())
+def test_nan(problem, dtype, data):
+    """A loss that is NaN is refused, in every float format and however samples are selected."""
+    losses = torch.from_numpy(problem.losses).to(dtype)
     losses[data.draw(st.integers(0, len(losses) - 1))] = data.draw(st.sampled_from([np.nan, -np.nan]))
     with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1"):
         select(*problem._replace(losses=losses))
-    bits, infinity = bit_patterns(torch.from_numpy(losses))
+    bits, infinity = bit_patterns(losses)
     codes = torch.from_numpy(codes_of(problem))
     assert select_by_tensors(bits, codes, problem.ratios, len(losses), infinity) is None
 

@@ -128,12 +128,13 @@ def select_cells(
     # One cell of everything has no budget but Σk ≤ T.
     nothing = np.zeros_like(codes) if isinstance(codes, np.ndarray) else torch.zeros_like(codes)
     chosen = select_codes(losses, nothing, np.ones((1, 1)), budget)
-    kept, size = codes[chosen.indices], cells.counts.size
+    size = cells.counts.size
     counts: Any
-    if isinstance(losses, torch.Tensor):
-        counts = torch.bincount(torch.as_tensor(kept), minlength=size).reshape(cells.shape)
+    if isinstance(codes, np.ndarray):
+        counts = np.bincount(codes[np.asarray(chosen.indices)], minlength=size).reshape(cells.shape)
+        counts = torch.from_numpy(counts) if isinstance(losses, torch.Tensor) else counts
     else:
-        counts = np.bincount(kept, minlength=size).reshape(cells.shape)
+        counts = torch.bincount(codes[chosen.indices], minlength=size).reshape(cells.shape)
     return Selection(chosen.indices, counts, budget)
 
 
