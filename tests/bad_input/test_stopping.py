@@ -13,6 +13,7 @@ import pytest
 from tests.people import people, write_csv
 
 from fairsieve import cli, commands_compare, commands_data, commands_reproduce, commands_table
+from fairsieve.estimators import classifier
 from fairsieve.training import runs
 
 ROLES = ("--label", "income", "--sensitive", "sex")
@@ -42,8 +43,8 @@ def interrupt(*_, **__):
 
 
 @pytest.mark.parametrize(
-    "epochs", [4, 20]
-)  # in the plain model, or in the fair one, after the first checkpoints
+    "epochs", [4, 20, 30]
+)  # in the plain model, the fair one, and what it is compared with
 def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
     run_epochs, calls = runs.CompiledRun.run_epochs, []
 
@@ -57,6 +58,7 @@ def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
     with monkeypatch.context() as patch:
         patch.setattr(runs.CompiledRun, "run_epochs", after)
         patch.setattr(runs.Run, "run_epoch", interrupt)
+        patch.setattr(classifier, "collapse_of", lambda *_, **__: pytest.fail("it went on"))
         said = stopped(patch, capsys, *train, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
     assert said == "Stopped. Checkpoints are in kept: give the same command again to go on from the last.\n"
     assert sorted(path.name for path in folder.iterdir()) == ["kept", "people.csv"]

@@ -267,7 +267,9 @@ def test_a_stopped_training_says_so(data, monkeypatch):
 
     monkeypatch.setattr(module_of_classifier, "fit", stopped)
     with pytest.warns(FairsieveWarning, match="training was stopped after 20 of 20 epochs"):
-        FairRobustClassifier(**SHORT).fit(data.features, data.labels)
+        model = FairRobustClassifier(**SHORT).fit(data.features, data.labels)
+    assert model.interrupted_
+    assert model.collapse_ is None
 
 
 @pytest.mark.parametrize(

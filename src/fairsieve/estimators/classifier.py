@@ -112,6 +112,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         What "auto" found.
     collapse_ : Collapse or None
         How the model compares with a plain one, where it is worse.
+    interrupted_ : bool
+        Whether training was stopped early; the model is then the best so far.
     history_ : History
     module_ : nn.Module
         The trained model.
@@ -203,14 +205,17 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         else:
             self.estimate_, self.clean_ratio_ = None, given
         fitted = self._train(checked, seed)
-        if fitted.interrupted:
+        plain = fitted if fitted.interrupted else self._train(checked, seed, plain=True)
+        self.interrupted_ = plain.interrupted
+        if plain.interrupted:
             warnings.warn(
                 f"training was stopped after {len(fitted.history)} of {self.epochs} epochs; the model is the "
-                "best of those",
+                "best of those, and was not compared with a plain one",
                 FairsieveWarning,
                 stacklevel=2,
             )
-        plain = self._train(checked, seed, plain=True)
+            self.collapse_ = None
+            return self._take_over(fitted, checked)
         self.collapse_ = collapse_of(
             codes_of(decision_of(fitted.model, checked.data.features)),
             codes_of(decision_of(plain.model, checked.data.features)),

@@ -199,7 +199,7 @@ def train_fair(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
         model.fit(features, problem.train.labels, sensitive_features=problem.train.groups)
-    if len(model.history_) < asked.epochs and model.collapse_ is None:
+    if model.interrupted_:
         raise KeyboardInterrupt
     ours = [one for one in caught if issubclass(one.category, FairsieveWarning)]
     return model, [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]
