@@ -73,6 +73,39 @@ def test_predictions_do_not_replace_their_table(folder):
     assert (folder / "people.csv").read_bytes() == before
 
 
+def test_a_column_that_has_the_name_of_the_predictions_stays(folder):
+    table = people(50)
+    table["predicted"] = ["mine"] * 50
+    write_csv(folder / "mine.csv", table)
+    printed = fairsieve(folder, "predict", "RUN", "mine.csv", "-o", "renamed.csv")
+    assert "The table has a column 'predicted' already; that of the model is 'predicted_'." in printed
+    with (folder / "renamed.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["predicted"] for row in rows} == {"mine"}
+    assert {row["predicted_"] for row in rows} == {"high", "low"}
+
+
+def test_predict_names_no_option_that_it_lacks(folder):
+    table = people(200)
+    table["age"][3] = "old"
+    write_csv(folder / "mixed.csv", table)
+    with pytest.raises(FairsieveError, match="mixes numbers with 1 text ") as caught:
+        fairsieve(folder, "predict", "RUN", "mixed.csv", "-o", "none.csv")
+    assert "--categories" not in str(caught.value)
+    with pytest.raises(FairsieveError, match="or --categories 'age' to take the whole column"):
+        fairsieve(
+            folder,
+            "audit",
+            "mixed.csv",
+            "--label",
+            "income",
+            "--sensitive",
+            "sex",
+            "--small-groups",
+            "ignore",
+        )
+
+
 def test_a_run_is_not_overwritten(folder):
     train(folder, "TWICE")
     first = (folder / "TWICE" / "metrics.json").read_text()
