@@ -124,7 +124,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in LATER:
         raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
-    return getattr(import_module(LATER[name]), name)
+    found = globals()[name] = getattr(import_module(LATER[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:
