@@ -34,8 +34,8 @@ def test_what_is_not_finite():
 def test_the_smallest_values_by_a_table():
     for value in (2.0**-1045, 2.0**-1046, 2.0**-1022, -(2.0**-1021)):
         total = np.zeros((1, SLOTS), np.int64)
-        add_many(total, np.full(3, value), np.zeros(3, np.uint8), np.arange(3))
-        assert rounded(total[0]) == 3 * value
+        add_many(total, np.full(1, value), np.zeros(1, np.uint8), np.arange(1))
+        assert rounded(total[0]) == value
 
 
 @pytest.mark.parametrize("width", [32, 64])
