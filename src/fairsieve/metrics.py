@@ -70,8 +70,8 @@ def equalized_odds_disparity(
     >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, _, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(grouped_part(table, groups), "equalized_odds", method=method))
+    table, _ = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(table, "equalized_odds", method=method))
 
 
 def demographic_parity_disparity(
@@ -87,8 +87,8 @@ def demographic_parity_disparity(
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
     """
-    table, _, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(grouped_part(table, groups), "demographic_parity", method=method))
+    table, _ = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    return float(disparity_of(table, "demographic_parity", method=method))
 
 
 def equal_opportunity_disparity(
@@ -107,10 +107,9 @@ def equal_opportunity_disparity(
     >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, classes, groups = confusion_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, classes = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
     positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    grouped = grouped_part(table, groups)
-    return float(disparity_of(grouped, "equal_opportunity", positive=positive, method=method))
+    return float(disparity_of(table, "equal_opportunity", positive=positive, method=method))
 
 
 def confusion_table(
@@ -143,6 +142,18 @@ def confusion_table(
     return table, classes, group_values
 
 
+def grouped_table(
+    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Table, list[Any]]:
+    """The confusion table of the samples that have a group, of which there must be some, and the classes."""
+    table, classes, values = confusion_table(y_true, y_pred, groups, sample_weight)
+    if values == [None]:
+        raise InvalidInputError(
+            "sensitive_features must have a group for some sample; all are missing: pass another column"
+        )
+    return grouped_part(table, values), classes
+
+
 def check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
     """Labels and predictions that can be compared: not numbers with texts, and no probabilities."""
     kinds = [array.dtype.kind for array in (true, pred)]
@@ -170,10 +181,6 @@ def grouped_part(table: Table, groups: Sequence[Any]) -> Table:
     """One or more tables less the samples without a group, whose column is emptied."""
     if not is_ungrouped(groups):
         return table
-    if len(groups) == 1:
-        raise InvalidInputError(
-            "sensitive_features must have a group for some sample; all are missing: pass another column"
-        )
     kept = table.copy()
     kept[..., -1, :] = 0
     return kept

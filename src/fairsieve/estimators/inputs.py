@@ -97,8 +97,8 @@ def warn_of_groups(cells: Cells) -> None:
         )
     elif groups > MANY_GROUPS and people < groups * FEW_EACH:
         warnings.warn(
-            f"sensitive_features has {groups} groups of {people / groups:.0f} samples on average: what differs "
-            "between so few is chance. Put values together, for example numbers into ranges",
+            f"sensitive_features has {groups} groups for {people} samples: what differs between so few is chance. Put "
+            "values together, for example numbers into ranges",
             FairsieveWarning,
             stacklevel=3,
         )

@@ -308,6 +308,8 @@ def check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[A
         raise InvalidInputError(
             f"{type(sieve).__name__} requires y to be passed, but the target y is None: pass the labels"
         )
+    if X is None:
+        raise InvalidInputError("X must be a table of features; got None: pass an array or a data frame")
     check_columns(X)
     check_labels_known(y)
     X, labels = indexable(X, column_or_1d(y, warn=True))

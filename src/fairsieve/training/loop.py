@@ -214,12 +214,18 @@ def make_module(model: ModelLike, data: Samples, seed: int) -> nn.Module:
     if model is None:
         return LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
     if isinstance(model, nn.Module):
-        return copy.deepcopy(model)
-    made = model(generator) if callable(model) else model
+        made: Any = copy.deepcopy(model)
+    else:
+        made = model(generator) if callable(model) else model
     if not isinstance(made, nn.Module):
         raise InvalidInputError(
             "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
             f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
+        )
+    if not any(parameter.requires_grad for parameter in made.parameters()):
+        raise InvalidInputError(
+            f"model must have parameters to train; got {shown(made)}, which has none, or all are frozen: unfreeze some "
+            "with requires_grad_(True)"
         )
     return made
 

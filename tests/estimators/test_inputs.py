@@ -1,0 +1,54 @@
+"""Groups that say nothing are warned of; a table of features is told by its columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from fairsieve import FairRobustClassifier, FairsieveWarning, InvalidInputError, SieveClassifier
+from fairsieve.data import make_synthetic
+
+DATA = make_synthetic(120, seed=0)
+MODELS = [
+    FairRobustClassifier(clean_ratio=0.9, epochs=2, warmup_epochs=1, random_state=0),
+    SieveClassifier(DecisionTreeClassifier(max_depth=2), clean_ratio=0.9, rounds=1, cv=2, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["a"] * 120, "sensitive_features has one group, 'a': there is nothing to compare"),
+        ([None] * 120, "sensitive_features has no group, all are missing: there is nothing to compare"),
+        (np.arange(120), "sensitive_features has 120 groups for 120 samples: what differs"),
+        (np.arange(120) // 4, "has 30 groups for 120 samples"),
+    ],
+)
+def test_groups_that_say_nothing_are_warned_of(model, groups, message):
+    with pytest.warns(FairsieveWarning, match=message) as caught:
+        model.fit(DATA.features, DATA.labels, sensitive_features=groups)
+    assert caught[0].filename == __file__  # told where the user called
+
+
+@pytest.mark.parametrize("groups", [None, DATA.groups, np.arange(120) % 20, ["a", "b", None] * 40])
+def test_other_groups_are_not(groups):
+    MODELS[0].fit(DATA.features, DATA.labels, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("texts", [["baker"] * 120, ["1"] * 119 + ["many"]])
+def test_a_column_of_texts_is_named(frame, texts):
+    table = frame({"age": np.arange(120.0), "job": texts})
+    with pytest.raises(InvalidInputError, match=f"column 'job' holds texts such as '{texts[-1]}'"):
+        MODELS[0].fit(table, DATA.labels)
+
+
+def test_texts_that_are_numbers_are_numbers():
+    numbers = DATA.features.astype(np.float64)
+    by_texts = MODELS[0].fit(numbers.astype(str), DATA.labels, sensitive_features=DATA.groups).ratios_
+    by_numbers = MODELS[0].fit(numbers, DATA.labels, sensitive_features=DATA.groups).ratios_
+    assert by_texts.tolist() == by_numbers.tolist()
