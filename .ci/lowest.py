@@ -23,12 +23,13 @@ from tests.dependencies import EXTRAS, PROJECT, requirements  # noqa: E402
 
 BUILD = ROOT / "build"
 PLACE, LOWEST, TOOLS = BUILD / "lowest", BUILD / "lowest.txt", BUILD / "tools.txt"
+BESIDE = {"polars"}  # what people bring is old where everything is
 NOT_NEEDED = {"import-linter", "mypy", "ruff"}  # they look at sources
 
 
-def lower_bounds() -> dict[str, Version]:
-    """The lower bound of every package that fairsieve or an extra asks for."""
-    asked = [Requirement(text) for several in requirements().values() for text in several]
+def lower_bounds(beside: list[str]) -> dict[str, Version]:
+    """The lower bound of every package that fairsieve or an extra asks for, and of those beside them."""
+    asked = [Requirement(text) for several in (*requirements().values(), beside) for text in several]
     return {canonicalize_name(one.name): Version(next(iter(one.specifier)).version) for one in asked}
 
 
@@ -53,38 +54,25 @@ def uv(*words: str) -> None:
 
 def main() -> None:
     BUILD.mkdir(exist_ok=True)
+    dev = {
+        canonicalize_name(Requirement(text).name): text for text in PROJECT["optional-dependencies"]["dev"]
+    }
+    beside = [dev[name] for name in sorted(BESIDE)]
+    (BUILD / "beside.in").write_text("\n".join(beside))
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-    uv(
-        "pip",
-        "compile",
-        "--quiet",
-        "--resolution",
-        "lowest-direct",
-        *extras,
-        "--output-file",
-        str(LOWEST),
-        "pyproject.toml",
-    )
-    bounds, found = lower_bounds(), pins(LOWEST)
+    asked = ("pyproject.toml", "build/beside.in", *extras)
+    uv("pip", "compile", "--quiet", "--resolution", "lowest-direct", "--output-file", str(LOWEST), *asked)
+    bounds, found = lower_bounds(beside), pins(LOWEST)
     if wrong := untrue(bounds, found):
         sys.exit(f"bounds that other packages do not let anyone reach; raise them: {', '.join(wrong)}")
-    dev = {canonicalize_name(Requirement(text).name) for text in PROJECT["optional-dependencies"]["dev"]}
     others = {name: version for name, version in pins(ROOT / "constraints.txt").items() if name not in found}
     TOOLS.write_text("".join(f"{name}=={version}\n" for name, version in others.items()))
     python = str(PLACE / "bin" / "python")
     uv("venv", "--quiet", "--seed", "--allow-existing", str(PLACE))
-    uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--requirement", str(LOWEST))
-    uv(
-        "pip",
-        "install",
-        "--quiet",
-        "--python",
-        python,
-        "--constraint",
-        str(TOOLS),
-        *sorted(dev - bounds.keys() - NOT_NEEDED),
-    )
-    uv("pip", "install", "--quiet", "--python", python, "--no-deps", "--editable", ".")
+    install = ("pip", "install", "--quiet", "--python", python)
+    uv(*install, "--no-deps", "--requirement", str(LOWEST))
+    uv(*install, "--constraint", str(TOOLS), *sorted(dev.keys() - bounds.keys() - NOT_NEEDED))
+    uv(*install, "--no-deps", "--editable", ".")
     suite = [python, "-m", "pytest", "-o", "filterwarnings=default", "--disable-warnings", *sys.argv[1:]]
     sys.exit(subprocess.run(suite, check=False, cwd=ROOT).returncode)
 
