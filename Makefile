@@ -56,6 +56,7 @@ release-check: setup
 fuzz: setup # ten minutes for each reader
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	for reader in csv checkpoint records; do $(BIN)/python benchmarks/fuzz.py $$reader --seconds 600 || exit 1; done
+	test -z "$$(ls -A findings)"
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo
