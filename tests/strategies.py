@@ -35,6 +35,7 @@ LOSSES = {
     "ties": st.sampled_from([0.0, -0.0, 0.5, 1.0]),
     "ordinary": st.floats(0, 20, width=32),
     "same": st.just(1.5),
+    "far": st.sampled_from([-np.inf, -3e38, -1.0, 0.0, 1.0, 3e38, np.inf]),  # most of all bit patterns apart
 }
 
 

@@ -50,6 +50,7 @@ def test_every_kind_of_missing_value_is_seen(groups):
 def test_missing_numbers_and_dates(groups, values):
     cells = Cells.of(LABELS, groups, missing="own")
     assert cells.group_codes.tolist() == [1, 2, 0, 1]
+    assert cells.has_ungrouped
     assert values is None or cells.groups == values
 
 

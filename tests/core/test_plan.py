@@ -110,6 +110,11 @@ def test_losses_are_checked():
         plan.update(np.where(np.arange(60) == 7, np.nan, 1.0))
 
 
+def test_cells_are_asked_for():
+    with pytest.raises(InvalidInputError, match=r"cells must be Cells.of\(labels, groups\); got list"):
+        Plan([0, 1], 10)
+
+
 def test_the_defaults_are_the_papers():
     rules = Plan(random_cells(np.random.default_rng(0)), 10).rules
     assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.0005, 60, 0)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.strategies import ratio_rows, shuffles
 
 from fairsieve import Cells
-from fairsieve.core.exact import SLOTS, add_to, carry, rounded
+from fairsieve.core.exact import DIGITS, SLOTS, add_to, carry, rounded
 from fairsieve.core.fairness import comparisons
-from fairsieve.core.ratios import initial_ratios, move_ratios, sum_by_cell
+from fairsieve.core.ratios import exact_sums, initial_ratios, move_ratios, sum_by_cell
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
@@ -189,7 +189,8 @@ def digits_of(values):
 @example([1e308, 1.0, -1e308, 2.0**-1074])
 @example([2.0**-1022, 3e-308, -(2.0**-1021)])  # around the smallest with a leading bit
 @example([1.0, 2.0**-53])  # a tie, to even
-@example([1.0, 2.0**-53, 2.0**-1074])  # just above it
+@example([1.0, 2.0**-53, 2.0**-70])  # just above it
+@example([1.0, 2.0**-53, 2.0**-1074])
 @example([-1.0, -(2.0**-53), -(2.0**-1074)])
 def test_sums(values):
     """A sum of losses is the true sum, rounded once."""
@@ -215,10 +216,12 @@ def test_parts(values, random, cut):
     st.sampled_from([np.float32, np.float64]),
 )
 def test_sums_by_cell(samples, dtype):
-    """The sums of cells are those of their chosen samples."""
+    """The sums of cells are those of their chosen samples, and leave room to add them up over shards."""
     signals = np.array([[value for value, _, _ in samples], [1.0] * len(samples)], dtype)
     codes = np.array([code for _, code, _ in samples], np.uint8)
     chosen = np.flatnonzero([is_chosen for *_, is_chosen in samples])
+    digits = exact_sums(signals, codes, chosen, 4)[:, :, : DIGITS - 1]
+    assert ((digits >= 0) & (digits < 2**32)).all()  # room to add up those of many shards
     for cell, (one, ones) in enumerate(sum_by_cell(signals, codes, chosen, 4).T):
         inside = chosen[codes[chosen] == cell]
         assert one == math.fsum(signals[0, inside].tolist())
