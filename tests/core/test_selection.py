@@ -70,6 +70,7 @@ def test_no_samples():
     found = fairsieve.select([], np.zeros(0, int), np.zeros(0, int), [[0.5, 0.5]] * 2, 0.9)
     assert len(found) == 0
     assert found.counts.tolist() == [[0, 0], [0, 0]]
+    assert fairsieve.select([], np.zeros(0, int), np.zeros(0, int), [[1.0]], 0.9).counts.tolist() == [[0]]
 
 
 @pytest.mark.parametrize(("ratio", "n", "budget"), [(0.29, 100, 29), (0.9, 10, 9), (1.0, 7, 7), (0.1, 3, 0)])
