@@ -90,6 +90,7 @@ def test_more_values_than_a_table_holds():
         ([0, None], [0, 1], "labels must not have missing values; got 1, in row 1"),
         ([0.0, np.nan], [0, 1], "labels must not have missing values"),
         ([0, 1], [np.nan, 1.0], "groups must not have missing values"),
+        ([0, 1], np.array(["2001", "NaT"], "M8[Y]"), "groups must not have missing values; got 1, in row 1"),
         ([None] * 5, [0] * 5, "got 5, in rows 0, 1, 2, 3, 4: drop"),
         ([None] * 6, [0] * 6, "got 6, in rows 0, 1, 2, 3, 4, …: drop"),
         ([[0], [0, 1]], [0, 1], "labels must have rows of one length; got"),
