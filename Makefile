@@ -21,7 +21,7 @@ test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 nightly: setup
-	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/laws --timeout 3600
+	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/laws --numprocesses 2 --timeout 3600
 
 lint: setup
 	$(BIN)/ruff check .
