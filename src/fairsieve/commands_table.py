@@ -224,8 +224,10 @@ def say_run(run: TableRun, out: Path) -> None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
     warnings = (worse_warning(run), guess_warning(run), label_warning(run.dropped))
     say(*filter(None, warnings), *columns_lines(run.problem.features), *run.notes)
+    positive = run.problem.labels.positive
+    named = "" if positive is None else f", {positive!r} being the positive label"
     say(
-        f"Measured on {len(run.problem.test):,} rows; open {out / 'report.html'}, then {out / 'suspects.csv'}"
+        f"Measured on {len(run.problem.test):,} rows{named}; open {out / 'report.html'}, then {out / 'suspects.csv'}"
     )
 
 

@@ -166,3 +166,18 @@ def test_no_field_begins_a_formula_wherever_it_is_split(texts, nasty):
         for separator in (None, ";", "\t", "\n"):
             for field in value.split(separator) if separator else [value]:
                 assert not field.lstrip(" ").startswith(("=", "+", "-", "@")) or NUMBER.fullmatch(value)
+
+
+def test_a_name_taken_meanwhile_is_not_taken_again(run, tmp_path):
+    out = tmp_path / "RUN"
+
+    def write_late():
+        with new_folder(out) as late:
+            with new_folder(out) as early:
+                write_run(run, early)
+            (late / "metrics.json").write_text("late")
+
+    with pytest.raises(InvalidInputError, match="holds a run: add --force"):
+        write_late()
+    assert names_in(out) == FILES
+    assert names_in(tmp_path) == {"RUN"}

@@ -228,6 +228,11 @@ def features(**columns):
     return {one.column: one for one in features_of(table_of(**columns), apart=[])}
 
 
+def test_numbers_with_a_decimal_comma_are_told():
+    found = features(income=[f"{1000 + n},5{n % 10}" for n in range(60)], age=["1", "2"] * 30)
+    assert found["income"].left_out == "numbers with a decimal comma; add --decimal , to learn from them"
+
+
 def test_what_is_made_of_columns():
     found = features(
         good=[str(i % 7) for i in range(100)],

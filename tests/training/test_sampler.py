@@ -211,3 +211,8 @@ def test_losses_of_any_map_style_dataset():
     assert losses == pytest.approx(sample_losses(model, pairs([Sentences()[i] for i in range(30)])))
     with pytest.raises(InvalidInputError, match=r"items \(features, class index\).*its batches are dict"):
         sample_losses(model, Sentences())
+
+
+def test_outputs_of_too_few_samples_are_told_in_the_warm_up(data):
+    with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
+        new_sampler(data).update(torch.zeros(10, 2))

@@ -22,6 +22,7 @@ from fairsieve.tables.read import Table, find_column
 __all__ = ["Feature", "features_of", "frame_of", "new_categories", "notes_on_new", "preparation", "used"]
 
 MOST_CATEGORIES = 50
+COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
@@ -119,6 +120,8 @@ def useless(table: Table, column: str, kind: Kind, distinct: int, missing: int, 
     if all(DATE.fullmatch(value) for value in values if value):
         return "dates; add a column of numbers, such as years since, to learn from them"
     if distinct > 20 and distinct > (len(values) - missing) / 2:
+        if sum(bool(COMMA.fullmatch(value)) for value in values) > (len(values) - missing) / 2:
+            return "numbers with a decimal comma; add --decimal , to learn from them"
         return "a different value in most rows, as names and identifiers have"
     return ""
 

@@ -138,6 +138,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             ``loss(outputs, class_indices)`` → one loss per sample.
         """
         if self.plan.in_warmup:
+            if outputs is not None:  # better told now than when it matters
+                check_outputs(as_outputs(outputs), len(self.plan.cells), self.plan.cells.shape[0])
             return
         self._begin(lambda: self._measured(outputs, loss))
 

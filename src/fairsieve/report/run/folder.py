@@ -51,6 +51,7 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         yield part
         part.chmod(0o755)
         out.parent.mkdir(parents=True, exist_ok=True)
+        check_place(out, force)  # another run may have taken it meanwhile
         take_place(part, out)
     finally:
         shutil.rmtree(part, ignore_errors=True)

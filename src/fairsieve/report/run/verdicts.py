@@ -104,8 +104,7 @@ def label_warning(cells: list[DroppedCell]) -> str:
     )
     return (
         f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those "
-        "labels are right, the model learns to give that label too rarely: raise --clean-ratio, or let it be "
-        "estimated (auto)."
+        "labels are right, the model learns to give that label too rarely: try a --clean-ratio nearer to 1."
     )
 
 

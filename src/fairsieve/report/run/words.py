@@ -28,6 +28,7 @@ NOTIONS = {
 }
 SHORT = {"equalized_odds": "EO", "equal_opportunity": "EOpp", "demographic_parity": "DP"}
 NO_GROUP = "(no group)"
+AT_RANDOM = "at random within a label and group"  # shares may differ between them
 WORTH_TELLING = 0.0005  # less is the same in three digits
 
 
@@ -80,7 +81,7 @@ def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
         most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"
         return f"no wrong labels were found; with 95 % confidence there are {most}."
-    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else "at random"
+    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else AT_RANDOM
     return (
         f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), wrong "
         f"ones {kind}."
