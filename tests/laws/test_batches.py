@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from tests.strategies import shuffles, tables
 
@@ -174,6 +174,7 @@ def test_backwards(size, key, data):
     st.integers(1, 200),
     st.sampled_from([np.uint32, np.uint64]),
 )
+@example(2**32, (0, 0, 0, 0), 2**32 - 5, 5, np.uint32)
 def test_blocks(size, key, position, length, unsigned):
     """A block of a shuffle is its elements, one by one, in narrow numbers and in wide ones."""
     shuffle = new_shuffle(size, *key)

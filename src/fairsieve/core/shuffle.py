@@ -85,7 +85,7 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
     next power of two less one: modulo that, sums and products need no wider one, and narrow ones are
     made many at once.
     """
-    size = elements.dtype.type(shuffle.size)
+    last = elements.dtype.type(shuffle.size - 1)  # the size itself may need a bit more
     for j in range(elements.size):
         elements[j] = position + j
     send_through(shuffle, elements)
@@ -93,7 +93,7 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
     left = np.uint64(0)
     for j in range(elements.size):
         pending[left], values[left] = j, elements[j]
-        left += np.uint64(elements[j] >= size)  # the next one comes over it unless it must go on
+        left += np.uint64(elements[j] > last)  # the next one comes over it unless it must go on
     while left > 0:
         send_through(shuffle, values[:left])
         kept = np.uint64(0)
@@ -101,7 +101,7 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
             place, value = pending[j], values[j]
             elements[place] = value
             pending[kept], values[kept] = place, value
-            kept += np.uint64(value >= size)
+            kept += np.uint64(value > last)
         left = kept
 
 
