@@ -39,6 +39,15 @@ def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
     """Ctrl-C ends a command with a line that says what is left of its work."""
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not was_stopped(error):
+            raise
         say(f"Stopped. {left if isinstance(left, str) else left()}", error=True)
         raise typer.Exit(STOPPED) from None
+
+
+def was_stopped(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: compiled code may hand it on inside one of its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from tests.people import people, write_csv
 
 from fairsieve import cli, commands_compare, commands_data, commands_reproduce, commands_table
 from fairsieve.estimators import classifier
+from fairsieve.terminal import stoppable
 from fairsieve.training import runs
 
 ROLES = ("--label", "income", "--sensitive", "sex")
@@ -106,3 +108,19 @@ def test_while_it_is_imported(tmp_path, loaded):
     out, said = started.communicate(timeout=60)
     assert (started.returncode, out, said) == (130, b"", b"Stopped before anything was begun.\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_inside_another_error_is_still_a_stop(capsys):
+    def broken():
+        with stoppable("Nothing was written."):
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as stop:
+                raise SystemError("a result with an exception set") from stop
+
+    with pytest.raises(typer.Exit) as caught:
+        broken()
+    assert caught.value.exit_code == 130
+    assert capsys.readouterr().err == "Stopped. Nothing was written.\n"
+    with pytest.raises(ValueError, match="other"), stoppable(""):
+        raise ValueError("other")
