@@ -13,22 +13,10 @@ from hypothesis import strategies as st
 from tests.stopping import ENGINES, SHORT, Killed, everything, names, resume, stop_after, stopped_then_resumed
 
 from fairsieve import CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
-from fairsieve.data import make_synthetic
-from fairsieve.data.noise import flip_margin
 from fairsieve.training import checkpoints, runs
 from fairsieve.training.checkpoints import Checkpoints, read_checkpoint
 
-
-@pytest.fixture(scope="module")
-def noisy():
-    clean = make_synthetic(200, seed=0)
-    return clean.with_labels(flip_margin(clean, 0.1).labels)
-
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch):
-    """Nothing here tests what a machine that loses power keeps."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

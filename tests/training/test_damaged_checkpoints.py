@@ -16,21 +16,10 @@ from tests.stopping import ENGINES, SHORT, Killed, everything, names, resume, st
 
 from fairsieve import CheckpointError, InvalidInputError, fit
 from fairsieve.data import make_synthetic
-from fairsieve.data.noise import flip_margin
 from fairsieve.training import checkpoints
 from fairsieve.training.checkpoints import read_checkpoint, signed
 
-
-@pytest.fixture(scope="module")
-def noisy():
-    clean = make_synthetic(200, seed=0)
-    return clean.with_labels(flip_margin(clean, 0.1).labels)
-
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch):
-    """Nothing here tests what a machine that loses power keeps."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -149,13 +149,14 @@ class Work:
         self.shape = (*ratios.shape, rows, columns)
         sizes = [6, 4, 2, 1, 3, self.cells, 4 * ROOM[0]]
         kept_here = [self.cells, self.cells * self.digits, self.cells, self.cells * self.digits]
-        buffer = self.zeros(sum(sizes) + sum(kept_here))
+        buffer = torch.zeros(sum(sizes) + sum(kept_here), dtype=torch.int32, device=bits.device)
         self.shared, self.low, self.fine, self.nothing, self.sampled = buffer.split([sum(sizes), *kept_here])
         window, ends, self.walked, self.filled, self.strange, self.below, self.listed = self.shared.split(
             sizes
         )
         self.window, self.sample_ends = window.view(torch.int64), ends.view(torch.int64)
-        self.kept = self.ends = self.low
+        self.kept = self.empty(self.tiles, torch.int32)  # of each tile; in `ends` those to the end of it
+        self.ends: torch.Tensor
         self.kind: tuple[Any, ...] = bits.device, bits.dtype, infinity, self.codes.dtype, self.shape
         if self.columns is not None:
             self.kind += self.columns.labels.dtype, self.columns.groups.dtype
@@ -174,9 +175,6 @@ class Work:
             kernel = function.warmup(*arguments, grid=(programs,), **options) or function
             COMPILED[name, self.kind] = kernel
         kernel[programs, 1, 1](*arguments)
-
-    def zeros(self, size: int) -> torch.Tensor:
-        return torch.zeros(size, dtype=torch.int32, device=self.bits.device)
 
     def empty(self, size: int, dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(size, dtype=dtype, device=self.bits.device)
@@ -217,7 +215,6 @@ class Work:
         if attempt:
             self.listed = self.empty(4 * ROOM[attempt], torch.int32)
             self.filled.zero_()
-        self.kept = self.empty(self.tiles, torch.int32)
         closing = sum(1 << cell for cell in np.flatnonzero(self.closing).tolist())
         self.launch(
             "collect", self.tiles, self.bits, self.codes, self.window, self.walked, self.kept, self.listed, self.filled,

@@ -1,0 +1,22 @@
+"""What the tests of checkpoints train on."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from fairsieve.data import make_synthetic
+from fairsieve.data.noise import flip_margin
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    clean = make_synthetic(200, seed=0)
+    return clean.with_labels(flip_margin(clean, 0.1).labels)
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """For what does not test what a machine that loses power keeps."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
