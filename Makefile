@@ -42,7 +42,7 @@ lowest: setup
 	$(BIN)/python .ci/lowest.py
 
 licences: setup
-	$(BIN)/python -m tests.dependencies
+	$(BIN)/python -m tests.support.dependencies
 
 audit: setup # asks an advisory service on the network
 	$(BIN)/python -m pip check
@@ -55,7 +55,7 @@ release-check: setup
 
 fuzz: setup # ten minutes for each reader
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
-	for reader in csv checkpoint records; do $(BIN)/python benchmarks/fuzz.py $$reader --seconds 600 || exit 1; done
+	for reader in csv checkpoint records; do $(BIN)/python tests/stress/fuzz.py $$reader --seconds 600 || exit 1; done
 	test -z "$$(ls -A findings)"
 
 clean:

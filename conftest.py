@@ -13,8 +13,9 @@ from pathlib import Path
 SOURCES = sorted(Path(__file__).parent.glob("src/fairsieve/**/*.py"))
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".cache" / "numba" / STATE))
-# Triton is there on Linux.
-collect_ignore = [] if importlib.util.find_spec("triton") else ["src/fairsieve/core/triton_kernels.py"]
+collect_ignore = ["tests/stress/fuzz.py", "tests/stress/mutation.py"]  # programs that are started by hand
+if not importlib.util.find_spec("triton"):
+    collect_ignore.append("src/fairsieve/selection/backends/triton_kernels.py")
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
@@ -25,7 +26,7 @@ settings.register_profile(
 settings.register_profile(
     "nightly", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck)
 )
-settings.register_profile(  # benchmarks/mutation.py: quick, and the same every time
+settings.register_profile(  # tests/stress/mutation.py: quick, and the same every time
     "mutation",
     max_examples=50,
     deadline=None,

@@ -19,7 +19,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.dependencies import EXTRAS, PROJECT, requirements  # noqa: E402
+from tests.support.dependencies import EXTRAS, PROJECT, requirements  # noqa: E402
 
 BUILD = ROOT / "build"
 PLACE, LOWEST, TOOLS = BUILD / "lowest", BUILD / "lowest.txt", BUILD / "tools.txt"

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import selection
 import selection_gpu
 import torch
 from rich.console import Console
 from rich.table import Table
 
 import distributed
+import selection
 import training
 
 RESULTS = Path(__file__).parent / "results" / "bench.json"

@@ -21,15 +21,15 @@ import numpy as np
 import torch
 
 from fairsieve import CollapseWarning, FairRobustClassifier, Samples, estimate_clean_ratio
-from fairsieve.baselines.registry import METHODS
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.data.catalogue import dataset
 from fairsieve.data.splits import split
 from fairsieve.data.synthetic import synthetic_splits
-from fairsieve.experiments.noise import add_noise
-from fairsieve.experiments.problems import make_problem, paper_settings
-from fairsieve.experiments.tuning import scores_of
 from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.paper.attacks import add_noise
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.problems import make_problem, paper_settings
+from fairsieve.paper.tuning import scores_of
 
 DATA = ("synthetic", "compas", "adult")
 BOTH = ("equalized_odds", "demographic_parity")

@@ -22,8 +22,8 @@ import numpy as np
 import torch.distributed as dist
 
 from fairsieve import Cells
-from fairsieve.distributed.plan import ShardedPlan
-from fairsieve.distributed.workers import Traffic, Workers
+from fairsieve.sampling.sharded_epoch import ShardedPlan
+from fairsieve.sampling.workers import Traffic, Workers
 
 SIZES = (10**4, 10**5, 10**6, 10**7)
 RANKS = (1, 2, 4)

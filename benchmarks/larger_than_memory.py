@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
-from selection import status
 from torch.utils.data import DataLoader, Dataset
 
 from fairsieve import FairRobustBatchSampler, sample_losses
-from fairsieve.core.halves import MANY
+from fairsieve.selection.backends.halves import MANY
+from selection import status
 
 MIB = 2**20
 OPTIONS = {"clean_ratio": 0.9, "warmup_epochs": 0, "step_size": 0.01}

@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fairsieve import FairRobustBatchSampler
-from fairsieve.training.losses import outputs_of
+from fairsieve.sampling.losses import outputs_of
 
 CHUNK = 1024  # samples a forward pass takes together
 

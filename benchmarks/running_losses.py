@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from fairsieve import FairRobustBatchSampler
-from fairsieve.experiments.problems import Problem, make_problem, paper_settings
 from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
-from fairsieve.training.losses import cross_entropy, predicted_classes
+from fairsieve.paper.problems import Problem, make_problem, paper_settings
+from fairsieve.sampling.losses import cross_entropy, predicted_classes
 from fairsieve.training.models import LogisticRegression
 
 AVERAGED = 20

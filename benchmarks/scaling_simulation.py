@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairsieve.core.counting import count_digits, key_span
-from fairsieve.core.walk import KEY, ON_INDEX, PREFIX, SHIFT, WIDTH, advance, fits, new_walk
-from fairsieve.distributed.batches import own_places
-from fairsieve.distributed.selection import DIGIT_WIDTH, select_shard
-from fairsieve.distributed.shards import Shard
-from fairsieve.distributed.workers import Workers
+from fairsieve.sampling.sharded_batches import own_places
+from fairsieve.sampling.sharded_selection import DIGIT_WIDTH, select_shard
+from fairsieve.sampling.shards import Shard
+from fairsieve.sampling.workers import Workers
+from fairsieve.selection.backends.compiled import count_digits, key_span
+from fairsieve.selection.search import KEY, ON_INDEX, PREFIX, SHIFT, WIDTH, advance, fits, new_walk
 
 SHARES = np.array([0.4, 0.2, 0.25, 0.15])  # of the cells, 2 × 2
 RATIOS = np.array([[0.6, 0.4], [0.55, 0.45]])

@@ -20,7 +20,7 @@ import torch
 from timing import median_seconds
 
 from fairsieve import Cells, Plan, select
-from fairsieve.core.selection import select_cells
+from fairsieve.selection.select import select_cells
 
 SIZES = (10**5, 10**6, 10**7)
 GROUPS = (2, 8)

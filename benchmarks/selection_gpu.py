@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairsieve.core.device import select_by_tensors
-from fairsieve.core.selection import bit_patterns, budget_of, select, select_codes
+from fairsieve.selection.backends.torch import select_by_tensors
+from fairsieve.selection.select import bit_patterns, budget_of, select, select_codes
 
 FORMATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 

@@ -23,10 +23,10 @@ import numpy as np
 from lightgbm import LGBMClassifier
 
 from fairsieve import Cells, Samples, SieveClassifier
-from fairsieve.baselines.group_confident_learning import confident_classes
-from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of
-from fairsieve.experiments.problems import make_problem
+from fairsieve.estimators._folds import fit_weighted, out_of_fold, parts_of
 from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.paper.methods.group_confident_learning import confident_classes
+from fairsieve.paper.problems import make_problem
 
 NOTIONS = ("equalized_odds", "demographic_parity")
 BOOSTER = LGBMClassifier(n_jobs=1, verbose=-1)

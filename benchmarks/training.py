@@ -16,12 +16,12 @@ from timing import median_seconds
 
 from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import synthetic_splits
-from fairsieve.data.noise import flip_group_targeted
-from fairsieve.training.losses import cross_entropy
+from fairsieve.data.corruption.flips import flip_group_targeted
+from fairsieve.sampling.losses import cross_entropy
 from fairsieve.training.models import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.literal import literal_training
+from tests.support.literal import literal_training
 
 SETTINGS = {"clean_ratio": 0.9, "epochs": 400, "warmup_epochs": 100, "batch_size": 100}
 

@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.dependencies import (
+from tests.support.dependencies import (
     EXTRAS,
     FILE_COPYLEFT,
     PERMISSIVE,

@@ -17,7 +17,7 @@ from fairsieve import (
     equal_opportunity_disparity,
     equalized_odds_disparity,
 )
-from tests.strategies import predictions
+from tests.support.strategies import predictions
 
 DISPARITIES = (equalized_odds_disparity, demographic_parity_disparity, equal_opportunity_disparity)
 METHODS = ("to_overall", "between_groups")

@@ -10,7 +10,7 @@ import sys
 import pytest
 from packaging.requirements import Requirement
 
-from tests.dependencies import EXTRAS
+from tests.support.dependencies import EXTRAS
 
 # package hidden, what is tried, what is told
 TRIES = [
@@ -60,13 +60,13 @@ for name in fairsieve.__all__:
 
 
 def command(*words):
-    from fairsieve import cli
+    from fairsieve.cli import app as cli
 
     cli.app(list(words), standalone_mode=False)
 
 
 def parquet(folder):
-    from fairsieve.tables.read import read_table
+    from fairsieve.tabular.reading.read import read_table
 
     (folder / "table.parquet").write_bytes(b"PAR1")
     read_table(folder / "table.parquet")
@@ -81,7 +81,7 @@ def page(folder):
 
 
 def method(folder):
-    from fairsieve.baselines.through_fairlearn import train_threshold_optimizer
+    from fairsieve.paper.methods.fairlearn_methods import train_threshold_optimizer
     from fairsieve.data import make_synthetic
     from fairsieve.training.settings import Settings
 
@@ -97,9 +97,9 @@ tries = {
     ),
     "parquet": parquet,
     "method": method,
-    "Lightning": lambda folder: importlib.import_module("fairsieve.adapters.lightning"),
-    "Accelerate": lambda folder: importlib.import_module("fairsieve.adapters.accelerate"),
-    "Trainer": lambda folder: importlib.import_module("fairsieve.adapters.transformers"),
+    "Lightning": lambda folder: importlib.import_module("fairsieve.sampling.adapters.lightning"),
+    "Accelerate": lambda folder: importlib.import_module("fairsieve.sampling.adapters.accelerate"),
+    "Trainer": lambda folder: importlib.import_module("fairsieve.sampling.adapters.transformers"),
 }
 
 

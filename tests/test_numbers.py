@@ -20,9 +20,9 @@ from fairsieve import (
     sample_losses,
 )
 from fairsieve.data import make_synthetic
-from fairsieve.data.noise import flip_margin
-from fairsieve.training.losses import cross_entropy
-from tests.fingerprints import differences, fingerprints
+from fairsieve.data.corruption.flips import flip_margin
+from fairsieve.sampling.losses import cross_entropy
+from tests.support.fingerprints import differences, fingerprints
 
 ENGINES = ["compiled", "autograd"]
 SHORT = {"epochs": 40, "warmup_epochs": 10, "clean_ratio": 0.9, "batch_size": 20}
@@ -165,7 +165,7 @@ def test_metrics_of_one_class_or_one_group_are_finite(rows, same_group):
 
 
 def test_one_and_two_threads_give_the_same_bits():
-    """Whatever is in tests/fingerprints.py; docs/numbers.md says where more threads may differ."""
+    """Whatever is in tests/support/fingerprints.py; docs/numbers.md says where more threads may differ."""
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2):

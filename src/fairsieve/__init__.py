@@ -23,61 +23,61 @@ from fairsieve.errors import (
 )
 
 if TYPE_CHECKING:
-    from fairsieve.core.cells import Cells
-    from fairsieve.core.plan import Plan
-    from fairsieve.core.selection import Selection, select
-    from fairsieve.distributed.sampler import ShardedBatchSampler
-    from fairsieve.distributed.shards import shard_of
     from fairsieve.estimators.classifier import FairRobustClassifier
-    from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_clean_ratio
+    from fairsieve.estimators.displays import SelectionDisplay, TradeoffDisplay
     from fairsieve.estimators.resampler import FairRobustResampler
     from fairsieve.estimators.scorers import fairness_scorer
     from fairsieve.estimators.sieve import SieveClassifier
+    from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
     from fairsieve.metrics import (
         accuracy,
         demographic_parity_disparity,
         equal_opportunity_disparity,
         equalized_odds_disparity,
     )
-    from fairsieve.report.displays import SelectionDisplay, TradeoffDisplay
     from fairsieve.samples import Samples
-    from fairsieve.training.fitted import Fitted
+    from fairsieve.sampling.losses import sample_losses
+    from fairsieve.sampling.sampler import FairRobustBatchSampler
+    from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
+    from fairsieve.sampling.shards import shard_of
+    from fairsieve.selection.cells import Cells
+    from fairsieve.selection.epoch import Plan
+    from fairsieve.selection.select import Selection, select
+    from fairsieve.training.fit import fit, fit_seeds
     from fairsieve.training.history import History
-    from fairsieve.training.loop import fit, fit_seeds
-    from fairsieve.training.losses import sample_losses
     from fairsieve.training.models import LogisticRegression
-    from fairsieve.training.sampler import FairRobustBatchSampler
+    from fairsieve.training.result import Fitted
 
 __version__ = "0.1.0"
 
 # Where names are; NumPy, torch and scikit-learn are imported when one is first asked for.
 LATER = {
-    "Cells": "fairsieve.core.cells",
-    "CleanRatioEstimate": "fairsieve.estimators.clean_ratio",
-    "FairRobustBatchSampler": "fairsieve.training.sampler",
+    "Cells": "fairsieve.selection.cells",
+    "CleanRatioEstimate": "fairsieve.label_noise.estimate",
+    "FairRobustBatchSampler": "fairsieve.sampling.sampler",
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
-    "Fitted": "fairsieve.training.fitted",
+    "Fitted": "fairsieve.training.result",
     "History": "fairsieve.training.history",
     "LogisticRegression": "fairsieve.training.models",
-    "Plan": "fairsieve.core.plan",
+    "Plan": "fairsieve.selection.epoch",
     "Samples": "fairsieve.samples",
-    "Selection": "fairsieve.core.selection",
-    "SelectionDisplay": "fairsieve.report.displays",
-    "ShardedBatchSampler": "fairsieve.distributed.sampler",
+    "Selection": "fairsieve.selection.select",
+    "SelectionDisplay": "fairsieve.estimators.displays",
+    "ShardedBatchSampler": "fairsieve.sampling.sharded_sampler",
     "SieveClassifier": "fairsieve.estimators.sieve",
-    "TradeoffDisplay": "fairsieve.report.displays",
+    "TradeoffDisplay": "fairsieve.estimators.displays",
     "accuracy": "fairsieve.metrics",
     "demographic_parity_disparity": "fairsieve.metrics",
     "equal_opportunity_disparity": "fairsieve.metrics",
     "equalized_odds_disparity": "fairsieve.metrics",
-    "estimate_clean_ratio": "fairsieve.estimators.clean_ratio",
+    "estimate_clean_ratio": "fairsieve.label_noise.estimate",
     "fairness_scorer": "fairsieve.estimators.scorers",
-    "fit": "fairsieve.training.loop",
-    "fit_seeds": "fairsieve.training.loop",
-    "sample_losses": "fairsieve.training.losses",
-    "select": "fairsieve.core.selection",
-    "shard_of": "fairsieve.distributed.shards",
+    "fit": "fairsieve.training.fit",
+    "fit_seeds": "fairsieve.training.fit",
+    "sample_losses": "fairsieve.sampling.losses",
+    "select": "fairsieve.selection.select",
+    "shard_of": "fairsieve.sampling.shards",
 }
 
 __all__ = [

@@ -14,7 +14,7 @@ def main() -> None:
     handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is to be ignored
     if handled:
         signal.signal(signal.SIGINT, leave)
-    from fairsieve.cli import main as run
+    from fairsieve.cli.app import main as run
 
     if handled:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.cells import Cells, as_array, encode, encode_groups, is_ungrouped
-from fairsieve.core.checks import check_choice, shown
-from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import check_weights
+from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, is_ungrouped
+from fairsieve.selection.fairness import fairness_name
+from fairsieve.validation import check_choice, shown
 
 __all__ = [
     "accuracy",

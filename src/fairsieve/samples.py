@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.core.cells import Cells, Missing, as_array
-from fairsieve.core.checks import shown
 from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells, Missing, as_array
+from fairsieve.validation import shown
 
-__all__ = ["Samples", "check_weights"]
+__all__ = ["Samples", "check_weights", "weighted_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Samples:
     classes, group_values : lists, optional
         All the values labels and groups may take, for data that lacks some.
     missing : {"refuse", "own"}
-        What to do with missing groups, see :meth:`~fairsieve.core.cells.Cells.of`.
+        What to do with missing groups, see :meth:`~fairsieve.selection.cells.Cells.of`.
 
     Examples
     --------
@@ -131,3 +131,19 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
             "sample_weight must be above zero for some sample; all weights are zero: leave it out"
         )
     return weights.astype(np.float64)
+
+
+def weighted_rows(
+    sample_weight: ArrayLike | None, samples: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """The rows that have a weight, and their weights with mean 1; None where all weigh the same.
+
+    >>> weighted_rows([2.0, 0.0, 6.0], 3)
+    (array([0, 2]), array([0.5, 1.5]))
+    """
+    if sample_weight is None:
+        return np.arange(samples), None
+    weights = check_weights(sample_weight, samples)
+    rows = np.flatnonzero(weights)
+    own = weights[rows]
+    return rows, None if (own == own[0]).all() else own / own.mean()

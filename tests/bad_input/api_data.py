@@ -11,14 +11,14 @@ from tests.bad_input.api_learning import trained
 from tests.bad_input.entry import Bad, X, samples
 
 from fairsieve import MissingDataError
-from fairsieve.baselines.registry import find_methods
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, load_compas, make_synthetic, split
 from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch
 from fairsieve.data.synthetic import load_authors_arrays
-from fairsieve.experiments.compare import Comparison
-from fairsieve.experiments.problems import make_problem
-from fairsieve.experiments.reproduce.catalogue import find_items
+from fairsieve.paper.compare import Comparison
+from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.problems import make_problem
+from fairsieve.paper.reproduce.targets import find_items
 from fairsieve.report.document import Table
 
 __all__ = ["ENTRIES"]

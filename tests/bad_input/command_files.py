@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.people import people, write_csv
+from tests.support.people import people, write_csv
 
 __all__ = ["make_files"]
 

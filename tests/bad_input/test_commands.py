@@ -9,7 +9,7 @@ import pytest
 from tests.bad_input.command_files import make_files
 from tests.bad_input.commands import ENTRIES
 
-from fairsieve.cli import main
+from fairsieve.cli.app import main
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,15 @@ import skops.io
 import torch
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
-from tests.people import people, write_csv
+from tests.support.people import people, write_csv
 
-from fairsieve.adapters.transformers import read_state
 from fairsieve.errors import CheckpointError, InvalidInputError
-from fairsieve.runs import model as model_module
-from fairsieve.runs.asked import Asked
-from fairsieve.runs.model import load_model, save_model
-from fairsieve.runs.predict import predict
-from fairsieve.runs.train import train
+from fairsieve.sampling.adapters.transformers import read_state
+from fairsieve.tabular import saved_model as model_module
+from fairsieve.tabular.predict import predict
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.saved_model import load_model, save_model
+from fairsieve.tabular.train import train
 
 REFUSED = "is not a model that fairsieve kept, or it is damaged|must hold nothing but types of scikit-learn"
 
@@ -86,7 +86,7 @@ NODES = {
         "attrs": CALL | {"__loader__": "FunctionNode"},
     },
     "a reduced object": CALL | {"__loader__": "ReduceNode", "__reduce__": {"args": ["ran"]}},
-    "an object of ours": CALL | {"__module__": "fairsieve.estimators.belief", "__loader__": "ObjectNode"},
+    "an object of ours": CALL | {"__module__": "fairsieve.label_noise.weighting", "__loader__": "ObjectNode"},
     "an unknown loader": CALL | {"__loader__": "ExecNode"},
     "a loader that is none": CALL | {"__loader__": 7},
 }  # fmt: skip

@@ -11,18 +11,18 @@ import zipfile
 import pyarrow
 import pyarrow.parquet
 import pytest
-from tests.people import people, write_csv
+from tests.support.people import people, write_csv
 
-from fairsieve.cli import main
+from fairsieve.cli.app import main
 from fairsieve.data import fetch as fetch_module
 from fairsieve.data.sources import FILES
 from fairsieve.errors import InvalidInputError, MissingDataError
-from fairsieve.experiments.compare import Comparison
-from fairsieve.experiments.records import fingerprint
 from fairsieve.files import write_output
+from fairsieve.paper.compare import Comparison
+from fairsieve.paper.records import fingerprint
 from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
-from fairsieve.tables import read as read_module
-from fairsieve.tables.read import read_table
+from fairsieve.tabular.reading import read as read_module
+from fairsieve.tabular.reading.read import read_table
 
 FORMULA = "=HYPERLINK(1)"
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
@@ -177,7 +177,7 @@ def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys)
 
 
 def fairlearn_method():
-    from fairsieve.baselines.registry import METHODS
+    from fairsieve.paper.methods.registry import METHODS
 
     return METHODS["lr"]
 

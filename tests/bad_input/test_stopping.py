@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.people import people, write_csv
+from tests.support.people import people, write_csv
 
-from fairsieve import cli, commands_compare, commands_data, commands_reproduce, commands_table
+from fairsieve.cli import app as cli
+from fairsieve.cli import compare_command, data_command, reproduce_command, table_command
+from fairsieve.cli.terminal import stoppable
 from fairsieve.estimators import classifier
-from fairsieve.terminal import stoppable
-from fairsieve.training import runs
+from fairsieve.training import trainer as runs
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -67,7 +68,7 @@ def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
 
 
 def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
-    monkeypatch.setattr(commands_table, "train", interrupt)
+    monkeypatch.setattr(table_command, "train", interrupt)
     options = ("train", "people.csv", *ROLES, "--out", "run")
     expected = "Stopped. Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on.\n"
     assert stopped(monkeypatch, capsys, *options) == expected
@@ -79,12 +80,12 @@ def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("module", "function", "arguments", "message"),
     [
-        (commands_table, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
-        (commands_table, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
-        (commands_compare, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
-        (commands_reproduce, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
-        (commands_data, "fetch_files", ("data", "fetch", "adult"), "Nothing was left half-written."),
-        (commands_data, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),
+        (table_command, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
+        (table_command, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
+        (compare_command, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
+        (reproduce_command, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
+        (data_command, "fetch_files", ("data", "fetch", "adult"), "Nothing was left half-written."),
+        (data_command, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),
         (cli, "run_demo", ("demo", "--out", "new"), "No figure was drawn."),
     ],
 )  # fmt: skip

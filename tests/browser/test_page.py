@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sample_document import sample_document
+from tests.support.sample_document import sample_document
 
 from fairsieve.report.looks import THEMES
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.people import people, write_csv
+from tests.support.people import people, write_csv
 
-from fairsieve.report.run.page import run_document
-from fairsieve.runs.asked import Asked
-from fairsieve.runs.train import train
+from fairsieve.tabular.report.story import run_document
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.train import train
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FILE = "people \"'><img src=x onerror=alert(2)><script>alert(3)<!-- {{ 7 * 7 }} &lt;b>.csv"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sample_document import METHODS, results, suspects
+from tests.support.sample_document import METHODS, results, suspects
 
 from fairsieve.report.document import Document, Section
 

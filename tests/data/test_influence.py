@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import InvalidInputError, Samples
 from fairsieve.data import make_synthetic, synthetic_splits
-from fairsieve.data.influence import flip_influence, influence_of_flips
-from fairsieve.data.noise import flip_group_targeted, flip_margin
+from fairsieve.data.corruption.flips import flip_group_targeted, flip_margin
+from fairsieve.data.corruption.influence import flip_influence, influence_of_flips
 
 
 @pytest.fixture(scope="module")

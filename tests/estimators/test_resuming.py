@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.estimators import sieve
-from fairsieve.training import runs
+from fairsieve.training import trainer as runs
 
 
 class Killed(BaseException):
@@ -111,7 +111,7 @@ def test_answers_of_another_shape_are_refused(data, tmp_path, sieving):
     whole = fit(sieving, data)
     sieving.set_params(checkpoint_dir=tmp_path)
     fit(sieving, data)
-    from fairsieve.training.checkpoints import read_checkpoint, write_checkpoint
+    from fairsieve.training.checkpoint.store import read_checkpoint, write_checkpoint
 
     last = max(int(path.stem) for path in tmp_path.glob("*.json"))
     found = read_checkpoint(tmp_path, last)

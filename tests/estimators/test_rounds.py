@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.literal import literal_selection
+from tests.support.literal import literal_selection
 
 from fairsieve import Cells
-from fairsieve.estimators.belief import trusted, walked
-from fairsieve.estimators.rounds import Rule, best_of, run_rounds
+from fairsieve.estimators._rounds import Rule, best_of, run_rounds
+from fairsieve.label_noise.weighting import trusted, walked
 
 N = 2000
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.strategies import shuffles, tables
+from tests.support.strategies import shuffles, tables
 
-from fairsieve.core.batches import batch_count, batch_shares, draw_batches, draw_many, sample_weights
-from fairsieve.core.shuffle import inverse_factors, new_shuffle, shuffle_block, shuffled, unshuffled
+from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, draw_many, sample_weights
+from fairsieve.selection.shuffle import inverse_factors, new_shuffle, shuffle_block, shuffled, unshuffled
 
 
 def quotas_of(ratios, counts, size):

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import Cells
-from fairsieve.core import cells as cells_module
-from fairsieve.core.cells import merged
-from fairsieve.core.coding import WIDEST, rank_integers
+from fairsieve.selection import cells as cells_module
+from fairsieve.selection.cells import merged
+from fairsieve.selection.coding import WIDEST, rank_integers
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64]

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairsieve import InvalidInputError
-from fairsieve.core.checks import (
+from fairsieve.validation import (
     check_at_least,
     check_choice,
     check_clean_ratio,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.strategies import predictions, shuffles
+from tests.support.strategies import predictions, shuffles
 
 from fairsieve import (
     accuracy,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import Samples
-from fairsieve.core.selection import budget_of
-from fairsieve.data.noise import flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data.corruption.flips import flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.selection.select import budget_of
 
 RATES = st.floats(0, 1)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.literal import literal_selection
+from tests.support.literal import literal_selection
 
 from fairsieve import Cells, Plan
-from fairsieve.core import counting
-from fairsieve.core import plan as plan_module
-from fairsieve.core.batches import batch_count, batch_shares
-from fairsieve.core.ratios import initial_ratios
+from fairsieve.selection import epoch as plan_module
+from fairsieve.selection.backends import compiled as counting
+from fairsieve.selection.batches import batch_count, batch_shares
+from fairsieve.selection.ratios import initial_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 SEEDS = st.integers(0, 2**32 - 1)

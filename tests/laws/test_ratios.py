@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.strategies import ratio_rows, shuffles
+from tests.support.strategies import ratio_rows, shuffles
 
 from fairsieve import Cells
-from fairsieve.core.exact import DIGITS, SLOTS, add_to, carry, rounded
-from fairsieve.core.fairness import comparisons
-from fairsieve.core.ratios import exact_sums, initial_ratios, move_ratios, sum_by_cell
+from fairsieve.selection.exact_sums import DIGITS, SLOTS, add_to, carry, rounded
+from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.ratios import exact_sums, initial_ratios, move_ratios, sum_by_cell
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.literal import literal_selection
-from tests.strategies import codes_of, problems, shuffles, untied
+from tests.support.literal import literal_selection
+from tests.support.strategies import codes_of, problems, shuffles, untied
 
 from fairsieve import InvalidInputError, select
-from fairsieve.core import counting
-from fairsieve.core.device import select_by_tensors
-from fairsieve.core.selection import bit_patterns, budget_of, select_codes
+from fairsieve.selection.backends import compiled as counting
+from fairsieve.selection.backends.torch import select_by_tensors
+from fairsieve.selection.select import bit_patterns, budget_of, select_codes
 
 FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 

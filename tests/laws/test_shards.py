@@ -7,10 +7,10 @@ import threading
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.distributed.exactness import check_problem, check_resuming
+from tests.sampling.exactness import check_problem, check_resuming
 
 from fairsieve import shard_of
-from fairsieve.distributed.workers import Workers
+from fairsieve.sampling.workers import Workers
 
 SIZES, SEEDS = st.integers(1, 4), st.integers(0, 2**32 - 1)
 

@@ -6,7 +6,7 @@ import math
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.sample_document import by_rate, trade_off
+from tests.support.sample_document import by_rate, trade_off
 
 from fairsieve.errors import MissingExtraError
 from fairsieve.report.document import Figure, Panel, Series

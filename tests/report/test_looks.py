@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.baselines.registry import METHODS
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.report.looks import SYMBOLS, THEMES, looks_of
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how those see who lack one kind of cone.

@@ -9,7 +9,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sample_document import results
+from tests.support.sample_document import results
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.report.document import Cell, Column, Table

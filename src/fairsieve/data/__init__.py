@@ -2,9 +2,9 @@
 
 from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
+from fairsieve.data.corruption.flips import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data.corruption.influence import flip_influence
 from fairsieve.data.german import load_german
-from fairsieve.data.influence import flip_influence
-from fairsieve.data.noise import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.splits import Splits, split
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic, synthetic_splits
 

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairsieve.core.checks import check_choice
 from fairsieve.data.sources import locate, numbers, one_hot, text_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.validation import check_choice
 
 __all__ = ["load_compas"]
 

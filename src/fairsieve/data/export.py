@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.core.checks import check_at_least, check_choice, check_share
 from fairsieve.data.adult import COLUMNS, INCOMES, find_files, read_rows
 from fairsieve.files import write_output
+from fairsieve.validation import check_at_least, check_choice, check_share
 
 __all__ = ["export_csv"]
 

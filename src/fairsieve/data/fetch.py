@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairsieve.core.checks import check_choice
 from fairsieve.data import adult, german
 from fairsieve.data.sources import (
     FILES,
@@ -28,6 +27,7 @@ from fairsieve.data.sources import (
 )
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import write_whole
+from fairsieve.validation import check_choice
 
 __all__ = ["fetch"]
 

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairsieve.core.checks import check_choice
 from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, text_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.validation import check_choice
 
 __all__ = ["load_german"]
 

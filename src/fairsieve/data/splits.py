@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.core.cells import Cells
-from fairsieve.core.checks import percent_hint, shown
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Cells
+from fairsieve.validation import percent_hint, shown
 
 __all__ = ["Scaling", "Splits", "fold_numbers", "split", "split_indices"]
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.core.checks import check_at_least, check_choice
 from fairsieve.data.splits import Splits
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.samples import Samples
+from fairsieve.validation import check_at_least, check_choice
 
 __all__ = ["load_authors_arrays", "make_synthetic", "synthetic_splits"]
 

@@ -14,13 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from fairsieve.core.batches import batch_count
-from fairsieve.core.checks import check_at_least, check_choice, check_clean_ratio
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators.auto import train_auto
-from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
-from fairsieve.estimators.collapse import Collapse, OnCollapse, collapse_of, handle
-from fairsieve.estimators.inputs import (
+from fairsieve.inputs import (
     Checked,
     check_features,
     check_samples,
@@ -28,13 +23,18 @@ from fairsieve.estimators.inputs import (
     lasting_seed_of,
     warn_of_groups,
 )
-from fairsieve.estimators.suspects import probabilities_of, suspects_of
+from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
+from fairsieve.label_noise.correction import train_auto
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
+from fairsieve.label_noise.suspects import probabilities_of, suspects_of
 from fairsieve.samples import Samples
-from fairsieve.training.fitted import Fitted
+from fairsieve.sampling.losses import is_single, outputs_of
+from fairsieve.selection.batches import batch_count
+from fairsieve.training.fit import ModelLike, fit
 from fairsieve.training.history import History
-from fairsieve.training.loop import ModelLike, fit
-from fairsieve.training.losses import is_single, outputs_of
 from fairsieve.training.models import LogisticRegression
+from fairsieve.training.result import Fitted
+from fairsieve.validation import check_at_least, check_choice, check_clean_ratio
 
 __all__ = ["FairRobustClassifier"]
 
@@ -57,7 +57,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
     clean_ratio : float in (0, 1] or "auto"
         Share of the labels believed to be right; rather too low than too high. "auto" estimates it,
-        by group, and selects accordingly: see :mod:`~fairsieve.estimators.auto`.
+        by group, and selects accordingly: see :mod:`~fairsieve.label_noise.correction`.
     module : None, nn.Module, or callable
         None is the paper's logistic regression, which has a compiled loop. A module is copied and
         trained. A class or other callable is called as ``module(n_features, n_classes)`` and makes
@@ -83,7 +83,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Above 0, a progress bar.
     on_collapse : {"warn", "fallback", "raise"}
         What to do with a model that is worse than plain training by more than fairness may cost (see
-        :mod:`~fairsieve.estimators.collapse`): warn with a :class:`CollapseWarning`, warn and keep the
+        :mod:`~fairsieve.label_noise.collapse`): warn with a :class:`CollapseWarning`, warn and keep the
         plain model instead, or raise a :class:`CollapseError`.
     signal : {"loss", "error"}, optional
         What is compared between groups: mean losses or error rates. When None, losses where
@@ -92,7 +92,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         The positive class; the last of two when None.
     checkpoint_dir : path, optional
         A folder to keep checkpoints in, of the fair and the plain model. Fitted again on the same data,
-        training goes on from the last, see :func:`~fairsieve.training.loop.fit`. Needs a ``random_state``.
+        training goes on from the last, see :func:`~fairsieve.training.fit.fit`. Needs a ``random_state``.
     checkpoint_every : int, optional
         Epochs from one checkpoint to the next; a twentieth of all when None.
 

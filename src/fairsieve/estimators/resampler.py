@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from fairsieve.core.batches import batch_shares, draw_batches
-from fairsieve.core.cells import Cells
-from fairsieve.core.checks import shown
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.estimators.inputs import check_groups, seed_of
+from fairsieve.inputs import check_groups, seed_of
+from fairsieve.selection.batches import batch_shares, draw_batches
+from fairsieve.selection.cells import Cells
+from fairsieve.validation import shown
 
 __all__ = ["FairRobustResampler"]
 

@@ -8,8 +8,6 @@ import sklearn
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from fairsieve.core.checks import check_choice
-from fairsieve.core.fairness import fairness_name
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.metrics import (
     Method,
@@ -18,6 +16,8 @@ from fairsieve.metrics import (
     equal_opportunity_disparity,
     equalized_odds_disparity,
 )
+from fairsieve.selection.fairness import fairness_name
+from fairsieve.validation import check_choice
 
 __all__ = ["disparity_by_name", "fairness_scorer"]
 

@@ -14,20 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from fairsieve.core.checks import (
-    check_at_least,
-    check_choice,
-    check_clean_ratio,
-    check_positive,
-    check_share,
-)
-from fairsieve.core.fairness import comparisons
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.answers import KeptAnswers, sieving_of
-from fairsieve.estimators.belief import Believer, Flips
-from fairsieve.estimators.clean_ratio import CleanRatioEstimate, estimate_of
-from fairsieve.estimators.folds import fit_weighted, out_of_fold, parts_of, weight_argument
-from fairsieve.estimators.inputs import (
+from fairsieve.estimators._encoding import numbers_of
+from fairsieve.estimators._folds import fit_weighted, out_of_fold, parts_of, weight_argument
+from fairsieve.estimators._rounds import Round, Rule, best_of, run_rounds
+from fairsieve.estimators.resampler import rows_of
+from fairsieve.inputs import (
     Checked,
     check_classes,
     check_columns,
@@ -36,13 +28,20 @@ from fairsieve.estimators.inputs import (
     lasting_seed_of,
     warn_of_groups,
 )
-from fairsieve.estimators.resampler import rows_of
-from fairsieve.estimators.rounds import Round, Rule, best_of, run_rounds
-from fairsieve.estimators.suspects import suspects_of
-from fairsieve.estimators.table import numbers_of
-from fairsieve.samples import Samples
-from fairsieve.training.loop import weighted_rows
-from fairsieve.training.progress import progress_bar
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
+from fairsieve.label_noise.suspects import suspects_of
+from fairsieve.label_noise.weighting import Believer, Flips
+from fairsieve.progress import progress_bar
+from fairsieve.samples import Samples, weighted_rows
+from fairsieve.selection.fairness import comparisons
+from fairsieve.training.checkpoint.round_results import KeptAnswers, sieving_of
+from fairsieve.validation import (
+    check_at_least,
+    check_choice,
+    check_clean_ratio,
+    check_positive,
+    check_share,
+)
 
 __all__ = ["SieveClassifier"]
 

@@ -9,9 +9,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.core.cells import Cells
-from fairsieve.core.fairness import FairnessName
 from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.fairness import FairnessName
 from fairsieve.training.recording import Recording
 
 __all__ = ["History", "Scores", "history_of"]

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils import skip_init
 
-from fairsieve.core.checks import check_at_least
+from fairsieve.validation import check_at_least
 
 __all__ = ["LogisticRegression"]
 

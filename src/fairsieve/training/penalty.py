@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fairsieve.core.cells import Cells
-from fairsieve.core.fairness import fairness_name
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.fairness import fairness_name
 
 __all__ = ["covariance_penalty", "penalised_classes", "penalty_directions"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.core.compiled import compiled
+from fairsieve.selection.backends.jit import compiled
 
 __all__ = ["Recording", "new_recording", "note_epoch", "note_plan", "tabulate"]
 

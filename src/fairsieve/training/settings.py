@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from fairsieve.core.checks import check_at_least, check_choice, check_positive, check_share, shown
-from fairsieve.core.fairness import SignalName, fairness_name
-from fairsieve.core.selection import budget_of
 from fairsieve.errors import InvalidInputError
-from fairsieve.training.losses import LossFunction
+from fairsieve.sampling.losses import LossFunction
+from fairsieve.selection.fairness import SignalName, fairness_name
+from fairsieve.selection.select import budget_of
+from fairsieve.validation import check_at_least, check_choice, check_positive, check_share, shown
 
 __all__ = ["OptimizerFactory", "Settings"]
 

@@ -8,7 +8,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sample_document import by_epoch, by_rate, trade_off
+from tests.support.sample_document import by_epoch, by_rate, trade_off
 
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.page.charts import chart_data, data_tables, plain_number, plotly_text

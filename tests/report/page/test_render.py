@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sample_document import sample_document
+from tests.support.sample_document import sample_document
 
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.report.document import (

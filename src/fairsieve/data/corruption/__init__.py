@@ -1,0 +1,1 @@
+"""Wrong labels, made on purpose for experiments and tests."""

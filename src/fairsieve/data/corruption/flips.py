@@ -1,0 +1,231 @@
+"""Wrong labels: by margin, general or aimed at a group, and at random.
+
+Every function takes samples with right labels and gives the labels with flips and the mask of who
+was flipped; nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import LogisticRegression
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.samples import Samples
+from fairsieve.selection.select import budget_of
+from fairsieve.validation import check_seed, check_share, shown
+
+__all__ = ["NoisyLabels", "flip_group_targeted", "flip_margin", "flip_uniform", "worst_group"]
+
+Attack = Callable[[Samples, float, NDArray[np.bool_]], "NoisyLabels"]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLabels:
+    """Labels, some of them wrong.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+    flipped : boolean array of shape (n,)
+        Which of them are wrong.
+    """
+
+    labels: NDArray[Any]
+    flipped: NDArray[np.bool_]
+
+
+def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None) -> NoisyLabels:
+    """Flip the labels that a logistic regression is surest of.
+
+    The rule behind the paper's published flips: fit a logistic regression on the right labels and
+    flip the samples with the largest margin. With more than two classes a label becomes the class
+    that the regression finds least likely.
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Share of *all* samples to flip.
+    among : boolean array, optional
+        Who may be flipped; everyone when None.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> noisy = flip_margin(make_synthetic(1000, seed=0), 0.1)
+    >>> int(noisy.flipped.sum())
+    100
+    """
+    check_samples(samples)
+    candidates = mask_of(among, len(samples))
+    wanted = flips_of(rate, len(samples), int(candidates.sum()))
+    codes = samples.cells.label_codes
+    if len(np.unique(codes)) < 2:
+        raise InvalidInputError(
+            f"samples must have two or more classes to flip between; got {np.unique(codes).size}"
+        )
+    model = LogisticRegression(max_iter=1000).fit(samples.features, codes)
+    scores = model.decision_function(samples.features)
+    if scores.ndim == 1:  # two classes: margins are differences of log-odds
+        scores = np.column_stack([np.zeros(len(samples)), scores])
+    log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
+    log_odds[:, model.classes_] = scores
+    own = log_odds[np.arange(len(samples)), codes]
+    others = log_odds.copy()
+    others[np.arange(len(samples)), codes] = -np.inf
+    margin = np.where(candidates, own - others.max(axis=1), -np.inf)
+    chosen = np.argsort(-margin, kind="stable")[:wanted]
+    others[~np.isfinite(others)] = np.inf  # neither the own label nor a class that never occurs
+    return flipped_to(samples, chosen, others[chosen].argmin(axis=1))
+
+
+def flip_group_targeted(
+    samples: Samples,
+    rate: float,
+    *,
+    group: Any | None = None,
+    attack: Attack | None = None,
+) -> NoisyLabels:
+    """Flip labels in one group only: the one whose attack lowers overall accuracy most.
+
+    Parameters
+    ----------
+    rate : float in [0, 1]
+        Share of *all* samples to flip.
+    group : optional
+        The group to attack; the worst, see :func:`worst_group`, when None.
+    attack : callable, optional
+        ``attack(samples, rate, among)``; :func:`flip_margin` when None.
+    """
+    check_samples(samples)
+    chosen = worst_group(samples, rate, attack=attack) if group is None else group
+    if chosen not in samples.cells.groups:
+        raise InvalidInputError(f"group must be one of {samples.cells.groups}; got {group!r}")
+    among = samples.cells.group_codes == samples.cells.groups.index(chosen)
+    return (attack or margin_attack)(samples, rate, among)
+
+
+def worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) -> Any:
+    """The group whose attack leaves the least accurate logistic regression.
+
+    Only groups in which the flips stay under half are considered: beyond it the group's labels say
+    the opposite of the truth.
+    """
+    accuracies = {}
+    for code, group in enumerate(samples.cells.groups):
+        among = samples.cells.group_codes == code
+        if flips_of(rate, len(samples), len(samples)) < among.sum() / 2:
+            noisy = (attack or margin_attack)(samples, rate, among)
+            model = LogisticRegression(max_iter=1000).fit(samples.features, noisy.labels)
+            accuracies[group] = model.score(samples.features, samples.labels)
+    if not accuracies:
+        raise InvalidInputError(
+            f"rate must leave a group with under half of its labels flipped; {rate} of {len(samples)} samples is "
+            f"too much for groups of {samples.cells.counts.sum(axis=0).tolist()}: lower it or pass group="
+        )
+    return min(accuracies, key=accuracies.__getitem__)
+
+
+def flip_uniform(
+    samples: Samples,
+    rates: float | ArrayLike | Mapping[tuple[Any, Any], float],
+    *,
+    seed: int | np.random.Generator,
+) -> NoisyLabels:
+    """Flip labels at random, with rates per class and group.
+
+    Parameters
+    ----------
+    rates : float, array of shape (classes, groups), or dict of (label, group) → rate
+        The chance of each sample to be flipped, to any other class alike. Cells that a dict leaves
+        out keep their labels.
+    seed : int or Generator
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> samples = make_synthetic(1000, seed=0)
+    >>> noisy = flip_uniform(samples, {(1, 0): 0.3}, seed=0)
+    >>> set(samples.groups[noisy.flipped].tolist()), set(samples.labels[noisy.flipped].tolist())
+    ({0}, {1})
+    """
+    check_samples(samples)
+    cells = samples.cells
+    if isinstance(rates, Mapping):
+        table = np.zeros(cells.shape)
+        for cell, rate in rates.items():
+            label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)
+            if label not in cells.classes or group not in cells.groups:
+                raise InvalidInputError(
+                    f"rates must name cells of classes {cells.classes} and groups {cells.groups}, as (label, group); "
+                    f"got {shown(cell)}"
+                )
+            table[cells.classes.index(label), cells.groups.index(group)] = rate
+    else:
+        try:
+            table = np.asarray(rates, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"rates must be one number or one per cell, the shape {cells.shape}; got {shown(rates)}"
+            ) from None
+        if table.shape not in ((), cells.shape):
+            raise InvalidInputError(
+                f"rates must be one number or one per cell, the shape {cells.shape}; got {table.shape}"
+            )
+        table = np.broadcast_to(table, cells.shape)
+    if not ((table >= 0) & (table <= 1)).all():
+        raise InvalidInputError(f"rates must lie in [0, 1]; got {table.tolist()}")
+    if cells.shape[0] < 2 and table.any():
+        raise InvalidInputError(f"samples must have two or more classes to flip between; got {cells.classes}")
+    rng = np.random.default_rng(seed if isinstance(seed, np.random.Generator) else check_seed("seed", seed))
+    chosen = np.flatnonzero(rng.random(len(samples)) < table.reshape(-1)[cells.codes])
+    shift = rng.integers(1, max(2, cells.shape[0]), len(chosen))
+    return flipped_to(samples, chosen, (cells.label_codes[chosen] + shift) % cells.shape[0])
+
+
+def check_samples(samples: Samples) -> None:
+    """Samples, and not their features alone."""
+    if not isinstance(samples, Samples):
+        raise InvalidInputError(
+            f"samples must be Samples(features, labels, groups); got {type(samples).__name__}"
+        )
+
+
+def margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> NoisyLabels:
+    return flip_margin(samples, rate, among=among)
+
+
+def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:
+    """Who may be flipped."""
+    if among is None:
+        return np.ones(size, dtype=bool)
+    mask = np.asarray(among)
+    if mask.shape != (size,) or mask.dtype != bool:
+        raise InvalidInputError(
+            f"among must be a boolean mask of the {size} samples; got {mask.dtype} of shape {mask.shape}"
+        )
+    return mask
+
+
+def flips_of(rate: float, samples: int, candidates: int) -> int:
+    """How many labels a rate flips."""
+    wanted = budget_of(rate, samples) if check_share("rate", rate) > 0 else 0
+    if wanted > candidates:
+        raise InvalidInputError(
+            f"rate must not ask for more flips than there are candidates; {rate} of {samples} samples is {wanted}, "
+            f"of {candidates}"
+        )
+    return wanted
+
+
+def flipped_to(samples: Samples, chosen: NDArray[np.int64], codes: NDArray[np.int64]) -> NoisyLabels:
+    """New labels for the chosen samples."""
+    labels = samples.labels.copy()
+    labels[chosen] = np.asarray(samples.cells.classes, dtype=labels.dtype)[codes]
+    flipped = np.zeros(len(samples), dtype=bool)
+    flipped[chosen] = True
+    return NoisyLabels(labels, flipped)

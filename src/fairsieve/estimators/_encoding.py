@@ -1,0 +1,66 @@
+"""Any table of features → numbers, for estimates that need them; the model itself gets the table as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from fairsieve.inputs import dense
+from fairsieve.selection.cells import as_array
+from fairsieve.selection.missing import missing_in
+
+__all__ = ["numbers_of"]
+
+MOST_VALUES = 20  # of a column of categories; the rarer ones are one
+
+
+def numbers_of(X: Any) -> NDArray[np.float64]:
+    """Columns of numbers as they are, gaps filled with their median; one column for each category.
+
+    >>> numbers_of([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
+    """
+    table: Any = X
+    if hasattr(X, "toarray"):
+        table = dense(X)
+    elif not hasattr(X, "columns"):
+        table = np.asarray(X)
+        if table.dtype.kind in "US":  # a list of mixed rows
+            table = np.asarray(X, dtype=object)
+    if isinstance(table, np.ndarray):
+        table = table.reshape(len(table), -1)
+    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
+        return table.astype(np.float64)
+    columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
+    return np.column_stack([encoded(as_array("X", column)) for column in columns])
+
+
+def encoded(column: NDArray[Any]) -> NDArray[np.float64]:
+    """One column of anything as one or more of numbers."""
+    if column.dtype.kind in "mM":
+        numbers = column.astype(np.int64).astype(np.float64)
+        return filled(np.where(np.isnat(column), np.nan, numbers))
+    missing = missing_in(column)
+    try:
+        numbers = np.full(len(column), np.nan)
+        numbers[~missing] = column[~missing].astype(np.float64)
+    except (TypeError, ValueError):
+        return indicators(np.where(missing, "", column.astype(str)))
+    return filled(numbers)
+
+
+def filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaps filled with the median; zeros where there is nothing else."""
+    known = np.isfinite(numbers)
+    middle = float(np.median(numbers[known])) if known.any() else 0.0
+    return np.where(known, numbers, middle)
+
+
+def indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
+    """One column for each of the commonest values."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
+    return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)

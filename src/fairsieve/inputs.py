@@ -1,0 +1,211 @@
+"""What users hand to an estimator, checked: features, labels, groups, weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils import validation as sk
+from sklearn.utils.multiclass import check_classification_targets
+
+from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.samples import Samples, weighted_rows
+from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.missing import refuse_missing
+from fairsieve.validation import check_seed, shown
+
+__all__ = [
+    "Checked",
+    "check_classes",
+    "check_columns",
+    "check_features",
+    "check_groups",
+    "check_labels_known",
+    "check_samples",
+    "dense",
+    "dense_chunks",
+    "lasting_seed_of",
+    "seed_of",
+    "warn_of_groups",
+]
+
+FLOATS = (np.float64, np.float32)
+MANY_GROUPS, FEW_EACH = 20, 30  # more groups than this, of fewer people than this, are no groups
+
+
+class Checked(NamedTuple):
+    """What to fit on: the samples that have a weight."""
+
+    data: Samples
+    weights: NDArray[np.float64] | None  # with mean 1; None, where all weigh the same
+    rows: NDArray[np.int64]  # where the samples stand in what was given
+    given: int  # how many samples were given
+
+
+def check_samples(
+    estimator: Any, X: Any, y: Any, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+) -> Checked:
+    """What to fit ``estimator`` on; it remembers the number and the names of the features.
+
+    Without ``sensitive_features`` everyone is in one group; where some are missing, those samples
+    have none. Sparse features are made dense.
+    """
+    check_labels_known(y)
+    features, labels = validated(estimator, X, y, accept_sparse="csr", dtype=FLOATS)
+    check_classification_targets(labels)
+    groups = check_groups(sensitive_features, len(labels))
+    rows, weights = weighted_rows(sample_weight, len(labels))
+    check_classes(labels[rows])
+    data = Samples(dense(features), labels, groups, missing="own")
+    return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
+
+
+def check_labels_known(y: Any) -> None:
+    """Labels that are missing are refused by us: scikit-learn does not see None."""
+    if y is not None:
+        labels = as_array("y", y)
+        if labels.ndim == 1:  # others are told by scikit-learn
+            refuse_missing("y", labels)
+
+
+def check_classes(labels: NDArray[Any]) -> None:
+    """Two or more, or there is nothing to learn."""
+    if len(np.unique(labels)) < 2:
+        raise InvalidInputError(
+            f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column "
+            "that says what to predict"
+        )
+
+
+def warn_of_groups(cells: Cells) -> None:
+    """A word where fairness has nothing to compare, or only chance."""
+    groups, people = cells.named_groups, int(cells.counts[:, : cells.named_groups].sum())
+    if groups < 2:
+        having = "one group, " + shown(cells.groups[0]) if groups else "no group, all are missing"
+        warnings.warn(
+            f"sensitive_features has {having}: there is nothing to compare, and the model "
+            "is robust and nothing more",
+            FairsieveWarning,
+            stacklevel=3,
+        )
+    elif groups > MANY_GROUPS and people < groups * FEW_EACH:
+        warnings.warn(
+            f"sensitive_features has {groups} groups for {people} samples: what differs between so few is chance. Put "
+            "values together, for example numbers into ranges",
+            FairsieveWarning,
+            stacklevel=3,
+        )
+
+
+def check_groups(sensitive_features: Any, samples: int) -> NDArray[Any]:
+    """One group, or one row of columns that are crossed, per sample; one group of all when None."""
+    if sensitive_features is None:
+        return np.zeros(samples, np.int64)
+    groups = as_array("sensitive_features", sensitive_features)
+    if len(groups) != samples:
+        raise InvalidInputError(
+            f"sensitive_features must have one value per sample, {samples}; got {len(groups)}"
+        )
+    return groups
+
+
+def check_features(estimator: Any, X: Any) -> Any:
+    """Features to predict from, dense or CSR, of the kind that ``estimator`` was fitted on."""
+    sk.check_is_fitted(estimator)
+    return validated(estimator, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+
+
+def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
+    """scikit-learn's own validation, which is a function from 1.6 on and a method before."""
+    check_columns(arrays[0])
+    try:
+        if hasattr(sk, "validate_data"):
+            return sk.validate_data(estimator, *arrays, **options)
+        return estimator._validate_data(*arrays, **options)
+    except ValueError:
+        refuse_texts(arrays[0])
+        raise
+
+
+def check_columns(X: Any) -> None:
+    """Columns of different names, where they have names."""
+    names = Counter(map(str, getattr(X, "columns", ())))
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"X must have columns of different names; {twice!r} is there {names[twice]} times: rename one"
+        )
+
+
+def refuse_texts(X: Any) -> None:
+    """The first column that is not numbers, by its name or its place; nothing where there is none."""
+    table = np.asarray(X, dtype=object) if not hasattr(X, "toarray") else np.empty(0, dtype=object)
+    if table.ndim != 2:
+        return
+    names = [shown(name) for name in getattr(X, "columns", range(table.shape[1]))]
+    for name, column in zip(names, table.T, strict=True):
+        for value in column:
+            if isinstance(value, str) and not is_number(value):
+                raise InvalidInputError(
+                    f"X must hold numbers; column {name} holds texts such as {shown(value)}: encode it first, for "
+                    "example by sklearn.preprocessing.OneHotEncoder"
+                )
+
+
+def is_number(text: str) -> bool:
+    """Whether NumPy would make a number of it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def dense(features: Any) -> NDArray[Any]:
+    """A dense or sparse matrix, dense."""
+    return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
+
+
+def dense_chunks(features: Any, rows: int = 8192) -> Iterator[NDArray[Any]]:
+    """The rows of a dense or sparse matrix, some at a time, dense."""
+    for first in range(0, features.shape[0], rows):
+        yield dense(features[first : first + rows])
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed in a ``random_state``: a whole number is one, a generator or None draws one.
+
+    >>> seed_of(7)
+    7
+    """
+    if isinstance(random_state, Integral):
+        return check_seed("random_state", random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InvalidInputError(
+            f"random_state must be None, a whole number or a RandomState; got {shown(random_state)}"
+        ) from None
+
+
+def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:
+    """The seed in a ``random_state``, which checkpoints need to be the same in another process.
+
+    >>> lasting_seed_of(None, "checkpoints")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: random_state must be a whole number where checkpoints are kept, or
+    training could not go on from them; got None
+    """
+    if checkpoint_dir is not None and not isinstance(random_state, Integral):
+        raise InvalidInputError(
+            "random_state must be a whole number where checkpoints are kept, or training could not go on from "
+            f"them; got {random_state!r}"
+        )
+    return seed_of(random_state)

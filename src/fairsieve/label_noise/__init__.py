@@ -1,0 +1,1 @@
+"""How labels went wrong: which are believed, and what that means for training."""

@@ -1,0 +1,124 @@
+"""Telling a model that came out worse than plain training, with no clean labels to check against.
+
+Accuracy on noisy labels differs from accuracy on the true labels of the same samples by at most the
+noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model's less ν is certainly
+worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier;
+the noisy labels must not speak against the model either. Where too many labels look wrong on purpose
+to tell which, they must speak for it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import CollapseError, CollapseWarning
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+
+__all__ = ["Collapse", "OnCollapse", "collapse_of", "handle"]
+
+OnCollapse = Literal["warn", "fallback", "raise"]
+
+PRICE = 0.02  # accuracy that fairness may cost
+ESTIMATED_PRICE = 0.01  # since the estimate may be off by as much again
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """A model that is worse than a plain one by more than fairness may cost.
+
+    Attributes
+    ----------
+    accuracy, plain_accuracy : float
+        On the noisy training labels; where not certain, estimates for the true ones.
+    noise : float
+        The noise rate believed in.
+    certain : bool
+        Whether that follows from the noise rate alone.
+    told : bool
+        Whether wrong labels could be told from right ones; otherwise this is mere caution.
+    """
+
+    accuracy: float
+    plain_accuracy: float
+    noise: float
+    certain: bool
+    told: bool
+
+    @property
+    def loss(self) -> float:
+        """Accuracy lost."""
+        return self.plain_accuracy - self.accuracy
+
+    def __str__(self) -> str:
+        if not self.told:
+            return (
+                "the fair and robust model may have collapsed: on the labels as they are its accuracy is "
+                f"{self.accuracy:.3f}, a plain model's {self.plain_accuracy:.3f}, and which labels are wrong is not "
+                "sure"
+            )
+        labels = "the noisy training labels" if self.certain else "the training labels, corrected for noise"
+        proof = f"; with {self.noise:.0%} of the labels wrong that is certainly worse" if self.certain else ""
+        return (
+            f"the fair and robust model collapsed: its accuracy is {self.accuracy:.3f} on {labels}, a plain "
+            f"model's {self.plain_accuracy:.3f}{proof}"
+        )
+
+
+def collapse_of(
+    predicted: NDArray[np.int64],
+    plain: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    noise: float,
+    *,
+    estimate: CleanRatioEstimate | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Collapse | None:
+    """The collapse of a model beside a plain one, by their predictions of the training samples.
+
+    All as class codes. None when there is none to be told.
+
+    Examples
+    --------
+    >>> labels = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1, 1])
+    >>> collapse_of(1 - labels, labels, labels, 0.1).certain
+    True
+    >>> collapse_of(1 - labels, labels, labels, 0.5) is None
+    True
+    """
+    ours, theirs = (float(np.average(codes == labels, weights=weights)) for codes in (predicted, plain))
+    seen = Collapse(ours, theirs, noise, certain=False, told=False)
+    if seen.loss > max(2 * noise, PRICE):
+        return replace(seen, certain=True, told=True)
+    if estimate is None:
+        return None
+    if not estimate.credible:
+        return seen if seen.loss > -ESTIMATED_PRICE else None
+    rows = np.arange(len(labels))
+    ours, theirs = (
+        float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
+    )
+    corrected = replace(seen, accuracy=ours, plain_accuracy=theirs, told=True)
+    if corrected.loss > ESTIMATED_PRICE:
+        return corrected
+    return seen if seen.loss > ESTIMATED_PRICE else None
+
+
+def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:
+    """Raise, warn, or say True: then the plain model is to be used instead."""
+    if collapse is None:
+        return False
+    if on_collapse == "raise":
+        raise CollapseError(f"{collapse}. Lower clean_ratio, or pass on_collapse='fallback'")
+    falls_back = on_collapse == "fallback"
+    advice = (
+        "The plain model is kept instead"
+        if falls_back
+        else "Lower clean_ratio, or pass on_collapse='fallback'"
+    )
+    warnings.warn(f"{collapse}. {advice}", CollapseWarning, stacklevel=3)
+    return falls_back

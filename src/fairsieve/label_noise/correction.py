@@ -1,0 +1,57 @@
+"""Training when nobody knows how many labels are wrong: what the estimate says decides how.
+
+Where it can tell wrong labels from right ones, they are left out once, and the ratios move over what
+is kept. (Of random flips the paper's selection by losses would leave out surprising samples, right or
+wrong, and turn overlapping classes into separate ones; of aimed ones it leaves out fewer, see
+docs/clean-ratio.md.) Where so many labels are wrong that they pass for the truth, the paper's selection
+is made, at a clean ratio that is a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.samples import Samples
+from fairsieve.training.fit import ModelLike, fit
+from fairsieve.training.result import Fitted
+
+__all__ = ["train_auto"]
+
+
+def train_auto(
+    model: ModelLike,
+    data: Samples,
+    estimate: CleanRatioEstimate,
+    *,
+    seed: int,
+    sample_weight: NDArray[np.float64] | None = None,
+    signal: str | None = None,
+    **settings: Any,
+) -> Fitted:
+    """Train on ``data`` as ``estimate`` suggests; otherwise as :func:`~fairsieve.training.fit.fit`.
+
+    ``signal=None`` compares losses where the paper's selection is made, and error rates, which the
+    disparity is about, over labels that were told to be right.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> from fairsieve.label_noise.estimate import estimate_clean_ratio
+    >>> data = make_synthetic(500, seed=0)
+    >>> found = estimate_clean_ratio(data.features, data.labels, sensitive_features=data.groups)
+    >>> train_auto(None, data, found, seed=0, epochs=5, warmup_epochs=1).ratios.shape
+    (2, 2)
+    """
+    if not estimate.credible:
+        settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
+        return fit(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
+    rows = estimate.keep(seed)
+    weights = None if sample_weight is None else sample_weight[rows]
+    settings |= {"clean_ratio": 1.0, "signal": signal or "error"}
+    fitted = fit(model, data.take(rows), "fairbatch", seed=seed, sample_weight=weights, **settings)
+    return replace(fitted.over(rows, len(data)), method="fairsieve")

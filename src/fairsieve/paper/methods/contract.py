@@ -1,0 +1,92 @@
+"""What every method promises: labelled data with groups in, a fitted model with its history out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.samples import Samples
+from fairsieve.training.fit import ModelLike
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings
+
+__all__ = ["Family", "Method", "Trainer"]
+
+Family = Literal["plain", "robust", "fair", "fair and robust"]
+
+
+class Trainer(Protocol):
+    """Trains a model by a method; see :class:`Method`."""
+
+    def __call__(
+        self,
+        data: Samples,
+        settings: Settings,
+        *,
+        seed: int,
+        model: ModelLike = None,
+        validation: Samples | None = None,
+        evaluation: Samples | None = None,
+        progress: bool = False,
+        **hyperparameters: Any,
+    ) -> Fitted: ...
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, and what can be asked of it.
+
+    Attributes
+    ----------
+    name, title : str
+        In commands, and in tables.
+    family : str
+        What it is made for.
+    train : Trainer
+        Trains on ``data`` without changing it; everything random follows ``seed``. ``evaluation``
+        is measured along the way and never trained on.
+    candidates : mapping of str to tuple
+        Values that hyperparameters are chosen from; the first of each is the default. Names of
+        fields of :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
+    while_tuning : mapping of str to value
+        Hyperparameters that make cross-validation cheaper.
+    uses_validation : bool
+        Whether it needs a validation set beside the training set.
+    most_groups : int or None
+        The most groups it can treat.
+    most_classes : int or None
+    notions : tuple of str
+        The notions of fairness it knows.
+    """
+
+    name: str
+    title: str
+    family: Family
+    train: Trainer
+    candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    while_tuning: Mapping[str, Any] = field(default_factory=dict)
+    uses_validation: bool = False
+    most_groups: int | None = None
+    most_classes: int | None = None
+    notions: tuple[str, ...] = ("equalized_odds", "demographic_parity", "equal_opportunity")
+
+    def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
+        """Say clearly what the method cannot do, before any work is done."""
+        classes, groups = data.cells.shape
+        for what, most, found in (
+            ("groups", self.most_groups, groups),
+            ("classes", self.most_classes, classes),
+        ):
+            if most is not None and found > most:
+                raise InvalidInputError(
+                    f"{self.name} is defined for at most {most} {what}; data has {found}. Use a method that takes "
+                    "more, such as fairsieve"
+                )
+        if settings.fairness not in self.notions:
+            raise InvalidInputError(
+                f"{self.name} knows {', '.join(self.notions)}; got fairness={settings.fairness!r}"
+            )
+        if self.uses_validation and validation is None:
+            raise InvalidInputError(f"{self.name} needs a validation set: pass validation=Samples(…)")

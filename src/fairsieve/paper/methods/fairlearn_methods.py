@@ -1,0 +1,252 @@
+"""Fairlearn's two mitigations of a logistic regression: while it is trained, and after.
+
+- ``exponentiated-gradient`` (Agarwal et al. 2018) reduces fair classification to a sequence of
+  weighted ones; what comes out is a mixture of regressions, one of which is drawn for every prediction.
+- ``threshold-optimizer`` (Hardt et al. 2016) keeps one regression and gives each group thresholds of
+  its own, mixed so that the groups' rates meet; it has to be told the group of whom it predicts.
+
+Neither knows about wrong labels.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from fairsieve.errors import FairsieveWarning, InvalidInputError, MissingExtraError
+from fairsieve.paper.methods.fitted_estimator import fitted_estimator, settings_with
+from fairsieve.samples import Samples
+from fairsieve.training.fit import ModelLike, check_data
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings
+from fairsieve.validation import check_at_least, check_positive
+
+__all__ = ["train_exponentiated_gradient", "train_threshold_optimizer"]
+
+MOMENTS = {
+    "equalized_odds": "EqualizedOdds",
+    "demographic_parity": "DemographicParity",
+    "equal_opportunity": "TruePositiveRateParity",
+}
+CONSTRAINTS = {
+    "equalized_odds": "equalized_odds",
+    "demographic_parity": "demographic_parity",
+    "equal_opportunity": "true_positive_rate_parity",
+}
+
+
+def train_exponentiated_gradient(
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    model: ModelLike = None,
+    validation: Samples | None = None,
+    evaluation: Samples | None = None,
+    progress: bool = False,
+    eps: float = 0.01,
+    max_iter: int = 50,
+    **hyperparameters: Any,
+) -> Fitted:
+    """A mixture of logistic regressions whose rates differ little between groups.
+
+    Parameters
+    ----------
+    eps : float
+        How far a group's rate may lie from the overall rate; smaller is fairer.
+    max_iter : int
+        The most regressions fitted.
+    """
+    name = "exponentiated-gradient"
+    settings = settings_with(name, settings, hyperparameters, ("eps", "max_iter"))
+    check_positive("eps", eps)
+    check_at_least("max_iter", max_iter, 1)
+    reductions = import_fairlearn("reductions", name)
+    positive = check_binary(name, data, settings, model, evaluation)
+    started = time.perf_counter()
+    constraints = getattr(reductions, MOMENTS[settings.fairness])(difference_bound=eps)
+    mitigator = reductions.ExponentiatedGradient(base_learner(), constraints, eps=eps, max_iter=max_iter)
+    is_positive = (data.cells.label_codes == positive).astype(np.int64)
+    with quiet():
+        mitigator.fit(data.features, is_positive, sensitive_features=data.cells.group_codes)
+    return fitted_estimator(
+        mixture_of(mitigator, positive),
+        data,
+        settings,
+        method=name,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        evaluation=evaluation,
+        randomised=True,
+    )
+
+
+def train_threshold_optimizer(
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    model: ModelLike = None,
+    validation: Samples | None = None,
+    evaluation: Samples | None = None,
+    progress: bool = False,
+    grid_size: int = 1000,
+    **hyperparameters: Any,
+) -> Fitted:
+    """One logistic regression with thresholds for each group.
+
+    A group that lacks one of the classes cannot be given thresholds: it keeps the regression's own
+    decisions, with a warning. ``predict_proba`` without groups gives the regression's probabilities.
+
+    Parameters
+    ----------
+    grid_size : int
+        How finely the rates that the groups are to share are searched.
+    """
+    name = "threshold-optimizer"
+    settings = settings_with(name, settings, hyperparameters, ("grid_size",))
+    check_at_least("grid_size", grid_size, 1)
+    postprocessing = import_fairlearn("postprocessing", name)
+    positive = check_binary(name, data, settings, model, evaluation)
+    started = time.perf_counter()
+    groups = data.cells.group_codes
+    is_positive = (data.cells.label_codes == positive).astype(np.int64)
+    regression = base_learner().fit(data.features, is_positive)
+    in_play = np.isin(groups, groups_with_both_classes(name, data))
+    optimizer = postprocessing.ThresholdOptimizer(
+        estimator=regression,
+        constraints=CONSTRAINTS[settings.fairness],
+        grid_size=grid_size,
+        prefit=True,
+        predict_method="predict_proba",
+    )
+    with quiet():
+        optimizer.fit(data.features[in_play], is_positive[in_play], sensitive_features=groups[in_play])
+    return fitted_estimator(
+        GroupThresholds(regression, dict(optimizer.interpolated_thresholder_.interpolation_dict), positive),
+        data,
+        settings,
+        method=name,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        evaluation=evaluation,
+        uses_groups=True,
+        randomised=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Classifiers, and how often each is asked."""
+
+    members: list[Any]
+    weights: NDArray[np.float64]
+    positive: int
+
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        chance = np.zeros(len(features))
+        for member, weight in zip(self.members, self.weights, strict=True):
+            chance += weight * member.predict(features)
+        return two_columns(chance, self.positive)
+
+
+def mixture_of(mitigator: Any, positive: int) -> Mixture:
+    """The members that fairlearn's result asks at all."""
+    weights = mitigator.weights_[mitigator.weights_ > 0]
+    members = [mitigator.predictors_[place] for place in weights.index]
+    return Mixture(members, weights.to_numpy(), positive)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupThresholds:
+    """A regression and, for each group, two thresholds that its probability is held against by turns."""
+
+    regression: Any
+    rules: dict[Any, Any]
+    positive: int
+
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        scores = self.regression.predict_proba(features)[:, 1]
+        if groups is None:
+            return two_columns(scores, self.positive)
+        chance = (scores > 0.5).astype(np.float64)
+        for group, rule in self.rules.items():
+            members = groups == group
+            mixed = rule.p0 * rule.operation0(scores) + rule.p1 * rule.operation1(scores)
+            ignored = rule.get("p_ignore", 0.0)
+            mixed = ignored * rule.get("prediction_constant", 0.0) + (1 - ignored) * mixed
+            chance[members] = mixed[members]
+        return two_columns(chance, self.positive)
+
+
+def two_columns(chance: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
+    """Probabilities of both classes from that of the positive one."""
+    chance = chance.clip(0.0, 1.0)  # weights sum to 1 only up to rounding
+    columns = (1 - chance, chance) if positive == 1 else (chance, 1 - chance)
+    return np.stack(columns, axis=1)
+
+
+def base_learner() -> Any:
+    return LogisticRegression(max_iter=1000)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warnings of what fairlearn asks of libraries below it: its users can do nothing about them."""
+    with warnings.catch_warnings():
+        for kind in (DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
+
+
+def import_fairlearn(part: str, purpose: str) -> Any:
+    """A part of fairlearn, which is an extra."""
+    try:
+        with quiet():
+            import_module("fairlearn")
+            return import_module(f"fairlearn.{part}")
+    except ImportError as error:
+        raise MissingExtraError("fairlearn", extra="fairlearn", purpose=f"the method {purpose}") from error
+
+
+def check_binary(
+    name: str, data: Samples, settings: Settings, model: ModelLike, evaluation: Samples | None
+) -> int:
+    """What fairlearn can be asked; gives the place of the positive class."""
+    check_data(data, evaluation)
+    if model is not None:
+        raise InvalidInputError(
+            f"{name} trains scikit-learn's logistic regression and takes no module; got model="
+            f"{type(model).__name__}: leave it None"
+        )
+    found = int((data.cells.counts.sum(axis=1) > 0).sum())
+    if data.cells.shape[0] != 2 or found != 2:
+        raise InvalidInputError(
+            f"{name} needs two classes, both in the data; got {found} of the classes {data.cells.classes}"
+        )
+    return data.cells.class_index(settings.pos_label)
+
+
+def groups_with_both_classes(name: str, data: Samples) -> NDArray[np.intp]:
+    """Places of the groups that have samples of both classes; warns of the others."""
+    complete = (data.cells.counts > 0).all(axis=0)
+    if not complete.any():
+        raise InvalidInputError(f"{name} needs a group with samples of both classes; there is none")
+    partial = (data.cells.counts > 0).any(axis=0) & ~complete
+    if partial.any():
+        named = [data.cells.groups[place] for place in np.flatnonzero(partial)]
+        warnings.warn(
+            f"{name} gives no thresholds of their own to groups without samples of both classes: {named}",
+            FairsieveWarning,
+            stacklevel=3,
+        )
+    return np.flatnonzero(complete)

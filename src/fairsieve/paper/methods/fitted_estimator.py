@@ -1,0 +1,177 @@
+"""A fitted estimator that is no torch module, behind the same interface as every trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.metrics import classes_of
+from fairsieve.samples import Samples
+from fairsieve.selection.cells import as_array, encode
+from fairsieve.selection.ratios import initial_ratios
+from fairsieve.training.history import History, history_of
+from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings
+
+__all__ = ["Estimator", "FittedEstimator", "draw_classes", "fitted_estimator", "settings_with"]
+
+
+class Estimator(Protocol):
+    """What :class:`FittedEstimator` holds."""
+
+    def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        """Chances of the classes, (n, classes); ``groups`` are places among the known groups."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEstimator(Fitted):
+    """A fitted estimator and how it does; see :class:`~fairsieve.training.result.Fitted`.
+
+    Attributes
+    ----------
+    model : Estimator
+        In place of a module.
+    group_values : list
+        The groups it was fitted on.
+    uses_groups : bool
+        Whether it looks at the group of a sample to predict it. Without the groups there are then
+        only the probabilities that it starts from.
+    randomised : bool
+        Whether a prediction is drawn by the probabilities (the same draws for the same seed and
+        number of samples) rather than the likeliest class.
+    """
+
+    model: Any
+    group_values: list[Any]
+    uses_groups: bool
+    randomised: bool
+
+    def predict(
+        self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Labels of new samples."""
+        if self.uses_groups and sensitive_features is None:
+            raise InvalidInputError(
+                f"{self.method} looks at the group of a sample to predict it: pass "
+                "predict(features, sensitive_features=groups)"
+            )
+        chances = self.predict_proba(features, sensitive_features=sensitive_features)
+        return classes_of(draw_classes(chances, self.seed if self.randomised else None), self.classes)
+
+    def predict_proba(
+        self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Probabilities of the classes, (n, classes); of being predicted as them where that is drawn."""
+        rows = as_array("features", features)
+        groups = None
+        if self.uses_groups and sensitive_features is not None:
+            groups, _ = encode("sensitive_features", sensitive_features, self.group_values, crossed=True)
+            if len(groups) != len(rows):
+                raise InvalidInputError(
+                    f"sensitive_features must have one value per sample, {len(rows)}; got {len(groups)}"
+                )
+        probabilities: NDArray[np.float64] = self.model.probabilities(rows, groups)
+        return probabilities
+
+
+def draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArray[np.int64]:
+    """Class indices: drawn by the probabilities, or the likeliest when ``seed`` is None.
+
+    >>> draw_classes(np.array([[0.3, 0.7], [1.0, 0.0]]), None).tolist()
+    [1, 0]
+    """
+    if seed is None:
+        return np.asarray(probabilities.argmax(axis=1))
+    levels = np.random.default_rng(seed).random((len(probabilities), 1))
+    # A class with no chance is never drawn, a class with every chance always: levels lie in [0, 1).
+    drawn: NDArray[np.int64] = (levels >= probabilities.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return drawn
+
+
+def fitted_estimator(
+    model: Estimator,
+    data: Samples,
+    settings: Settings,
+    *,
+    method: str,
+    seed: int,
+    seconds: float,
+    evaluation: Samples | None = None,
+    uses_groups: bool = False,
+    randomised: bool = False,
+) -> FittedEstimator:
+    """What an estimator fitted on ``data`` came to, with a history of one row."""
+    history = history_of_estimator(
+        model, data, settings, evaluation, uses_groups=uses_groups, seed=seed if randomised else None
+    )
+    return FittedEstimator(
+        model,
+        history,
+        np.arange(len(data)),
+        initial_ratios(data.cells),
+        data.cells.classes,
+        method,
+        seed,
+        seconds,
+        False,
+        data.cells.groups,
+        uses_groups,
+        randomised,
+    )
+
+
+def history_of_estimator(
+    model: Estimator,
+    data: Samples,
+    settings: Settings,
+    evaluation: Samples | None,
+    *,
+    uses_groups: bool,
+    seed: int | None,
+) -> History:
+    """One row: the fitted estimator, on everything.
+
+    The losses are cross-entropies; where predictions are drawn (``seed`` is given), the chances of
+    a wrong one, since a certain but wrong prediction has no finite cross-entropy.
+    """
+
+    def chances_of(samples: Samples) -> NDArray[np.float64]:
+        return model.probabilities(samples.features, samples.cells.group_codes if uses_groups else None)
+
+    cells = data.cells
+    chances = chances_of(data)
+    own = chances[np.arange(len(data)), cells.label_codes]
+    losses = -np.log(np.maximum(own, 1e-300)) if seed is None else 1 - own
+    everyone, counts = np.arange(len(data)), cells.counts.reshape(-1)
+    recording = new_recording(1, len(data), counts.size, cells.shape[0])
+    note_epoch(recording, 0, losses, draw_classes(chances, seed), cells.codes, everyone, counts)
+    note_plan(recording, 0, initial_ratios(cells), everyone, counts, True)
+    if evaluation is not None:
+        predicted = draw_classes(chances_of(evaluation), seed)
+        tabulate(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
+    positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
+    return history_of(recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive)
+
+
+def settings_with(
+    method: str, settings: Settings, hyperparameters: Mapping[str, Any], own: Collection[str] = ()
+) -> Settings:
+    """The settings, changed where hyperparameters are fields of them; other names are refused.
+
+    ``own`` are the names that the method itself takes, for the message.
+    """
+    unknown = sorted(hyperparameters.keys() - settings.__dataclass_fields__.keys())
+    if unknown:
+        has = f"the hyperparameters {', '.join(own)}" if own else "no hyperparameters"
+        raise InvalidInputError(
+            f"{method} has {has} beside the fields of Settings; got also {', '.join(unknown)}"
+        )
+    return replace(settings, **hyperparameters)

@@ -1,0 +1,161 @@
+"""FR-Train's players in play: compiled for the linear model, by autograd for any module."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional as F
+
+from fairsieve.paper.methods.fr_train_linear import COIN, LEAK, Board, Opponents, Stakes, play
+from fairsieve.sampling.losses import check_outputs, cross_entropy, is_single
+from fairsieve.training.compiled_linear import new_adam
+from fairsieve.training.models import LogisticRegression
+from fairsieve.training.settings import Settings
+
+__all__ = ["AutogradGame", "CompiledGame", "Game"]
+
+
+class Game(Protocol):
+    """A classifier and its discriminators in play."""
+
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
+        """Play the epochs from ``first`` up to ``last``, in turn with each of the batches."""
+
+    def module(self) -> nn.Module:
+        """The classifier as it is."""
+
+
+class CompiledGame:
+    """The linear model: closed-form gradients in compiled code."""
+
+    def __init__(
+        self, model: nn.Module, board: Board, stakes: Stakes, opponents: Opponents, settings: Settings
+    ) -> None:
+        assert isinstance(model, LogisticRegression)
+        self.model, self.board, self.stakes, self.opponents = model, board, stakes, opponents
+        weight, bias = model.linear.weight.detach(), model.linear.bias.detach()
+        self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
+        self.adam = new_adam(self.parameters.size)
+
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
+        play(
+            self.board,
+            self.stakes,
+            self.opponents,
+            self.parameters,
+            self.adam,
+            batches,
+            real,
+            first,
+            last,
+        )
+
+    def module(self) -> nn.Module:
+        flat = torch.from_numpy(self.parameters)
+        with torch.no_grad():
+            self.model.linear.weight.copy_(flat[None, :-1])
+            self.model.linear.bias.copy_(flat[-1:])
+        return self.model
+
+
+class AutogradGame:
+    """Any module, by autograd."""
+
+    def __init__(
+        self, model: nn.Module, board: Board, stakes: Stakes, opponents: Opponents, settings: Settings
+    ) -> None:
+        first = next(model.parameters())
+        self.device = torch.device(settings.device) if settings.device else first.device
+        self.model, self.stakes, self.dtype = model.to(self.device), stakes, first.dtype
+        self.features, self.inputs, self.counted = (
+            self.tensor(part) for part in (board.features, board.inputs, board.counted)
+        )
+        self.labels, self.groups = (
+            torch.from_numpy(part).to(self.device) for part in (board.labels, board.groups)
+        )
+        self.real_inputs, self.real_chances = self.tensor(board.real_inputs), self.tensor(board.real_labels)
+        self.fair, self.entry, self.exit = (self.tensor(part).requires_grad_() for part in opponents)
+        self.loss = settings.loss or cross_entropy
+        make = settings.optimizer or (lambda found: torch.optim.Adam(found, lr=stakes.classifier_rate))
+        self.optimizer = make(model.parameters())
+
+    def tensor(self, part: NDArray[Any]) -> torch.Tensor:
+        return torch.tensor(part, dtype=self.dtype, device=self.device)
+
+    def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
+        self.model.train()
+        rows, real_rows = (torch.from_numpy(part).to(self.device) for part in (batches, real))
+        for step, epoch in enumerate(range(first, last)):
+            turn = epoch - self.stakes.pretrain_epochs + 1
+            self.play_epoch(turn, rows[step % len(rows)], real_rows[step % len(real_rows)])
+
+    def play_epoch(self, turn: int, rows: torch.Tensor, real: torch.Tensor) -> None:
+        """Plain training in the turns up to 0; after them, discriminators and sometimes the classifier."""
+        moves = turn <= 0 or turn % self.stakes.discriminator_updates == 0
+        with torch.set_grad_enabled(moves):
+            outputs = self.model(self.features[rows])
+        check_outputs(outputs, len(rows), 2)
+        if turn <= 0:
+            self.update(self.loss(outputs, self.labels[rows]).mean())
+            return
+        chances = torch.sigmoid(outputs.reshape(-1)) if is_single(outputs) else outputs.softmax(dim=1)[:, 1]
+        fixed = chances.detach()
+        self.descend([self.fair], self.fair_loss(fixed, rows))
+        loss = self.fake_loss(fixed, self.odds(self.inputs[rows])) + self.real_loss(real)
+        self.descend([self.entry, self.exit], loss)
+        if moves:
+            odds = self.odds(self.inputs[rows])
+            losses = self.loss(outputs, self.labels[rows])
+            if float(loss.detach()) < COIN:
+                weights = torch.sigmoid(odds.detach()).gather(0, self.labels[rows][None])[0]
+                losses = losses * weights / weights.mean()
+            fair, robust = self.stakes.fairness_weight, self.stakes.robustness_weight
+            objective = (1 - fair - robust) * losses.mean()
+            self.update(
+                objective - fair * self.fair_loss(chances, rows) - robust * self.fake_loss(chances, odds)
+            )
+
+    def odds(self, inputs: torch.Tensor) -> torch.Tensor:
+        """The robustness discriminator's logits of "real", were the label 0 or 1: (2, samples)."""
+        hidden = inputs @ self.entry[:-1]
+        sides = torch.stack([hidden - self.entry[-1], hidden + self.entry[-1]])
+        return F.leaky_relu(sides, LEAK) @ self.exit[:-1] + self.exit[-1]
+
+    def fake_loss(self, chances: torch.Tensor, odds: torch.Tensor) -> torch.Tensor:
+        """−log(1 − D(x, z, ŷ)), in expectation over ŷ."""
+        return -((1 - chances) * F.logsigmoid(-odds[0]) + chances * F.logsigmoid(-odds[1])).mean()
+
+    def real_loss(self, rows: torch.Tensor) -> torch.Tensor:
+        """−log D(x, z, y) of the clean samples."""
+        odds, chances = self.odds(self.real_inputs[rows]), self.real_chances[rows]
+        return -((1 - chances) * F.logsigmoid(odds[0]) + chances * F.logsigmoid(odds[1])).mean()
+
+    def fair_loss(self, chances: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """−log of the probability that the fairness discriminator gives a sample's own group."""
+        columns = [2 * chances - 1, torch.ones_like(chances)]
+        if self.fair.shape[1] == 3:
+            columns.insert(1, 2 * self.labels[rows].to(self.dtype) - 1)
+        logits = F.pad(torch.stack(columns, dim=1) @ self.fair.T, (1, 0))
+        counted = self.counted[rows]
+        losses = F.cross_entropy(logits, self.groups[rows], reduction="none")
+        return (losses * counted).sum() / counted.sum().clamp(min=1)
+
+    def descend(self, parameters: list[torch.Tensor], loss: torch.Tensor) -> None:
+        """One step of a discriminator."""
+        slopes = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, slope in zip(parameters, slopes, strict=True):
+                parameter -= self.stakes.discriminator_rate * slope
+
+    def update(self, objective: torch.Tensor) -> None:
+        """One step of the classifier."""
+        self.optimizer.zero_grad(set_to_none=True)
+        objective.backward(inputs=list(self.model.parameters()))
+        self.optimizer.step()
+
+    def module(self) -> nn.Module:
+        return self.model

@@ -1,0 +1,391 @@
+"""FR-Train of the linear model: its gradients and both discriminators' in closed form, compiled.
+
+The discriminators are tiny, so that whole stretches of the game run in one call. What is computed is
+what :class:`~fairsieve.paper.methods.fr_train.AutogradGame` computes, in double precision. Loops run
+over hidden units where they can: those are independent of each other and become vector instructions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.selection.backends.jit import compiled
+from fairsieve.training.compiled_linear import Adam, adam_step, scores
+from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
+
+__all__ = ["HIDDEN", "LEAK", "Board", "Opponents", "Stakes", "play"]
+
+HIDDEN = 16
+LEAK = 0.2
+BLOCK = 64  # samples whose hidden units are in the cache together
+COIN = 2 * np.log(2.0)  # loss of a robustness discriminator that cannot tell anything
+
+
+class Board(NamedTuple):
+    """The samples of a game: those trained on and the real, clean ones."""
+
+    features: NDArray[Any]  # (n, d), what the classifier sees
+    inputs: NDArray[
+        np.float64
+    ]  # (n, k), what the robustness discriminator sees beside a label; the last is 1, for a bias
+    labels: NDArray[np.int64]  # (n,) 0 or 1
+    groups: NDArray[np.int64]  # (n,)
+    counted: NDArray[np.float64]  # (n,) 1 where the notion of fairness looks at a sample, else 0
+    real_inputs: NDArray[np.float64]  # (m, k)
+    real_labels: NDArray[np.float64]  # (m,) 0 or 1
+
+
+class Opponents(NamedTuple):
+    """Parameters of the two discriminators."""
+
+    fair: NDArray[
+        np.float64
+    ]  # (groups − 1, 2 or 3): of ŷ, for equalized odds of y, bias; first group: logit 0
+    entry: NDArray[np.float64]  # (k + 1, HIDDEN): of the inputs, and of the label as ±1
+    exit: NDArray[np.float64]  # (HIDDEN + 1,): of the hidden units, bias
+
+
+class Stakes(NamedTuple):
+    """What the classifier plays for, and how fast everybody learns."""
+
+    fairness_weight: float
+    robustness_weight: float
+    classifier_rate: float
+    discriminator_rate: float
+    discriminator_updates: int  # for one of the classifier
+    pretrain_epochs: int
+
+
+class Room(NamedTuple):
+    """Arrays that every update fills anew."""
+
+    chances: NDArray[np.float64]  # (n,) Pr(ŷ = 1)
+    real_chances: NDArray[np.float64]  # (m,) the same of the labels of real samples: 0 or 1
+    signs: NDArray[np.float64]  # (n,) labels as ±1
+    out: NDArray[np.float64]  # (n, 1)
+    wrong: NDArray[np.float64]  # (groups − 1, n): probability of a group, less 1 for the sample's own
+    highest: NDArray[np.float64]  # (n,)
+    inputs: NDArray[np.float64]  # (k, BLOCK): a block's inputs, one row a feature
+    hidden: NDArray[np.float64]  # (HIDDEN, BLOCK): before the label is added
+    odds: NDArray[np.float64]  # (2, BLOCK): logits of "real", were the label 0 or 1
+    belief: NDArray[np.float64]  # the same as probabilities
+    losses: NDArray[np.float64]  # log(1 + exp(odds))
+    pulls: NDArray[np.float64]  # (2, BLOCK): change of the loss with the logits
+    back: NDArray[np.float64]  # (2, BLOCK): change of the loss with a hidden unit, by label
+    both: NDArray[np.float64]  # (BLOCK, HIDDEN): the same of every hidden unit, labels together
+    entry: NDArray[np.float64]  # (k, HIDDEN): gradient of the inputs' weights; of the others …
+    label: NDArray[np.float64]  # (HIDDEN, BLOCK): … apart for each place in a block, …
+    exit: NDArray[np.float64]  # (HIDDEN + 1, BLOCK): … since sums within one are slow
+    total: NDArray[np.float64]  # (BLOCK,) the loss likewise
+
+
+@compiled
+def new_room(samples: int, real: int, groups: int, inputs: int) -> Room:
+    return Room(
+        np.empty(samples),
+        np.empty(real),
+        np.empty(samples),
+        np.empty((samples, 1)),
+        np.empty((groups - 1, samples)),
+        np.empty(samples),
+        np.empty((inputs, BLOCK)),
+        np.empty((HIDDEN, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((2, BLOCK)),
+        np.empty((BLOCK, HIDDEN)),
+        np.empty((inputs, HIDDEN)),
+        np.empty((HIDDEN, BLOCK)),
+        np.empty((HIDDEN + 1, BLOCK)),
+        np.empty(BLOCK),
+    )
+
+
+@compiled
+def judge(
+    inputs: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    exit_: NDArray[np.float64],
+    room: Room,
+) -> None:
+    """The robustness discriminator on at most BLOCK samples, with either label."""
+    size, k = rows.size, inputs.shape[1]
+    for r in range(size):
+        for j in range(k):
+            room.inputs[j, r] = inputs[rows[r], j]
+    room.odds[:] = exit_[HIDDEN]
+    for h in range(HIDDEN):
+        hidden = room.hidden[h]
+        hidden[:] = 0.0
+        for j in range(k):
+            x, weight = room.inputs[j], entry[j, h]
+            for r in range(size):
+                hidden[r] += weight * x[r]
+        for label in range(2):
+            odds, step, weight = room.odds[label], (2.0 * label - 1.0) * entry[k, h], exit_[h]
+            for r in range(size):
+                value = hidden[r] + step
+                odds[r] += weight * (value if value > 0 else LEAK * value)
+    for label in range(2):
+        odds, belief, losses = room.odds[label], room.belief[label], room.losses[label]
+        for r in range(size):
+            small = exp_negative(-abs(odds[r]))
+            belief[r] = (1.0 if odds[r] >= 0 else small) / (1.0 + small)
+            losses[r] = max(odds[r], 0.0) + log1p_unit(small)
+
+
+@compiled
+def learn_block(
+    inputs: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    chances: NDArray[np.float64],
+    target: float,
+    share: float,
+    opponents: Opponents,
+    room: Room,
+) -> None:
+    """Add a block's part of the robustness discriminator's loss and gradient.
+
+    ``target`` is 1 for real samples. A sample counts ``share`` times the chance of each label: for
+    real samples that is 1 for their own.
+    """
+    size, k = rows.size, inputs.shape[1]
+    judge(inputs, rows, opponents.entry, opponents.exit, room)
+    for label in range(2):
+        odds, belief, losses, pulls = (
+            room.odds[label],
+            room.belief[label],
+            room.losses[label],
+            room.pulls[label],
+        )
+        for r in range(size):
+            mass = share * (chances[r] if label == 1 else 1.0 - chances[r])
+            room.total[r] += mass * (losses[r] - target * odds[r])
+            pulls[r] = mass * (belief[r] - target)
+        for r in range(size):
+            room.exit[HIDDEN, r] += pulls[r]
+    for h in range(HIDDEN):
+        hidden, exit_sum = room.hidden[h], room.exit[h]
+        for label in range(2):
+            pulls, back = room.pulls[label], room.back[label]
+            step, weight = (2.0 * label - 1.0) * opponents.entry[k, h], opponents.exit[h]
+            for r in range(size):
+                value = hidden[r] + step
+                exit_sum[r] += pulls[r] * (value if value > 0 else LEAK * value)
+            for r in range(size):
+                value = hidden[r] + step
+                back[r] = pulls[r] * (weight if value > 0 else LEAK * weight)
+        no, yes, label_sum = room.back[0], room.back[1], room.label[h]
+        for r in range(size):
+            label_sum[r] += yes[r] - no[r]
+        for r in range(size):
+            room.both[r, h] = yes[r] + no[r]
+    add_outer(inputs, rows, room.both, room.entry)
+
+
+@compiled
+def add_outer(
+    inputs: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    back: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """total += inputsᵀ · back."""
+    width = back.shape[1]  # not a constant: as one, the loop is unrolled before it can be vectorised
+    for r in range(rows.size):
+        i = rows[r]
+        for j in range(inputs.shape[1]):
+            x = inputs[i, j]
+            for h in range(width):
+                total[j, h] += x * back[r, h]
+
+
+@compiled
+def teach_robust(
+    board: Board,
+    rows: NDArray[np.int64],
+    real: NDArray[np.int64],
+    opponents: Opponents,
+    rate: float,
+    room: Room,
+) -> float:
+    """One step of the robustness discriminator; returns its loss before the step."""
+    for part in (room.entry, room.label, room.exit):
+        part[:] = 0.0
+    room.total[:] = 0.0
+    for first in range(0, rows.size, BLOCK):
+        block, chances = rows[first : first + BLOCK], room.chances[first : first + BLOCK]
+        learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
+    for first in range(0, real.size, BLOCK):
+        block, chances = real[first : first + BLOCK], room.real_chances[first : first + BLOCK]
+        learn_block(board.real_inputs, block, chances, 1.0, 1.0 / real.size, opponents, room)
+    k = room.entry.shape[0]
+    opponents.entry[:k] -= rate * room.entry
+    for h in range(HIDDEN):
+        opponents.entry[k, h] -= rate * room.label[h].sum()
+    for h in range(HIDDEN + 1):
+        opponents.exit[h] -= rate * room.exit[h].sum()
+    return float(room.total.sum())
+
+
+@compiled
+def blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room: Room) -> None:
+    """What the fairness discriminator's loss changes by with its logits, one row each group but the first."""
+    wrong, highest, chances = room.wrong, room.highest, room.chances
+    bias = fair.shape[1] - 1
+    highest[:] = 0.0
+    for g in range(wrong.shape[0]):
+        logits, of_label = wrong[g], fair[g, 1] if bias == 2 else 0.0
+        for r in range(rows.size):
+            logits[r] = fair[g, 0] * (2.0 * chances[r] - 1.0) + of_label * room.signs[r] + fair[g, bias]
+        for r in range(rows.size):
+            highest[r] = max(highest[r], logits[r])
+    for g in range(wrong.shape[0]):
+        logits = wrong[g]
+        for r in range(rows.size):
+            logits[r] = exp_negative(logits[r] - highest[r])
+    for r in range(rows.size):
+        highest[r] = exp_negative(-highest[r])  # of the first group, whose logit is 0
+    for g in range(wrong.shape[0]):
+        for r in range(rows.size):
+            highest[r] += wrong[g, r]
+    for g in range(wrong.shape[0]):
+        for r in range(rows.size):
+            own = 1.0 if board.groups[rows[r]] == g + 1 else 0.0
+            wrong[g, r] = board.counted[rows[r]] * (wrong[g, r] / highest[r] - own)
+
+
+@compiled
+def teach_fair(
+    board: Board,
+    rows: NDArray[np.int64],
+    opponents: Opponents,
+    rate: float,
+    counted: float,
+    room: Room,
+) -> None:
+    """One step of the fairness discriminator."""
+    fair = opponents.fair
+    bias = fair.shape[1] - 1
+    blame(board, rows, fair, room)
+    for g in range(fair.shape[0]):
+        of_output = of_label = of_bias = 0.0
+        for r in range(rows.size):
+            wrong = room.wrong[g, r]
+            of_output += wrong * (2.0 * room.chances[r] - 1.0)
+            of_label += wrong * room.signs[r]
+            of_bias += wrong
+        fair[g, 0] -= rate * of_output / counted
+        if bias == 2:
+            fair[g, 1] -= rate * of_label / counted
+        fair[g, bias] -= rate * of_bias / counted
+
+
+@compiled
+def objections(
+    board: Board,
+    rows: NDArray[np.int64],
+    opponents: Opponents,
+    stakes: Stakes,
+    counted: float,
+    room: Room,
+    pulls: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> None:
+    """How −λf·L_fair − λr·L_robust moves with each sample's Pr(ŷ = 1), and each sample's weight."""
+    for first in range(0, rows.size, BLOCK):
+        block = rows[first : first + BLOCK]
+        judge(board.inputs, block, opponents.entry, opponents.exit, room)
+        for r in range(block.size):
+            gain = room.losses[1, r] - room.losses[0, r]
+            pulls[first + r] = -stakes.robustness_weight * gain / rows.size
+            weights[first + r] = room.belief[board.labels[block[r]], r]
+    weights /= max(weights.mean(), 1e-300)
+    blame(board, rows, opponents.fair, room)
+    for g in range(opponents.fair.shape[0]):
+        scale = stakes.fairness_weight * 2.0 * opponents.fair[g, 0] / counted
+        for r in range(rows.size):
+            pulls[r] -= scale * room.wrong[g, r]
+
+
+@compiled
+def classifier_slope(
+    board: Board,
+    rows: NDArray[np.int64],
+    share: float,
+    room: Room,
+    pulls: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> None:
+    """Gradient of the classifier's objective; ``share`` is the weight of its own loss."""
+    d = board.features.shape[1]
+    slope[:] = 0.0
+    for r in range(rows.size):
+        i, chance = rows[r], room.chances[r]
+        step = share * weights[r] * 2.0 * (chance - board.labels[i]) / rows.size
+        step += pulls[r] * 2.0 * chance * (1.0 - chance)
+        for j in range(d):
+            slope[j] += step * board.features[i, j]
+        slope[d] += step
+
+
+@compiled
+def enter(board: Board, rows: NDArray[np.int64], real: NDArray[np.int64], room: Room) -> float:
+    """Gather the labels of a batch; returns how many of its samples count for fairness, at least 1."""
+    counted = 0.0
+    for r in range(rows.size):
+        room.signs[r] = 2.0 * board.labels[rows[r]] - 1.0
+        counted += board.counted[rows[r]]
+    for r in range(real.size):
+        room.real_chances[r] = board.real_labels[real[r]]
+    return max(counted, 1.0)
+
+
+@compiled
+def play(
+    board: Board,
+    stakes: Stakes,
+    opponents: Opponents,
+    parameters: NDArray[np.float64],
+    adam: Adam,
+    batches: NDArray[np.int64],
+    real_batches: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> None:
+    """Play the epochs from ``first`` up to ``last``, in turn with each of the batches.
+
+    ``opponents``, ``parameters`` and ``adam`` are updated in place.
+    """
+    size, rate = batches.shape[1], stakes.discriminator_rate
+    groups, inputs = opponents.fair.shape[0] + 1, board.inputs.shape[1]
+    room = new_room(size, real_batches.shape[1], groups, inputs)
+    pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
+    for epoch in range(first, last):
+        rows = batches[(epoch - first) % batches.shape[0]]
+        scores(board.features, rows, parameters, room.out)
+        for r in range(size):
+            room.chances[r] = sigmoid(2.0 * room.out[r, 0])
+        turn = epoch - stakes.pretrain_epochs + 1
+        if turn <= 0:
+            classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
+            adam_step(parameters, gradient, adam, stakes.classifier_rate)
+            continue
+        real = real_batches[(epoch - first) % real_batches.shape[0]]
+        counted = enter(board, rows, real, room)
+        teach_fair(board, rows, opponents, rate, counted, room)
+        loss = teach_robust(board, rows, real, opponents, rate, room)
+        if turn % stakes.discriminator_updates == 0:
+            objections(board, rows, opponents, stakes, counted, room, pulls, weights)
+            if loss >= COIN:  # it has not learned enough to be asked for weights
+                weights[:] = 1.0
+            share = 1.0 - stakes.fairness_weight - stakes.robustness_weight
+            classifier_slope(board, rows, share, room, pulls, weights, gradient)
+            adam_step(parameters, gradient, adam, stakes.classifier_rate)

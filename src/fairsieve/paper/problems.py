@@ -1,0 +1,104 @@
+"""A data set, an attack and a seed → what is trained on and what is measured on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.data.catalogue import dataset
+from fairsieve.data.splits import Splits, split
+from fairsieve.data.synthetic import load_authors_arrays, synthetic_splits
+from fairsieve.errors import InvalidInputError
+from fairsieve.paper.attacks import add_noise
+from fairsieve.samples import Samples
+from fairsieve.training.settings import Settings
+
+__all__ = ["Problem", "make_problem", "paper_settings"]
+
+BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a method is given, and what it is measured on.
+
+    Attributes
+    ----------
+    train : Samples
+        With flipped labels.
+    flipped : boolean array
+    test : Samples
+        With right labels.
+    clean_validation, noisy_validation : Samples
+        For the methods that use one: with right labels, and attacked as the training set is.
+    checksum : str
+        Of everything above.
+    """
+
+    train: Samples
+    flipped: NDArray[np.bool_]
+    test: Samples
+    clean_validation: Samples
+    noisy_validation: Samples
+    checksum: str
+
+
+def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> Problem:
+    """Draw or split the data by the seed, then flip training labels.
+
+    ``arrays`` is a folder of the authors' arrays, used for ``data="synthetic"`` in place of a draw:
+    the same data for every seed.
+    """
+    noisy: NDArray[Any] | None = None
+    if data != "synthetic":
+        parts = split(dataset(data).load(), seed=seed)
+    elif arrays is None:
+        parts = synthetic_splits(seed)
+    else:
+        parts, published = load_authors_arrays(arrays)
+        noisy = published.get({"label": "general"}.get(noise, noise)) if rate == 0.1 else None
+    if noisy is None:
+        attacked = add_noise(parts.train, noise, rate, seed=seed)
+        noisy, flipped = attacked.labels, attacked.flipped
+    else:
+        flipped = noisy != parts.train.labels
+    validation = attacked_validation(parts, noise, rate, seed)
+    train = parts.train.with_labels(noisy)
+    checksum = digest(train, parts.test, parts.validation, validation)
+    return Problem(train, flipped, parts.test, parts.validation, validation, checksum)
+
+
+def attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Samples:
+    """The validation set with flips of the same kind; at random where that attack does not fit it."""
+    try:
+        labels = add_noise(parts.validation, noise, rate, seed=seed).labels
+    except InvalidInputError:  # too small for the attack
+        labels = add_noise(parts.validation, "uniform", rate, seed=seed).labels
+    return parts.validation.with_labels(labels)
+
+
+def digest(*parts: Samples) -> str:
+    """One checksum of some samples."""
+    found = hashlib.sha256()
+    for part in parts:
+        for array in (part.features, part.cells.codes):
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]
+
+
+def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
+    """The paper's settings: batch sizes by data set, and more epochs where its authors took them."""
+    if data not in BATCH_SIZES:
+        raise InvalidInputError(f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}")
+    targeted = noise == "group-targeted"
+    epochs = 400 if not targeted else 450 if fairness == "equalized_odds" else 500
+    return Settings(
+        fairness=fairness,
+        clean_ratio=1.0 if noise == "none" else 1 - rate,
+        epochs=epochs,
+        batch_size=BATCH_SIZES[data],
+    )

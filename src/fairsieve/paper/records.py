@@ -1,0 +1,110 @@
+"""Records of runs: one JSON line each, appended as runs finish; several processes may share a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from fairsieve.files import locked
+from fairsieve.selection.fairness import FairnessName
+
+__all__ = ["append_record", "fingerprint", "read_records", "read_results"]
+
+MEASURES = ("accuracy", *get_args(FairnessName))
+LARGEST = sys.float_info.max
+HISTORY = {"classes", "groups", "counts", "epochs", "cell_losses"}
+
+
+def fingerprint(settings: dict[str, Any]) -> str:
+    """A short name of what a run was asked to do; equal settings have equal ones."""
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def append_record(path: Path, record: dict[str, Any]) -> bool:
+    """Add a line, unless the run is recorded already; whether it was added.
+
+    A record of an error gives way to one of success, and a damaged one to a whole one. A line that an
+    interruption left half-written is closed off first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [append_record(Path(folder) / "records.jsonl", {"run": "a"}) for _ in range(2)]
+    [True, False]
+    """
+    line = json.dumps(record, sort_keys=True) + "\n"
+    with path.open("a+b") as file, locked(file.fileno()):
+        file.seek(0)
+        if is_recorded(file, record):
+            return False
+        size = file.seek(0, os.SEEK_END)
+        content = line.encode()
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            content = b"\n" + content
+        file.write(content)  # all of it, or an error
+        file.flush()
+        os.fsync(file.fileno())
+    return True
+
+
+def is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
+    """Whether lines hold a record of the same run that is as good."""
+    name = json.dumps(record.get("run")).encode()
+    found = (parsed(line) for line in lines if name in line)
+    same = [old for old in found if old is not None and old["run"] == record.get("run")]
+    return any(
+        (is_result(old), "error" not in old) >= (is_result(record), "error" not in record) for old in same
+    )
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole records of a file; half-written lines are dropped, and nothing in a file is run."""
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for line in lines:
+            record = parsed(line)
+            if record is not None:
+                yield record
+
+
+def read_results(path: Path) -> Iterator[dict[str, Any]]:
+    """The records that say what came of a run; one that does not is as good as none, and the run is made again."""
+    return (record for record in read_records(path) if is_result(record))
+
+
+def is_result(record: dict[str, Any]) -> bool:
+    """Whether a record has the name of its settings, and what follows from them: an error, a choice or measures."""
+    settings = record.get("settings")
+    if not isinstance(settings, dict) or record.get("run") != fingerprint(settings):
+        return False
+    if "error" in record:
+        return isinstance(record["error"], str)
+    if "tuning" in settings:
+        return isinstance(record.get("hyperparameters"), dict) and isinstance(record.get("candidates"), list)
+    metrics, history = record.get("metrics"), record.get("history")
+    if settings.get("history") and not (isinstance(history, dict) and history.keys() >= HISTORY):
+        return False
+    numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
+    return all(is_number(value) for value in (*numbers, record.get("seconds")))
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number that a double holds, or NaN."""
+    return type(value) in (int, float) and not abs(value) > LARGEST
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The record in a line, if it is whole."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and isinstance(record.get("run"), str) else None

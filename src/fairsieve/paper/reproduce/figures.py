@@ -1,0 +1,208 @@
+"""The paper's figures, recomputed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fairsieve.data.synthetic import load_authors_arrays, make_synthetic
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce.published import SHORT
+from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.targets import (
+    RATE_METHODS,
+    TRADE_OFF,
+    WEIGHTS,
+    compas_rate_trials,
+    noise_rate_trials,
+    plain_compas,
+    trade_off_methods,
+    trade_off_trials,
+)
+from fairsieve.paper.reproduce.trials import Trial
+from fairsieve.paper.reproduce.wording import FLIPS, TITLES, column_title
+from fairsieve.report.document import Figure, Panel, Series
+from fairsieve.report.front import pareto_front
+
+__all__ = ["FIGURES", "trade_off_figures"]
+
+
+def cells_figure(results: Results) -> Figure:
+    """Fig. 1: sizes of the cells, and their losses by epoch."""
+    histories = [record["history"] for record in results.runs(plain_compas())]
+    if not histories:
+        return Figure("figure1", "Figure 1: not run yet", [])
+    first = histories[0]
+    names = [f"y = {label}, {group}" for label in first["classes"] for group in first["groups"]]
+    counts = np.mean([np.ravel(history["counts"]) for history in histories], axis=0)
+    losses = np.stack([history["cell_losses"] for history in histories]).reshape(
+        len(histories), -1, len(names)
+    )
+    sizes = [
+        Series(name, ["share of the samples"], [float(size)], "bars")
+        for name, size in zip(names, counts / counts.sum(), strict=True)
+    ]
+    traces = [
+        Series(
+            name,
+            first["epochs"],
+            losses[:, :, i].mean(axis=0).round(5).tolist(),
+            deviation=losses[:, :, i].std(axis=0).round(5).tolist(),
+        )
+        for i, name in enumerate(names)
+    ]
+    return Figure(
+        "figure1",
+        "Figure 1. COMPAS with its own labels: sizes of the sets (label y, sex) in the training part, and their mean "
+        "losses while logistic regression trains; shaded, the deviation over splits.",
+        [Panel("Sizes", "", "share", sizes), Panel("Losses", "epoch", "mean loss", traces)],
+    )
+
+
+def by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure: str) -> list[Series]:
+    """A line for each method: a measure by noise rate."""
+    lines = []
+    for method, trials in trials_by_method.items():
+        values = [results.values(trial, measure) for trial in trials]
+        lines.append(
+            Series(
+                METHODS[method].title,
+                [round(100 * trial.rate, 1) for trial in trials],
+                [float(found.mean()) for found in values],
+                deviation=[float(found.std()) for found in values],
+            )
+        )
+    return lines
+
+
+def compas_rates_figure(results: Results) -> Figure:
+    """Fig. 2."""
+    trials = {method: compas_rate_trials(method) for method in ("lr", "itlm")}
+    return Figure(
+        "figure2",
+        "Figure 2. COMPAS: logistic regression with and without ITLM by noise rate (label flips); shaded, the "
+        "deviation over splits.",
+        [
+            Panel(title, "labels flipped, %", title, by_rate(results, trials, measure))
+            for title, measure in (
+                ("accuracy", "accuracy"),
+                ("EO disparity", "equalized_odds"),
+                ("DP disparity", "demographic_parity"),
+            )
+        ],
+    )
+
+
+def rates_figure(results: Results, name: str, fairness: str) -> Figure:
+    """Figs. 3 and 6."""
+    trials = {method: noise_rate_trials(method, fairness) for method in RATE_METHODS}
+    short = SHORT[fairness]
+    return Figure(
+        name,
+        f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
+        "deviation over draws.",
+        [
+            Panel("accuracy", "labels flipped, %", "accuracy", by_rate(results, trials, "accuracy")),
+            Panel(
+                f"{short} disparity",
+                "labels flipped, %",
+                f"{short} disparity",
+                by_rate(results, trials, fairness),
+            ),
+        ],
+    )
+
+
+def data_figure(results: Results) -> Figure:
+    """Fig. 4: the samples, one panel for each class, so that no set hides another."""
+    if results.scope.arrays is None:
+        samples = make_synthetic(3200, seed=0)
+    else:
+        samples = load_authors_arrays(results.scope.arrays)[0].train
+    panels = []
+    for label in (1, 0):
+        series = []
+        for group in (1, 0):
+            mine = samples.features[(samples.labels == label) & (samples.groups == group)]
+            x, y = (mine[:, axis].astype(float).round(2).tolist() for axis in (0, 1))
+            series.append(Series(f"z = {group}", x, y, "points"))
+        panels.append(Panel(f"y = {label}", "x₁", "x₂", series))
+    return Figure("figure4", "Figure 4. The synthetic data, before any label is flipped.", panels)
+
+
+def curves_figure(results: Results) -> Figure:
+    """Fig. 5: accuracy against disparity as each method is made fairer."""
+    panels = []
+    for noise in ("label", "group-targeted"):
+        series = []
+        for method, (name, values) in WEIGHTS.items():
+            trials = trade_off_trials(method, noise)
+            labels = [f"{name.replace('_', ' ')} {value:g}" for value in values]
+            series.append(points(results, METHODS[method].title, trials, "equalized_odds", labels))
+        panels.append(Panel(FLIPS[noise], "EO disparity", "accuracy", series))
+    return Figure(
+        "figure5",
+        "Figure 5. Synthetic data: accuracy against EO disparity. Along a curve the step size of ours grows from 0 to "
+        ".002, and FR-Train's weight of fairness from 0 to .6; bars, the deviation over draws.",
+        panels,
+    )
+
+
+def points(
+    results: Results, name: str, trials: Sequence[Trial], fairness: str, labels: Sequence[str]
+) -> Series:
+    """Trials as points of accuracy against disparity."""
+    apart = [results.values(trial, fairness) for trial in trials]
+    right = [results.values(trial, "accuracy") for trial in trials]
+    return Series(
+        name,
+        [float(values.mean()) for values in apart],
+        [float(values.mean()) for values in right],
+        "points",
+        deviation=[float(values.std()) for values in right],
+        x_deviation=[float(values.std()) for values in apart],
+        labels=labels,
+    )
+
+
+def trade_off_figures(results: Results) -> list[Figure]:
+    """One figure for each data set: every method, and the front that no method improves on."""
+    figures = []
+    for data in ("synthetic", "compas", "adult"):
+        panels = []
+        for column in TRADE_OFF:
+            if column.data != data:
+                continue
+            trials = [
+                Trial(method, data, column.noise, column.fairness) for method in trade_off_methods(data)
+            ]
+            there = [trial for trial in trials if results.has(trial)]
+            series = [
+                points(results, METHODS[trial.method].title, [trial], column.fairness, [trial.method])
+                for trial in there
+            ]
+            front = pareto_front([(one.x[0], one.y[0]) for one in series])  # type: ignore[misc]
+            line = Series("Pareto front", [x for x, _ in front], [y for _, y in front], dashed=True)
+            panels.append(
+                Panel(column_title(column), f"{column.short} disparity", "accuracy", [*series, line])
+            )
+        figures.append(
+            Figure(
+                f"trade-off-{data}",
+                f"{TITLES[data]}: accuracy against disparity of every method; better is up and to the left. Bars, "
+                "the deviation over runs; dashed, the front: no other method is both fairer and more accurate.",
+                panels,
+            )
+        )
+    return figures
+
+
+FIGURES: dict[str, Callable[[Results], Figure]] = {
+    "figure1": cells_figure,
+    "figure2": compas_rates_figure,
+    "figure3": lambda results: rates_figure(results, "figure3", "demographic_parity"),
+    "figure4": data_figure,
+    "figure5": curves_figure,
+    "figure6": lambda results: rates_figure(results, "figure6", "equalized_odds"),
+}

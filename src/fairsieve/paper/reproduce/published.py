@@ -1,0 +1,114 @@
+"""The numbers the paper prints, read from ``paper_numbers.txt`` beside this file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+from fairsieve.paper.compare import ValidationKind
+
+__all__ = ["SHORT", "Column", "Line", "Number", "PaperTable", "paper_tables", "parse_tables"]
+
+SHORT = {"equalized_odds": "EO", "demographic_parity": "DP"}
+MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
+NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
+
+
+@dataclass(frozen=True)
+class Number:
+    """One printed number, its deviation over seeds if there is one, and how the paper highlights it."""
+
+    value: float
+    deviation: float | None = None
+    mark: Literal["", "best", "second"] = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A data set, an attack, and the notion of fairness that is asked for and measured."""
+
+    data: str
+    noise: str
+    fairness: str
+
+    @property
+    def short(self) -> str:
+        """EO or DP."""
+        return SHORT[self.fairness]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method, with the validation set it is given (where it uses one)."""
+
+    method: str
+    validation: ValidationKind = "clean"
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the paper.
+
+    Attributes
+    ----------
+    number : int
+    columns : tuple of Column
+    lines : dict
+        For each line, for each column: accuracy and disparity (Table 4: seconds).
+    """
+
+    number: int
+    columns: tuple[Column, ...]
+    lines: dict[Line, tuple[tuple[Number, ...], ...]]
+
+
+@cache
+def paper_tables() -> dict[int, PaperTable]:
+    """Tables 1 to 7.
+
+    Examples
+    --------
+    >>> table = paper_tables()[1]
+    >>> accuracy, disparity = table.lines[Line("fairsieve")][0]
+    >>> table.columns[0].fairness, accuracy.value, disparity.deviation, disparity.mark
+    ('equalized_odds', 0.727, 0.005, 'best')
+    """
+    text = resources.files(__package__).joinpath("paper_numbers.txt").read_text(encoding="utf-8")
+    return parse_tables(text)
+
+
+def parse_tables(text: str) -> dict[int, PaperTable]:
+    """Tables in the form of ``paper_numbers.txt``, which says what it is."""
+    tables: dict[int, PaperTable] = {}
+    for raw in text.splitlines():
+        if not raw or raw.startswith("#"):
+            continue
+        name, *cells = (part.strip() for part in raw.split("|"))
+        if name.startswith("table "):
+            table = PaperTable(int(name.split()[1]), tuple(column_of(cell) for cell in cells), {})
+            tables[table.number] = table
+        else:
+            method, *validation = name.split()
+            line = Line(method, *validation)  # type: ignore[arg-type]
+            table.lines[line] = tuple(numbers_of(cell) for cell in cells)
+    return tables
+
+
+def column_of(text: str) -> Column:
+    data, noise, short = text.split()
+    return Column(data, noise, next(fairness for fairness, name in SHORT.items() if name == short))
+
+
+def numbers_of(text: str) -> tuple[Number, ...]:
+    """The numbers of one cell."""
+    found = []
+    for word in text.split():
+        match = NUMBER.fullmatch(word)
+        if match is None:
+            raise AssertionError(f"not a number as the paper prints them: {word!r}")
+        value, deviation, mark = match.groups()
+        found.append(Number(float(value), float(deviation) if deviation else None, MARKS[mark]))
+    return tuple(found)

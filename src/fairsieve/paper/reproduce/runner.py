@@ -1,0 +1,177 @@
+"""Running trials: choose hyperparameters once, then every seed; each is recorded as it finishes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+
+from fairsieve.paper.compare import run_one, settings_of, validation_of, versions
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.problems import make_problem
+from fairsieve.paper.records import append_record, fingerprint
+from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.trials import Scope, Trial
+from fairsieve.paper.tuning import candidates, fold_scores, pick
+
+__all__ = ["Step", "check_data_sets", "reproduce"]
+
+Record = dict[str, Any]
+
+# Seconds to expect of a run before one like it was measured; FR-Train takes some twelve times as
+# long, and a choice of hyperparameters as long as some 25 runs.
+EXPECTED = {"synthetic": 0.1, "compas": 0.3, "adult": 9.0}
+FR_TRAIN_FACTOR = 12
+TUNING_FACTOR = 25
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where the work stands: runs done and in all, seconds left, and what was done last."""
+
+    done: int
+    total: int
+    seconds_left: float
+    latest: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of a worker: a run, or a choice of hyperparameters (seed None)."""
+
+    trial: Trial
+    seed: int | None
+    work: Callable[[], Record]
+
+    @property
+    def kind(self) -> tuple[str, str, bool]:
+        """Jobs of one kind take about equally long."""
+        return self.trial.data, self.trial.method, self.seed is None
+
+    def __str__(self) -> str:
+        doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
+        return f"{self.trial.data}, {METHODS[self.trial.method].title}, {doing}"
+
+
+class Clock:
+    """How long what is left will take, from what was measured so far."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers, self.done = workers, 0
+        self.left: Counter[tuple[str, str, bool]] = Counter()
+        self.seconds: defaultdict[tuple[str, str, bool], list[float]] = defaultdict(list)
+
+    def expect(self, jobs: Sequence[Job]) -> None:
+        """These are left."""
+        self.left = Counter(job.kind for job in jobs)
+
+    def note(self, job: Job, seconds: float) -> Step:
+        """A job is done."""
+        self.done += 1
+        self.left[job.kind] -= 1
+        self.seconds[job.kind].append(seconds)
+        remaining = sum(count * self.expected(kind) for kind, count in self.left.items()) / self.workers
+        return Step(self.done, self.done + self.left.total(), remaining, str(job))
+
+    def expected(self, kind: tuple[str, str, bool]) -> float:
+        """Seconds of one job: the mean of those measured, or a first guess."""
+        if kind in self.seconds:
+            return float(np.mean(self.seconds[kind]))
+        data, method, tuning = kind
+        guess = EXPECTED[data] * (FR_TRAIN_FACTOR if method == "fr-train" else 1)
+        return guess * (TUNING_FACTOR if tuning else 1)
+
+
+def check_data_sets(trials: Sequence[Trial], scope: Scope) -> None:
+    """Say which data set is missing before any work is done."""
+    for data in dict.fromkeys(trial.data for trial in trials):
+        make_problem(data, "none", 0, 0, arrays=scope.arrays if data == "synthetic" else None)
+
+
+def reproduce(trials: Sequence[Trial], scope: Scope, path: Path, *, jobs: int = 1) -> Iterator[Step]:
+    """Run what ``path`` does not hold yet, and say after each run where the work stands.
+
+    Hyperparameters are chosen first, then all runs are made with them. Like
+    :func:`~fairsieve.paper.compare.compare` it stands on records: nothing is done twice, and
+    what was stopped continues.
+    """
+    results, clock = Results.read(path, scope), Clock(jobs)
+    for find in (tuning_jobs, run_jobs):
+        todo = find(trials, results)
+        clock.expect(todo if find is run_jobs else [*todo, *run_jobs(trials, results)])
+        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        for number, seconds, record in workers(joblib.delayed(timed)(i, job) for i, job in enumerate(todo)):
+            append_record(path, record)
+            results.add(record)
+            yield clock.note(todo[number], seconds)
+
+
+def timed(number: int, job: Job) -> tuple[int, float, Record]:
+    """A job's record, and the seconds it took with everything around it."""
+    started = time.perf_counter()
+    record = job.work()
+    return number, time.perf_counter() - started, record
+
+
+def tuning_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
+    """The choices of hyperparameters that are not recorded yet; the slow first, so that none is waited for."""
+    wanted = dict.fromkeys(results.scope.tuned_as(trial) for trial in trials)
+    todo = [trial for trial in wanted if trial is not None and results.chosen(trial) is None]
+    todo.sort(key=lambda trial: (trial.method != "fr-train", trial.data == "synthetic"))
+    return [Job(trial, None, partial(choose_once, trial, results.scope)) for trial in todo]
+
+
+def run_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
+    """The runs that are not recorded yet: small data sets first, and those on one problem together."""
+    missing = {
+        results.name(trial, seed): (trial, seed)
+        for trial in trials
+        for seed in results.scope.seeds_of(trial)
+        if results.run(trial, seed) is None
+    }
+    sets = list(EXPECTED)
+    todo = sorted(
+        missing.values(), key=lambda run: (sets.index(run[0].data), run[0].noise, run[0].rate, run[1])
+    )
+    return [
+        Job(trial, seed, partial(run_one, results.comparison(trial), trial.method, seed))
+        for trial, seed in todo
+    ]
+
+
+def choose_once(trial: Trial, scope: Scope) -> Record:
+    """Hyperparameters for a trial, from cross-validation on draws or splits that are not reported on."""
+    torch.set_num_threads(1)
+    started, method = time.perf_counter(), METHODS[trial.method]
+    asked, comparison = scope.tuning_settings(trial), scope.comparison(trial)
+    settings, scores = settings_of(comparison), []
+    for seed in asked["seeds"]:
+        problem = make_problem(trial.data, trial.noise, trial.rate, seed, arrays=comparison.arrays)
+        validation = validation_of(problem, comparison) if method.uses_validation else None
+        scores.append(
+            fold_scores(
+                method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
+            )
+        )
+    accuracies, disparities = np.concatenate(scores, axis=1)
+    return {
+        "run": fingerprint(asked),
+        "settings": asked,
+        "versions": versions(),
+        "hyperparameters": candidates(method)[pick(accuracies, disparities)],
+        "tuning_seconds": round(time.perf_counter() - started, 4),
+        "candidates": [
+            values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
+            for values, right, apart in zip(
+                candidates(method), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True
+            )
+        ],
+    }

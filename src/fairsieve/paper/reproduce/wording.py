@@ -1,0 +1,37 @@
+"""How the reproduction's page names methods, columns and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce.published import Column, Line
+from fairsieve.report.number_format import number
+
+__all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
+
+TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
+FLIPS = {"none": "no flips", "label": "label flips", "group-targeted": "group-targeted flips"}
+VALIDATION = {
+    "clean": "",
+    "noisy": ", noisy validation set",
+    "cleaned": ", noisy validation set cleaned by ITLM",
+}
+
+
+def column_title(column: Column, *, with_data: bool = False) -> str:
+    """For example "label flips, EO"."""
+    title = f"{FLIPS[column.noise]}, {column.short}"
+    return f"{TITLES[column.data]}, {title}" if with_data else title
+
+
+def line_title(line: Line) -> str:
+    """A method, and its validation set where that is not clean."""
+    return METHODS[line.method].title + VALIDATION[line.validation]
+
+
+def plus_minus(values: ArrayLike) -> str:
+    """Mean ± standard deviation, as the paper prints them."""
+    array = np.asarray(values, dtype=np.float64)
+    return f"{number(float(array.mean()))} ± {number(float(array.std()))}"

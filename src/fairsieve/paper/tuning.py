@@ -1,0 +1,125 @@
+"""Choosing hyperparameters, as the paper says, inside the training part alone.
+
+Cross-validation on the (noisy) training data; of the candidates whose accuracy stays close to the
+best, the one with the lowest disparity, if that is more than chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.data.splits import fold_numbers
+from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.paper.methods.contract import Method
+from fairsieve.samples import Samples
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings
+
+__all__ = ["candidates", "choose", "fold_scores", "pick", "scores_of", "train_with"]
+
+CLOSE = 0.02  # how far below the best accuracy a candidate may be
+
+
+def candidates(method: Method) -> list[dict[str, Any]]:
+    """All combinations of a method's candidate values."""
+    names = list(method.candidates)
+    return [dict(zip(names, values, strict=True)) for values in product(*method.candidates.values())]
+
+
+def train_with(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    own: Mapping[str, Any] | None = None,
+) -> Fitted:
+    """Train with hyperparameters: those that are settings change them, others are passed on.
+
+    ``own`` are passed on whatever their names.
+    """
+    known = {name: value for name, value in values.items() if name in settings.__dataclass_fields__}
+    others = {name: value for name, value in values.items() if name not in known} | dict(own or {})
+    chosen = replace(settings, **known)
+    method.check(data, chosen, validation)
+    fitted = method.train(data, chosen, seed=seed, validation=validation, **others)
+    if fitted.interrupted:  # half a training is a model, but not a result
+        raise KeyboardInterrupt
+    return fitted
+
+
+def choose(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    folds: int = 5,
+) -> dict[str, Any]:
+    """The hyperparameters to use on ``data``."""
+    options = candidates(method)
+    if len(options) == 1:
+        return options[0]
+    return options[pick(*fold_scores(method, data, settings, seed=seed, validation=validation, folds=folds))]
+
+
+def fold_scores(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    folds: int = 5,
+) -> NDArray[np.float64]:
+    """Accuracies and disparities on the held-out folds: (2, folds, candidates)."""
+    options = candidates(method)
+    scores = np.zeros((2, folds, len(options)))
+    for fold, (kept, held) in enumerate(fold_indices(data, folds, seed)):
+        train, test = data.take(kept), data.take(held)
+        for i, values in enumerate(options):
+            fitted = train_with(
+                method, train, settings, values, seed=seed, validation=validation, own=method.while_tuning
+            )
+            scores[:, fold, i] = scores_of(fitted, test, settings.fairness)
+    return scores
+
+
+def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
+    """The candidate to use, from scores of (folds, candidates), of which the first is the default.
+
+    Of those close to the best accuracy the one with the lowest disparity; but not in place of a
+    default that is close too, unless its gain is beyond the standard error over folds. Held-out
+    labels are noisy, and chance would choose otherwise.
+    """
+    means = accuracies.mean(axis=0)
+    close = means >= means.max() - CLOSE
+    best = int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
+    gains = disparities[:, 0] - disparities[:, best]
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return 0 if close[0] and gains.mean() <= error else best
+
+
+def fold_indices(
+    data: Samples, folds: int, seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Training and held-out positions, every cell spread evenly over the folds."""
+    fold = fold_numbers(data.cells, folds, seed)
+    for k in range(folds):
+        yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+def scores_of(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, float]:
+    """Accuracy and disparity."""
+    predicted = fitted.predict(samples.features, sensitive_features=samples.groups)
+    table, *_ = confusion_table(samples.labels, predicted, samples.groups)
+    return float(accuracy_of(table)), float(disparity_of(table, fairness))

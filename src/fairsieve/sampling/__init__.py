@@ -1,0 +1,1 @@
+"""Batch samplers for PyTorch loops, on one process or several."""

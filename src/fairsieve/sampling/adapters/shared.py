@@ -1,0 +1,152 @@
+"""What every adapter does: a shard, its sampler and loader, and the beginning of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from fairsieve.sampling.losses import LossFunction, cross_entropy
+from fairsieve.sampling.observed import Forward, check_dataset
+from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
+from fairsieve.sampling.shards import shard_of
+from fairsieve.selection.batches import batch_count
+from fairsieve.selection.cells import as_array, check_lengths
+
+__all__ = ["Sieve"]
+
+
+class Sieve:
+    """The method for a dataset that every process can read; each takes a shard of it.
+
+    Made after ``torch.distributed`` is initialised. Frameworks count on epochs of equal length and on
+    batches that are not empty: every epoch has as many batches as the data fill, going through the
+    selection again at its end, and a process that has none of a batch's samples takes one of its own,
+    which :meth:`weight` does not count.
+
+    Parameters
+    ----------
+    dataset : map-style dataset
+        All samples, in the order of the labels.
+    labels, sensitive_features : arrays
+        Of all samples.
+    batch_size : int
+        Of a global batch, over all processes.
+    share : float
+        How many of the samples that an epoch left out are looked at before the next; samples whose
+        losses nobody observes are all looked at.
+    forward : callable, optional
+        ``forward(model, batch)`` → logits, where a batch does not start with the features.
+    loss : callable
+        ``loss(outputs, class_indices)`` → one loss per sample.
+    **options
+        As for :class:`~fairsieve.FairRobustBatchSampler`, and ``timeout``.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        labels: Any,
+        sensitive_features: Any,
+        batch_size: int,
+        *,
+        share: float = 0.2,
+        forward: Forward | None = None,
+        loss: LossFunction = cross_entropy,
+        **options: Any,
+    ) -> None:
+        labels, groups = as_array("labels", labels), as_array("sensitive_features", sensitive_features)
+        check_lengths(len(labels), len(groups))
+        check_dataset(dataset, len(labels))
+        own = shard_of(len(labels))
+        rows = slice(own.start, own.stop)
+        self.sampler = FilledBatches(labels[rows], groups[rows], batch_size, **options)
+        self.shard = Subset(dataset, own)
+        self.share, self.forward, self.loss = share, forward, loss
+        self.is_observed = False
+
+    def loader(self, **options: Any) -> DataLoader[Any]:
+        """Batches of this process."""
+        return DataLoader(self.shard, batch_sampler=self.sampler, **options)
+
+    def begin_epoch(self, model: nn.Module, epoch: int | None = None, **loading: Any) -> None:
+        """Look again at what must be, and choose what the coming epoch (the next when None) trains on."""
+        if epoch is not None:
+            self.sampler.go_to(epoch)
+        if self.sampler.needs_update:
+            share = self.share if self.is_observed else 1.0
+            self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self.forward, **loading)
+            self.sampler.update()
+
+    def continue_epoch(self, skip: int = 0) -> None:
+        """Go on inside the epoch that a loaded state was taken in: its samples are chosen already.
+
+        ``skip`` leaves out as many batches of the next pass, where the loop does not do so itself.
+        """
+        self.sampler.go_to(max(0, self.sampler.epoch - 1))
+        self.sampler.skip = skip
+
+    def weight(self, batch: int) -> float:
+        """What a mean loss over this process's part of a batch is multiplied by.
+
+        Gradients that are then averaged over processes are those of the mean over the global batch,
+        though its samples are not shared out evenly. On one process it is 1.
+        """
+        own, whole = self.sampler.own_sizes[batch], self.sampler.plan.global_batch_size
+        return own * self.sampler.workers.size / whole
+
+    def observe(self, batch: int, losses: torch.Tensor) -> None:
+        """Losses of the samples of a batch of this epoch, in order."""
+        self.is_observed = True
+        self.sampler.observe_losses(self.sampler.indices_of(batch), losses)
+
+    def observe_outputs(self, batch: int, outputs: torch.Tensor) -> None:
+        """:meth:`observe` for the model's outputs."""
+        self.is_observed = True
+        self.sampler.observe(self.sampler.indices_of(batch), outputs, loss=self.loss)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The whole state, of all processes; all call it together."""
+        parts = self.sampler.workers.gather_objects(self.sampler.state_dict())
+        return {"parts": parts, "is_observed": self.is_observed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state, of as many processes or of another number."""
+        self.is_observed = bool(state["is_observed"])
+        self.sampler.load_state_dict(state["parts"])
+
+
+class FilledBatches(ShardedBatchSampler):
+    """Every pass has as many batches, none is empty, and the present ones are remembered."""
+
+    is_open = True  # a pass that comes before its epoch has begun is empty while this is False
+    skip = 0  # batches that the next pass leaves out
+
+    def set_epoch(self, epoch: int) -> None:
+        """Nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
+
+    def go_to(self, epoch: int) -> None:
+        """Say which epoch comes next."""
+        super().set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return batch_count(self.plan.shard.samples, self.plan.rules.batch_size)
+
+    def batches(self) -> Iterator[torch.Tensor]:
+        if not self.is_open:
+            return
+        found = self.plan.batches(len(self))
+        self.plan.epoch += 1
+        self.own_sizes = [len(batch) for batch in found]
+        spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)
+        self._present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]
+        first, self.skip = self.skip, 0
+        yield from self._present[first:]
+
+    def indices_of(self, batch: int) -> torch.Tensor:
+        """Samples of a batch of the present epoch."""
+        return self._present[batch]

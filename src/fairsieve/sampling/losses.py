@@ -1,0 +1,219 @@
+"""Outputs of a model → losses, predictions, and what the ratios' step compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.fairness import OWN_LABEL
+from fairsieve.validation import shown
+
+__all__ = [
+    "LossFunction",
+    "as_outputs",
+    "check_outputs",
+    "class_losses",
+    "cross_entropy",
+    "device_of",
+    "evaluation_mode",
+    "outputs_of",
+    "predicted_classes",
+    "sample_losses",
+    "signals_of",
+]
+
+LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Loss per sample of logits against class indices: one logit (two classes) or one per class.
+
+    >>> cross_entropy(torch.zeros(2), torch.tensor([0, 1]))
+    tensor([0.6931, 0.6931])
+    """
+    if is_single(outputs):
+        logits = outputs.reshape(len(outputs))
+        return F.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+def is_single(outputs: torch.Tensor) -> bool:
+    """Whether a model gives one logit per sample rather than one per class."""
+    return outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
+
+
+def as_outputs(outputs: Any) -> torch.Tensor:
+    """A model's outputs as a tensor without its graph."""
+    try:
+        return torch.as_tensor(outputs).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidInputError(
+            f"outputs must be a tensor of logits; got {shown(outputs)}: pass model(features)"
+        ) from None
+
+
+def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
+    """One logit per class or, for two classes, one per sample."""
+    single = is_single(outputs) and classes == 2
+    if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
+        raise InvalidInputError(
+            f"outputs must be the logits of all {samples} samples, one per class ({classes}) or, for two classes, "
+            f"one per sample; got the shape {tuple(outputs.shape)}"
+        )
+
+
+def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:
+    """Class indices; a logit of exactly 0 is the first class."""
+    if is_single(outputs):
+        return (outputs.reshape(len(outputs)) > 0).long()
+    return outputs.argmax(dim=1)
+
+
+def class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
+    """Losses as if every sample had the label ``target``."""
+    return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
+
+
+def signals_of(
+    outputs: torch.Tensor,
+    labels: torch.Tensor,
+    losses: torch.Tensor,
+    targets: Sequence[int],
+    signal: str,
+    loss: LossFunction = cross_entropy,
+) -> torch.Tensor:
+    """What the groups are compared by, one row per target: losses, or 0–1 errors, against it.
+
+    ``losses`` are those against the samples' own labels, which need not be computed twice.
+    """
+    rows = []
+    for target in targets:
+        if signal == "error":
+            wanted: Any = labels if target == OWN_LABEL else target
+            rows.append((predicted_classes(outputs) != wanted).to(losses.dtype))
+        else:
+            rows.append(losses if target == OWN_LABEL else class_losses(outputs, target, loss))
+    return torch.stack(rows)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model lives."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Any:
+    """Evaluation mode and no gradients; the mode of every part of the model comes back after."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def outputs_of(
+    model: nn.Module,
+    features: torch.Tensor | Dataset[Any],
+    *,
+    chunk_size: int = 8192,
+    device: torch.device | str | None = None,
+) -> torch.Tensor:
+    """Outputs of a model over all samples, in chunks, in order, without gradients.
+
+    Parameters
+    ----------
+    features : tensor, or map-style dataset
+        A dataset's items are the features, or tuples that start with them.
+    chunk_size : int
+        Samples in memory at a time.
+    device : optional
+        Where the model lives; that of its first parameter when None.
+    """
+    if device is None:
+        device = device_of(model)
+    if isinstance(features, torch.Tensor):
+        chunks: Any = features.split(chunk_size)
+    else:
+        chunks = DataLoader(features, batch_size=chunk_size)
+    with evaluation_mode(model):
+        parts = [
+            model((chunk[0] if isinstance(chunk, (list, tuple)) else chunk).to(device)) for chunk in chunks
+        ]
+    if not parts:
+        raise InvalidInputError("features must have at least one sample; got none")
+    return torch.cat(parts)
+
+
+def sample_losses(
+    model: nn.Module,
+    dataset: Dataset[Any] | tuple[torch.Tensor, torch.Tensor],
+    *,
+    loss: LossFunction = cross_entropy,
+    chunk_size: int = 8192,
+    device: torch.device | str | None = None,
+    **loading: Any,
+) -> torch.Tensor:
+    """Loss of every sample under a model, in chunks, without gradients, restoring train/eval mode.
+
+    Parameters
+    ----------
+    dataset : map-style dataset of (features, class index), or a pair of tensors
+        Items may go on after the class index; those of another form become pairs by ``collate_fn=``.
+    loss : callable
+        ``loss(outputs, targets)`` → one loss per sample.
+    chunk_size : int
+        Samples in memory at a time.
+    device : optional
+        Where the model lives; that of its first parameter when None.
+    **loading
+        For the ``DataLoader`` of a dataset: ``num_workers``, ``collate_fn``, …
+
+    Examples
+    --------
+    >>> from fairsieve.training.models import LogisticRegression
+    >>> model = LogisticRegression(2)
+    >>> sample_losses(model, (torch.zeros(3, 2), torch.tensor([0, 1, 1])))
+    tensor([0.6931, 0.6931, 0.6931])
+    """
+    if device is None:
+        device = device_of(model)
+    if isinstance(dataset, tuple):
+        chunks: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
+    else:
+        loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
+        chunks = DataLoader(dataset, batch_size=chunk_size, **loading)
+    parts = []
+    with evaluation_mode(model):
+        for batch in chunks:
+            features, targets = features_and_targets(batch)
+            values = loss(model(features.to(device)), targets.to(device))
+            if values.shape != (len(targets),):
+                raise InvalidInputError(
+                    f"loss must give one value per sample, the shape ({len(targets)},); got "
+                    f"{tuple(values.shape)}: use reduction='none'"
+                )
+            parts.append(values)
+    if not parts:
+        raise InvalidInputError("dataset must have at least one sample; got none")
+    return torch.cat(parts)
+
+
+def features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first two parts of a batch."""
+    if not isinstance(batch, (list, tuple)) or len(batch) < 2:
+        raise InvalidInputError(
+            "dataset must have items (features, class index), with more behind them or not; its batches are "
+            f"{type(batch).__name__}: make pairs of them with collate_fn=, or use "
+            "FairRobustBatchSampler.refresh(model, dataset, forward=…)"
+        )
+    return batch[0], batch[1]

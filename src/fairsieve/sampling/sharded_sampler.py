@@ -1,0 +1,157 @@
+"""The batch sampler for several workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.sampling.sampler import FairRobustBatchSampler
+from fairsieve.sampling.sharded_epoch import ShardedPlan, parts_of
+from fairsieve.sampling.workers import Workers
+from fairsieve.selection.cells import Cells, merged
+from fairsieve.selection.epoch import Plan
+
+__all__ = ["ShardedBatchSampler"]
+
+
+class ShardedBatchSampler(FairRobustBatchSampler):
+    """:class:`~fairsieve.FairRobustBatchSampler` where each worker holds a shard of the samples.
+
+    Labels, groups, losses and indices are those of the worker's own shard, in order; the shards
+    follow one another in the order of the ranks (see :func:`~fairsieve.distributed.shard_of`). All
+    workers together train exactly the batches that one process would for the same losses and seed:
+    each gets its own samples of every global batch. Only tables of counts travel, whose size does not
+    depend on the number of samples.
+
+    A step must weigh samples, not workers: ``(losses.sum() * sampler.scale).backward()`` under
+    ``DistributedDataParallel`` is the mean over the global batch.
+
+    Parameters
+    ----------
+    labels, sensitive_features
+        Of the worker's shard.
+    batch_size : int
+        Of a global batch, over all workers.
+    timeout : float
+        Seconds to wait for the other workers before all fail.
+    group : process group, optional
+        All processes when None; without ``torch.distributed`` this process is alone.
+    **options
+        As for :class:`~fairsieve.FairRobustBatchSampler`.
+
+    Examples
+    --------
+    >>> sampler = ShardedBatchSampler([0, 1] * 4, list("aabbaabb"), 4, clean_ratio=1.0, warmup_epochs=0)
+    >>> sampler.update(torch.zeros(8))
+    >>> [len(batch) for batch in sampler], sampler.scale
+    ([4, 4], 0.25)
+    """
+
+    plan: ShardedPlan
+
+    def __init__(
+        self,
+        labels: ArrayLike | torch.Tensor,
+        sensitive_features: ArrayLike | torch.Tensor,
+        batch_size: int,
+        *,
+        clean_ratio: float,
+        timeout: float = 300.0,
+        group: Any | None = None,
+        **options: Any,
+    ) -> None:
+        self.workers = Workers(timeout=timeout, group=group)
+        super().__init__(labels, sensitive_features, batch_size, clean_ratio=clean_ratio, **options)
+
+    def _new_plan(self, labels: Any, sensitive_features: Any, batch_size: int, **options: Any) -> Plan:
+        workers = self.workers
+        found = workers.together(lambda: Cells.of(labels, sensitive_features))
+        known = workers.gather_objects((found.classes, found.groups))
+        classes, groups = (merged([each[side] for each in known]) for side in (0, 1))
+        cells = Cells.of(labels, sensitive_features, classes=classes, group_values=groups)
+        plan = ShardedPlan(cells, batch_size, workers, **options)
+        if plan.shard.samples == 0:
+            raise InvalidInputError("labels must have at least one sample; got none on any worker")
+        return plan
+
+    @property
+    def first(self) -> int:
+        """The number, among all samples, of the first in this worker's shard."""
+        return self.plan.shard.first
+
+    @property
+    def scale(self) -> float:
+        """What a sum of losses is multiplied by, so that gradients averaged over workers are the batch's."""
+        return self.workers.size / max(1, self.plan.global_batch_size)
+
+    def loader(
+        self,
+        dataset: Dataset[Any],
+        *,
+        collate_fn: Callable[[list[Any]], Any] = default_collate,
+        **options: Any,
+    ) -> DataLoader[Any]:
+        """A ``DataLoader`` of this worker's batches from its shard, also where a batch has none of them.
+
+        Such a batch comes as tensors of length 0, so that every worker takes as many steps.
+        """
+        collate = PossiblyEmpty(dataset, collate_fn)
+        return DataLoader(dataset, batch_sampler=self, collate_fn=collate, **options)
+
+    def stale(self, share: float = 0.2) -> NDArray[np.int64]:
+        return self.running.stale(share, self.epoch, self.first)
+
+    def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
+        self.plan.update(*self.workers.together(measured))
+
+    def state_dict(self) -> dict[str, Any]:
+        """This worker's part of the state: save it under a name of its own."""
+        return super().state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+        """Resume from the parts that all workers saved, were they as many as now or not."""
+        parts = parts_of(state)
+        self.plan.load_state_dict(parts)
+        self.workers.together(lambda: self._load_running(parts))
+
+    def _load_running(self, parts: list[Mapping[str, Any]]) -> None:
+        parts = sorted((p for p in parts if "running" in p), key=lambda part: int(part.get("first", 0)))
+        if not parts:
+            return
+        begin, end = (place - int(parts[0].get("first", 0)) for place in (self.first, self.plan.shard.last))
+        joined = {
+            name: np.concatenate([np.asarray(p["running"][name]) for p in parts], axis=-1)[..., begin:end]
+            for name in ("losses", "signals", "seen")
+        }
+        self.running.load_state_dict(joined)
+
+
+class PossiblyEmpty:
+    """Collates a batch that may have no samples: one of the dataset's shows what there are none of."""
+
+    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any]) -> None:
+        self.dataset, self.collate = dataset, collate
+
+    def __call__(self, items: list[Any]) -> Any:
+        return self.collate(items) if items else emptied(self.collate([self.dataset[0]]))
+
+
+def emptied(batch: Any) -> Any:
+    """A batch without its samples.
+
+    >>> emptied([torch.ones(1, 3), {"name": ["a"]}])
+    [tensor([], size=(0, 3)), {'name': []}]
+    """
+    if isinstance(batch, torch.Tensor):
+        return batch[:0]
+    if isinstance(batch, Mapping):
+        return {name: emptied(value) for name, value in batch.items()}
+    if isinstance(batch, (list, tuple)) and batch and not isinstance(batch[0], str):
+        return type(batch)(emptied(value) for value in batch)
+    return type(batch)() if isinstance(batch, (list, tuple)) else batch

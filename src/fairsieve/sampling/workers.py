@@ -1,0 +1,144 @@
+"""A group of workers that stand or fall together.
+
+Everything that travels goes through here, so its size is known. A worker that fails says so to the
+others, and one that is lost is waited for no longer than the timeout; either way all stop with an
+error that names the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
+from fairsieve.validation import check_positive
+
+__all__ = ["Traffic", "Workers"]
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Traffic:
+    """What this worker handed over to be summed or shared, since it began to count."""
+
+    messages: int = 0
+    bytes: int = 0
+
+
+class Workers:
+    """The processes of ``torch.distributed`` as one group; a process alone is a group of one.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds that a worker waits for the others.
+    group : process group, optional
+        A gloo group to use as it is, with a timeout of its own. When None, one is made of all
+        processes: what travels are small tables in the host's memory, whatever the training uses.
+    """
+
+    def __init__(self, *, timeout: float = 300.0, group: Any | None = None) -> None:
+        self.timeout = check_positive("timeout", timeout)
+        self.traffic = Traffic()
+        self._group = group
+        self.rank, self.size = 0, 1
+        if dist.is_available() and dist.is_initialized():
+            if group is None:
+                waits = timedelta(seconds=self.timeout)
+                make = lambda: dist.new_group(timeout=waits, backend="gloo")  # noqa: E731
+                self._group = self._carried("forming the group", make)
+            elif dist.get_backend(group) != "gloo":
+                raise InvalidInputError(
+                    f"group must be of the gloo backend; got {dist.get_backend(group)}: make one of the same "
+                    "ranks with torch.distributed.new_group(ranks, backend='gloo')"
+                )
+            self.rank, self.size = dist.get_rank(self._group), dist.get_world_size(self._group)
+
+    def sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of every worker's table."""
+        return self._reduced(table, dist.ReduceOp.SUM)
+
+    def max(self, table: ArrayLike) -> NDArray[np.int64]:
+        """The largest of the workers' numbers, place by place."""
+        return self._reduced(np.array(table, np.int64), dist.ReduceOp.MAX)
+
+    def gather(self, row: ArrayLike) -> NDArray[np.int64]:
+        """Every worker's row of numbers, one below the other."""
+        own = torch.from_numpy(np.array(row, np.int64))
+        if self.size == 1:
+            return own.numpy()[None]
+        rows = torch.empty((self.size, len(own)), dtype=torch.int64)
+        self._count(own.nbytes)
+        call = lambda: dist.all_gather(list(rows), own, group=self._group)  # noqa: E731
+        self._carried("sharing counts", call)
+        return rows.numpy()
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        """Every worker's value, of any kind; for small and rare ones."""
+        values: list[Any] = [value] * self.size
+        if self.size > 1:
+            call = lambda: dist.all_gather_object(values, value, group=self._group)  # noqa: E731
+            self._carried("sharing values", call)
+        return values
+
+    def together(self, call: Callable[[], Result]) -> Result:
+        """Do something that may fail on some workers: when it does on one, all raise."""
+        if self.size == 1:
+            return call()
+        failure, result = None, None
+        try:
+            result = call()
+        except Exception as error:
+            failure = error
+        if not self.max([failure is not None])[0]:
+            return result  # type: ignore[return-value]
+        told = self.gather_objects(None if failure is None else f"{type(failure).__name__}: {failure}")
+        if failure is not None:
+            raise failure
+        reasons = "; ".join(f"rank {rank} failed with {text}" for rank, text in enumerate(told) if text)
+        raise WorkerError(f"rank {self.rank} stops because {reasons}")
+
+    def agree(self, **values: int) -> None:
+        """Refuse to go on with workers that are not at the same place."""
+        own = np.array(list(values.values()), np.int64)
+        highest = self.max(np.concatenate([own, -own]))
+        most, least = highest[: len(own)], -highest[len(own) :]
+        for name, low, high in zip(values, least, most, strict=True):
+            if low != high:
+                raise InvalidInputError(
+                    f"{name} must be the same on all workers; it is from {low} to {high}, and on rank "
+                    f"{self.rank} {values[name]}"
+                )
+
+    def _reduced(self, table: NDArray[np.int64], operation: Any) -> NDArray[np.int64]:
+        if self.size == 1:
+            return table
+        values = torch.from_numpy(np.ascontiguousarray(table))
+        self._count(values.nbytes)
+        self._carried("adding up counts", lambda: dist.all_reduce(values, operation, group=self._group))
+        return values.numpy()
+
+    def _count(self, size: int) -> None:
+        self.traffic.messages += 1
+        self.traffic.bytes += size
+
+    def _carried(self, what: str, call: Callable[[], Result]) -> Result:
+        """A step that needs all workers, with an error of ours when one is lost."""
+        try:
+            return call()
+        except FairsieveError:
+            raise
+        except RuntimeError as error:
+            raise WorkerError(
+                f"rank {self.rank} lost another worker while {what}: it has ended, or has not come within "
+                f"timeout={self.timeout:g} seconds. Look for the first error among the other ranks, or raise "
+                f"timeout where an epoch's losses may take that much longer on one of them ({error})"
+            ) from error

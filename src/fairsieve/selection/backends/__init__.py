@@ -1,0 +1,1 @@
+"""Who answers the questions of the search: compiled loops, tensors on a device, Triton."""

@@ -1,0 +1,298 @@
+"""Labels × groups → cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.coding import cross, rank_integers
+from fairsieve.selection.missing import missing_in, refuse_missing
+from fairsieve.validation import check_choice, shown
+
+__all__ = ["Cells", "Missing", "merged"]
+
+Missing = Literal["refuse", "own"]
+CHUNK = 2**22  # values of a memory-mapped array looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cell of every sample: its class (row) and its group (column).
+
+    A cell that no sample is in is empty, not an error.
+
+    Parameters
+    ----------
+    codes : integer array of shape (n,)
+        ``class_index * len(groups) + group_index`` of each sample.
+    classes, groups : lists
+        The labels of the rows and the groups of the columns, sorted. Groups made of several
+        crossed columns are tuples. A last group None is that of the samples without a group.
+
+    Examples
+    --------
+    >>> cells = Cells.of(["no", "yes", "yes"], ["b", "a", "b"])
+    >>> cells.classes, cells.groups, cells.codes.tolist()
+    (['no', 'yes'], ['a', 'b'], [1, 2, 3])
+    >>> cells.counts.tolist()
+    [[0, 1], [1, 1]]
+    """
+
+    codes: NDArray[np.unsignedinteger[Any]]
+    classes: list[Any]
+    groups: list[Any]
+
+    @classmethod
+    def of(
+        cls,
+        labels: ArrayLike,
+        groups: ArrayLike,
+        *,
+        classes: Sequence[Any] | None = None,
+        group_values: Sequence[Any] | None = None,
+        missing: Missing = "refuse",
+    ) -> Cells:
+        """Cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
+
+        ``groups`` may have several columns: they are crossed. ``classes`` and ``group_values``
+        fix the rows and columns, for values that may be absent from the data.
+
+        A group is missing where any of its columns is None, NaN, NA or NaT. ``missing="refuse"``
+        makes that an error; with ``"own"`` those samples have a last column of their own, which
+        trains but does not count for fairness.
+        """
+        if isinstance(labels, np.memmap) and len(labels) > CHUNK:
+            return cls.of_mapped(labels, as_array("groups", groups), classes, group_values, missing)
+        label_codes, class_list = encode("labels", labels, classes, small=True)
+        group_codes, group_list = encode_groups("groups", groups, group_values, missing, small=True)
+        check_lengths(len(label_codes), len(group_codes))
+        size = len(class_list) * len(group_list)
+        codes = np.empty(len(label_codes), np.min_scalar_type(max(size - 1, 0)))
+        cross(label_codes, group_codes, len(group_list), codes)
+        return cls(codes, class_list, group_list)
+
+    @classmethod
+    def of_mapped(
+        cls,
+        labels: NDArray[Any],
+        groups: NDArray[Any],
+        classes: Sequence[Any] | None,
+        group_values: Sequence[Any] | None,
+        missing: Missing,
+    ) -> Cells:
+        """:meth:`of` for arrays on disk, a chunk in memory at a time."""
+        check_lengths(len(labels), len(groups))
+        parts = [slice(first, first + CHUNK) for first in range(0, len(labels), CHUNK)]
+        if classes is None or group_values is None:
+            found = [cls.of(np.asarray(labels[part]), groups[part], missing=missing) for part in parts]
+            classes = classes or merged([each.classes for each in found])
+            group_values = group_values or merged([each.groups for each in found])
+        known = {"classes": classes, "group_values": group_values}
+        codes = [
+            cls.of(np.asarray(labels[part]), groups[part], missing=missing, **known).codes for part in parts
+        ]
+        return cls(np.concatenate(codes), list(classes), list(group_values))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of classes, number of groups)."""
+        return len(self.classes), len(self.groups)
+
+    @property
+    def has_ungrouped(self) -> bool:
+        """Whether the last column is that of the samples without a group."""
+        return is_ungrouped(self.groups)
+
+    @property
+    def named_groups(self) -> int:
+        """Groups that fairness looks at: the columns, less that of the samples without a group."""
+        return len(self.groups) - self.has_ungrouped
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Samples in each cell, classes × groups."""
+        classes, groups = self.shape
+        return np.bincount(self.codes, minlength=classes * groups).reshape(self.shape)
+
+    def codes_on(self, device: Any) -> Any:
+        """The codes as a tensor on a device of torch; moved there once."""
+        if device not in self._moved:
+            import torch
+
+            kind = np.uint8 if self.counts.size <= 256 else np.int32
+            self._moved[device] = torch.from_numpy(self.codes.astype(kind, copy=False)).to(device)
+        return self._moved[device]
+
+    @cached_property
+    def _moved(self) -> dict[Any, Any]:
+        return {}
+
+    @property
+    def label_codes(self) -> NDArray[np.int64]:
+        """Row of each sample."""
+        return self.codes.astype(np.int64) // self.shape[1]
+
+    @property
+    def group_codes(self) -> NDArray[np.int64]:
+        """Column of each sample."""
+        return self.codes.astype(np.int64) % self.shape[1]
+
+    def class_index(self, label: Any | None) -> int:
+        """Row of ``label``; of the last class when None, which two classes call the positive one."""
+        if label is None:
+            if len(self.classes) > 2:
+                raise InvalidInputError(
+                    f"pos_label must be given when there are more than two classes; they are {self.classes}"
+                )
+            return len(self.classes) - 1
+        if label not in self.classes:
+            raise InvalidInputError(f"pos_label must be one of {self.classes}; got {shown(label)}")
+        return self.classes.index(label)
+
+
+def check_lengths(labels: int, groups: int) -> None:
+    """As many labels as groups."""
+    if labels != groups:
+        raise InvalidInputError(
+            f"labels and groups must have one value per sample; got {labels} labels and {groups} groups: take both "
+            "from the same rows"
+        )
+
+
+def as_array(name: str, values: Any) -> NDArray[Any]:
+    """A NumPy view of lists, arrays, tensors, Series and DataFrames."""
+    if hasattr(values, "detach"):  # a tensor, maybe on a device
+        values = values.detach().cpu().numpy()
+    elif hasattr(values, "to_numpy"):  # pandas and polars
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name} must have rows of one length; got {shown(values)}: fill up the short ones"
+        ) from None
+    if array.dtype.kind in "US" and isinstance(values, (list, tuple)):  # NaN would become the string "nan"
+        objects = np.asarray(values, dtype=object)
+        array = objects if missing_in(objects.reshape(-1)).any() else array
+    if array.ndim == 0:
+        raise InvalidInputError(
+            f"{name} must have one value per sample; got the single value {shown(values)}: pass a list or an array"
+        )
+    return array
+
+
+def encode(
+    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, small: bool = False
+) -> tuple[NDArray[Any], list[Any]]:
+    """Codes 0, 1, … of ``values`` and what they stand for, in sorted order.
+
+    Codes are int64, or of any integer type when ``small``.
+    """
+    array = as_array(name, values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and crossed:
+        return encode_crossed(name, array, known)
+    if array.ndim != 1:
+        rule = "one or two dimensions" if crossed else "one dimension"
+        raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
+    refuse_missing(name, array)
+    if known is None and array.dtype == bool:
+        known = [False, True]
+    codes, values_found = rank_integers(array) or rank(name, array)
+    if known is not None and list(known) != values_found:
+        codes, values_found = place(name, codes, values_found, list(known))
+    return codes if small else codes.astype(np.int64), values_found
+
+
+def rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Each value's place among those that occur, and these in order; by a sort."""
+    try:
+        found, codes = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in array})
+        raise InvalidInputError(
+            f"{name} must be of one type so that they can be ordered; got a mixture of "
+            f"{', '.join(kinds)}: convert them, for example with astype(str)"
+        ) from None
+    return codes.reshape(-1), found.tolist()
+
+
+def encode_groups(
+    name: str,
+    values: Any,
+    known: Sequence[Any] | None = None,
+    missing: Missing = "refuse",
+    *,
+    small: bool = False,
+) -> tuple[NDArray[Any], list[Any]]:
+    """:func:`encode` for groups, which may be missing: their code is then the last, that of None."""
+    array = as_array(name, values)
+    if check_choice("missing", missing, ("refuse", "own")) == "refuse":
+        return encode(name, array, known, crossed=True, small=small)
+    absent = missing_in(array).any(axis=tuple(range(1, array.ndim)))
+    if not absent.any() and not is_ungrouped(known):
+        return encode(name, array, known, crossed=True, small=small)
+    places = None if known is None else [value for value in known if value is not None]
+    codes, found = encode(name, array[~absent], places, crossed=True)
+    every = np.full(len(array), len(found))
+    every[~absent] = codes
+    return every, [*found, None]
+
+
+def merged(lists: Sequence[list[Any]]) -> list[Any]:
+    """The values in any of several sorted lists, sorted; None last.
+
+    >>> merged([["a", None], ["b"], ["a", "c"]])
+    ['a', 'b', 'c', None]
+    """
+    values = {value for each in lists for value in each}
+    return sorted(values - {None}) + [None] * (None in values)
+
+
+def is_ungrouped(groups: Sequence[Any] | None) -> bool:
+    """Whether the last of ``groups`` stands for samples without one."""
+    return groups is not None and len(groups) > 0 and groups[-1] is None
+
+
+def encode_crossed(
+    name: str, array: NDArray[Any], known: Sequence[Any] | None
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Cross the columns of ``array`` into one; only the combinations that occur, unless known."""
+    if len(array) == 0:
+        return np.zeros(0, np.int64), [] if known is None else [tuple(value) for value in known]
+    columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
+    sizes = [len(values) for _, values in columns]
+    joint = np.ravel_multi_index([codes for codes, _ in columns], sizes)
+    found, codes = np.unique(joint, return_inverse=True)
+    parts = np.unravel_index(found, sizes)
+    values_found = [
+        tuple(values[part] for (_, values), part in zip(columns, row, strict=True))
+        for row in zip(*parts, strict=True)
+    ]
+    if known is None:
+        return codes.reshape(-1).astype(np.int64), values_found
+    return place(name, codes.reshape(-1), values_found, [tuple(value) for value in known])
+
+
+def place(
+    name: str, codes: NDArray[Any], found: list[Any], known: list[Any]
+) -> tuple[NDArray[Any], list[Any]]:
+    """Re-number codes of the values found to their places among the known ones."""
+    position = {value: index for index, value in enumerate(known)}
+    if len(position) < len(known):
+        raise InvalidInputError(f"known {name} must be different; got {shown(known)}: leave one out")
+    unknown = [value for value in found if value not in position]
+    if unknown:
+        raise InvalidInputError(f"{name} must be among {shown(known)}; got also {shown(unknown)}")
+    places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
+    return places[codes] if len(places) else codes, known

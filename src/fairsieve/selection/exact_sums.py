@@ -1,0 +1,128 @@
+"""Sums of floats that do not depend on the order of their terms: exact, in integers.
+
+A double is an integer times a power of two. We add those integers, in digits of 32 bits, so nothing
+is lost and any part of the terms may be added anywhere, in any order; the digits of the parts add
+up to the digits of the whole. Only at the end is the sum rounded, once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.selection.backends.jit import compiled
+
+__all__ = ["BEFORE_CARRY", "SLOTS", "add_many", "add_to", "carry", "rounded"]
+
+# A sum is Σ digits[k] · 2^(32k − 1074). The last three digits hold nothing but carries; after them
+# stand the numbers of terms that were +∞, −∞ and NaN.
+DIGITS = 69
+PLUS, MINUS, NOT = DIGITS, DIGITS + 1, DIGITS + 2
+SLOTS = DIGITS + 3
+LOW = (1 << 32) - 1
+FRACTION = (1 << 52) - 1
+BEFORE_CARRY = 1 << 30  # terms that a digit has room for
+HALF = 29  # bits of a fraction that are added apart, so that 2³⁰ terms of each part fit into 64
+
+
+@compiled
+def add_to(total: NDArray[np.int64], value: Any) -> None:
+    """Add one float to the digits of a sum. :func:`carry` at least every 2³⁰ terms."""
+    bits = np.float64(value).view(np.int64)
+    exponent = (bits >> 52) & 2047
+    mantissa = bits & FRACTION
+    if exponent == 2047:
+        total[NOT if mantissa != 0 else PLUS if bits > 0 else MINUS] += 1
+        return
+    if exponent > 0:
+        mantissa |= FRACTION + 1
+        exponent -= 1
+    add_scaled(total, mantissa, exponent, 1 if bits >= 0 else -1)
+
+
+@compiled
+def add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int) -> None:
+    """Add ± number · 2^(exponent − 1074), for a number below 2⁶³, to the digits of a sum."""
+    place, shift = exponent >> 5, exponent & 31
+    low = (number & LOW) << shift
+    high = ((number >> 32) << shift) + (low >> 32)
+    total[place] += sign * (low & LOW)
+    total[place + 1] += sign * (high & LOW)
+    total[place + 2] += sign * (high >> 32)
+
+
+@compiled
+def add_many(
+    totals: NDArray[np.int64], values: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64]
+) -> None:
+    """:func:`add_to` for at most 2³⁰ chosen values, each to the sum of its code.
+
+    Values of one sign and exponent are added as whole numbers, in two parts, before any is shifted.
+    """
+    parts = np.zeros((len(totals), 4096, 2), np.int64)
+    for i in chosen:
+        bits = np.float64(values[i]).view(np.int64)
+        code, place, low = codes[i], (bits >> 52) & 4095, bits & ((1 << HALF) - 1)
+        leading = FRACTION + 1 if place & 2047 > 0 else 0
+        parts[code, place, 1] += (bits & FRACTION | leading) >> HALF
+        if low != 0:  # never, for a value that was a float32
+            parts[code, place, 0] += low
+    is_finite = True
+    for code in range(len(totals)):
+        for exponent in range(4096):
+            low, high = parts[code, exponent]
+            if exponent & 2047 == 2047:
+                is_finite &= high == 0
+            elif low != 0 or high != 0:
+                sign = 1 if exponent < 2048 else -1
+                scale = max(exponent & 2047, 1) - 1
+                add_scaled(totals[code], low, scale, sign)
+                add_scaled(totals[code], high, scale + HALF, sign)
+    if not is_finite:
+        for i in chosen:
+            if not np.isfinite(values[i]):
+                add_to(totals[codes[i]], values[i])
+
+
+@compiled
+def carry(total: NDArray[np.int64]) -> None:
+    """Bring every digit but the last into [0, 2³²); the sum stays what it is."""
+    for k in range(DIGITS - 1):
+        total[k + 1] += total[k] >> 32
+        total[k] &= LOW
+
+
+@compiled
+def rounded(total: NDArray[np.int64]) -> float:
+    """The double nearest to the sum."""
+    if total[NOT] > 0 or (total[PLUS] > 0 and total[MINUS] > 0):
+        return np.nan
+    if total[PLUS] > 0:
+        return np.inf
+    if total[MINUS] > 0:
+        return -np.inf
+    digits, sign = total[:DIGITS].copy(), 1.0
+    carry(digits)
+    if digits[DIGITS - 1] < 0:
+        digits, sign = -digits, -1.0
+        carry(digits)
+    top = DIGITS - 1
+    while top > 2 and digits[top] == 0:
+        top -= 1
+    length = 0
+    while digits[top] >> length > 0:
+        length += 1
+    # The highest 64 bits, the last of which stands for all that follow when one of them is set.
+    bits = np.uint64(digits[top - 1]) << np.uint64(32 - length)
+    bits |= np.uint64(digits[top - 2]) >> np.uint64(length)
+    if length > 0:
+        bits |= np.uint64(digits[top]) << np.uint64(64 - length)
+    rest = digits[top - 2] & ((1 << length) - 1)
+    for k in range(top - 2):
+        rest |= digits[k]
+    if rest != 0:
+        bits |= np.uint64(1)
+    return sign * math.ldexp(np.float64(bits), 32 * top + length - 64 - 1074)

@@ -1,0 +1,85 @@
+"""How sure accuracies and disparities are: the test part, drawn again many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_part
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.evaluation import FEW
+
+__all__ = ["Score", "scores_of"]
+
+DRAWS = 1000
+LEVELS = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number of a model, and its 95 % interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def scores_of(
+    cells: Cells, predictions: Sequence[NDArray[np.int64]], fairness: str, positive: int, seed: int
+) -> tuple[list[dict[str, Score]], dict[str, Score]]:
+    """Accuracy and disparity of several models on the same samples; and last less first.
+
+    The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
+    the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
+    fewer than 10 people do not count for the disparity.
+
+    Parameters
+    ----------
+    predictions : sequence of integer arrays
+        The class codes that each model predicts.
+    positive : int
+        Code of the positive class; −1 where there is none.
+    """
+    classes, groups = cells.shape
+    joint = np.stack([cells.codes.astype(np.int64), *predictions])
+    kinds, counts = np.unique(joint, axis=1, return_counts=True)
+    draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
+    models, drawn = [], []
+    for model, codes in enumerate(predictions):
+        table = count_table(cells.label_codes, cells.group_codes, codes, classes, groups)
+        tables = np.zeros((DRAWS, classes * groups * classes))
+        np.add.at(tables.T, kinds[0] * classes + kinds[model + 1], draws.T)
+        values = measured(table[None], cells, fairness, positive)
+        again = measured(tables.reshape(DRAWS, classes, groups, classes), cells, fairness, positive)
+        models.append({name: score(float(values[name][0]), again[name]) for name in values})
+        drawn.append(again)
+    change = {
+        name: score(models[-1][name].value - models[0][name].value, drawn[-1][name] - drawn[0][name])
+        for name in models[0]
+    }
+    return models, change
+
+
+def measured(
+    tables: NDArray[np.float64], cells: Cells, fairness: str, positive: int
+) -> dict[str, NDArray[np.float64]]:
+    """Accuracy, and the disparity of a notion, of confusion tables."""
+    grouped = grouped_part(tables, cells.groups) * enough(cells, fairness)
+    return {
+        "accuracy": accuracy_of(tables),
+        "disparity": disparity_of(grouped, fairness, positive=positive),
+    }
+
+
+def enough(cells: Cells, fairness: str) -> NDArray[np.bool_]:
+    """Which cells have enough people to tell a rate of them; the others would be the disparity, by chance."""
+    people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
+    return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
+
+
+def score(value: float, again: NDArray[np.float64]) -> Score:
+    """A value with the interval of its draws."""
+    low, high = np.percentile(again, LEVELS)
+    return Score(value, (float(low), float(high)))

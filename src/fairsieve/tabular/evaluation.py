@@ -1,0 +1,173 @@
+"""What two models are worth, overall and for each group, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.intervals import newcombe, wilson
+from fairsieve.metrics import count_table
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.reading.labels import Labels
+
+__all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "widest_gap"]
+
+FEW = 10  # people to measure on; rates of fewer are chance
+
+
+class Share(NamedTuple):
+    """Some of some people."""
+
+    hits: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        """The share; NaN of nobody."""
+        return self.hits / self.total if self.total else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, by Wilson."""
+        return wilson(self.hits, self.total)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A rate, group by group, under the plain and under the fair model.
+
+    Attributes
+    ----------
+    name, title : str
+        Such as "true_positive_rate" and "true-positive rate".
+    meaning : str
+        Whose share of what.
+    notions : tuple of str
+        The notions of fairness that compare it.
+    plain, fair : lists of Share
+        One for each group.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    notions: tuple[str, ...]
+    plain: list[Share]
+    fair: list[Share]
+
+
+class Gap(NamedTuple):
+    """How far the rate of one group lies below that of another, before and after."""
+
+    measure: Measure
+    low: int
+    high: int
+    plain: float
+    fair: float
+    plain_interval: tuple[float, float]
+    fair_interval: tuple[float, float]
+
+
+class Rate(NamedTuple):
+    """What a measure counts in one group's table of (label, prediction): some, and of how many."""
+
+    name: str
+    title: str
+    meaning: str
+    notions: tuple[str, ...]
+    rule: Callable[[NDArray[np.int64]], tuple[Any, Any]]
+
+
+def measure_groups(
+    cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
+) -> list[Measure]:
+    """Every rate of both models' predictions (as class codes), for the groups of ``cells``."""
+    classes, groups = cells.shape
+    tables = [
+        count_table(cells.label_codes, cells.group_codes, codes, classes, groups).astype(np.int64)
+        for codes in (plain, fair)
+    ]
+    found = []
+    for rate in rates_of(labels):
+        shares = [
+            [Share(*map(int, rate.rule(table[:, group]))) for group in range(groups)] for table in tables
+        ]
+        found.append(Measure(rate.name, rate.title, rate.meaning, rate.notions, *shares))
+    return found
+
+
+def rates_of(labels: Labels) -> list[Rate]:
+    """Accuracy, and the rates of the classes that are told."""
+    meaning = "of everyone, predicted as labelled"
+    found = [Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
+    for code, label in told_classes(labels):
+        found += rates_of_class(code, label, labels)
+    return found
+
+
+def rates_of_class(code: int, label: str, labels: Labels) -> list[Rate]:
+    """How often a class is predicted: to everyone, to its own, and of two classes to the other."""
+    single = len(labels.classes) == 2
+    which = "" if single else f" of {label}"
+    notions = ("equalized_odds", "equal_opportunity") if label == labels.positive else ("equalized_odds",)
+    found = [
+        Rate(
+            f"selection_rate{which}",
+            f"share predicted {label}",
+            f"of everyone, predicted {label}",
+            ("demographic_parity",),
+            lambda table: (table[:, code].sum(), table.sum()),
+        ),
+        Rate(
+            f"true_positive_rate{which}",
+            f"true-positive rate{which}",
+            f"of those labelled {label}, predicted {label}",
+            notions,
+            lambda table: (table[code, code], table[code].sum()),
+        ),
+    ]
+    if single:
+        wrongly = Rate(
+            "false_positive_rate",
+            "false-positive rate",
+            f"of those labelled otherwise, predicted {label}",
+            ("equalized_odds",),
+            lambda table: (table[1 - code, code], table[1 - code].sum()),
+        )
+        found.append(wrongly)
+    return found
+
+
+def told_classes(labels: Labels) -> list[tuple[int, str]]:
+    """The classes whose rates are told: the positive one of two, or all."""
+    pairs = list(enumerate(labels.classes))
+    return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
+
+
+def gap_between(measure: Measure, low: int, high: int) -> Gap:
+    """How far group ``low`` lies below group ``high``; intervals by Newcombe."""
+
+    def below(shares: list[Share]) -> tuple[float, tuple[float, float]]:
+        more, less = shares[high], shares[low]
+        return more.value - less.value, newcombe(*more, *less)
+
+    (plain, plain_interval), (fair, fair_interval) = below(measure.plain), below(measure.fair)
+    return Gap(measure, low, high, plain, fair, plain_interval, fair_interval)
+
+
+def widest_gap(measures: Sequence[Measure], fairness: str, groups: int) -> Gap | None:
+    """What the plain model does most unequally, of what ``fairness`` compares; None where all is too few."""
+    gaps = [
+        gap_between(measure, low, high)
+        for measure in measures
+        if fairness in measure.notions
+        for low in range(groups)
+        for high in range(groups)
+        if low != high and min(measure.plain[low].total, measure.plain[high].total) >= FEW
+    ]
+    return max(gaps, key=lambda gap: gap.plain, default=None)

@@ -1,0 +1,71 @@
+"""A run as a model card."""
+
+from __future__ import annotations
+
+from fairsieve.report.table_files import markdown, table_markdown
+from fairsieve.tabular.reading.features import used
+from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
+from fairsieve.tabular.report.story import (
+    clean_ratio_sentence,
+    sensitive_sentence,
+    settings_of,
+    test_sentence,
+)
+from fairsieve.tabular.report.summary_tables import dropped_table, groups_table, overall_table
+from fairsieve.tabular.report.verdicts import label_warning, run_verdicts, upper
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["model_card"]
+
+USE = """\
+For people who know the table: to predict the label of rows like those trained on, and to find labels worth a second
+look. Not for decisions about people without somebody who can overrule it; not for rows of another time, place or
+source, on which nobody has measured it."""
+
+LIMITS = """\
+- A linear model of the columns as they are: it finds no interplay between them.
+- Fair on average over each group that was named, not to every person, and not to groups that were not named.
+- Measured on labels that may be wrong; see above.
+- A label that looks wrong may be right. People unlike the rest are suspected more often."""
+
+LOADING = """\
+`fairsieve predict RUN/ NEW.csv -o OUT.csv`, or in Python:
+
+```python
+import skops.io
+model = skops.io.load("model.skops", trusted=["numpy.dtype"])  # scikit-learn's own types; no pickle, no code
+```"""
+
+
+def model_card(run: TableRun) -> str:
+    """The card, in Markdown; names and values of the table are shown as they are."""
+    problem = run.problem
+    outcomes = {True: "holds", False: "does not hold", None: "cannot be told"}
+    verdicts = [
+        f"- **{markdown(verdict.claim)}** ({outcomes[verdict.holds]}) {markdown(verdict.evidence)}"
+        for verdict in run_verdicts(run)
+    ]
+    warning = label_warning(run.dropped)
+    warning = f"\n\n{markdown(warning)}" if warning else ""
+    kept = "plain model, since the fair one collapsed" if run.collapse else "fair model"
+    sections = {
+        "The model": f"The {kept}: predicts {markdown(problem.labels.column)} "
+        f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. "
+        f"Logistic regression, trained by sample selection. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
+        f"{markdown(sensitive_sentence(run))}",
+        "What it is for": USE,
+        "What changed": f"{markdown(upper(headline(run)))}.\n\n" + "\n".join(verdicts),
+        "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
+        f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}",
+        "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}; they are in "
+        f"`suspects.csv`.{warning}\n\n{table_markdown(dropped_table(run))}",
+        "Limits": LIMITS,
+        "Using it": LOADING,
+        "Settings": "\n".join(
+            f"- {markdown(name)}: {markdown(value)}" for name, value in settings_of(run).items()
+        ),
+    }
+    if run.notes:
+        sections["Notes"] = "\n".join(f"- {markdown(note)}" for note in run.notes)
+    body = "\n\n".join(f"## {title}\n\n{text.strip()}" for title, text in sections.items())
+    return f"# A fair model of {markdown(problem.labels.column)}\n\n{body}\n"

@@ -1,0 +1,107 @@
+"""A run's folder: there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.files import write_output
+from fairsieve.optional import package
+from fairsieve.report.page import write_page
+from fairsieve.tabular.report.card import model_card
+from fairsieve.tabular.report.csv_files import suspects_csv
+from fairsieve.tabular.report.metrics_file import FORMAT, record_json
+from fairsieve.tabular.report.story import run_document
+from fairsieve.tabular.saved_model import save_model
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["check_page_packages", "new_folder", "write_run"]
+
+RECORD = "metrics.json"
+
+
+def check_page_packages() -> None:
+    """Say what is not installed before the work, not after it."""
+    for name in ("jinja2", "plotly"):
+        package(name, "writing the report")
+
+
+@contextlib.contextmanager
+def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
+    """A folder to write into that takes the name ``out`` when all went well, and is gone otherwise.
+
+    A run that is there already is refused, or with ``force`` replaced at the end; a folder of something
+    else is never replaced.
+    """
+    out = out.absolute()
+    check_place(out, force)
+    there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
+    try:
+        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=there))
+    except OSError as error:
+        raise InvalidInputError(
+            f"--out must be a folder that can be written; {out}: {error.strerror}"
+        ) from error
+    try:
+        yield part
+        part.chmod(0o755)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        check_place(out, force)  # another run may have taken it meanwhile
+        take_place(part, out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def check_place(out: Path, force: bool) -> None:
+    """Whether a run may take a name."""
+    if not out.exists() and not out.is_symlink():
+        return
+    if not out.is_dir():
+        raise InvalidInputError(f"--out must be a folder; {out} is a file: name another")
+    if not any(out.iterdir()):
+        return
+    if not is_run(out):
+        raise InvalidInputError(
+            f"--out must be a new folder, or one that fairsieve train made; {out} has other files in it, which are not "
+            "touched: name another"
+        )
+    if not force:
+        raise InvalidInputError(f"--out must be a new folder; {out} holds a run: add --force to replace it")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is one of ours."""
+    try:
+        return bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] == FORMAT)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def take_place(part: Path, out: Path) -> None:
+    """Give a finished folder its name; what had it before goes last."""
+    if not out.exists():
+        part.rename(out)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent)) / "run"
+    out.rename(old)
+    try:
+        part.rename(out)
+    except OSError:
+        old.rename(out)
+        raise
+    finally:
+        shutil.rmtree(old.parent, ignore_errors=True)
+
+
+def write_run(run: TableRun, folder: Path) -> None:
+    """Model, numbers, labels to check, page and card, into a folder that is there."""
+    save_model(run.model, folder / "model.skops")
+    write_output(folder / "suspects.csv", suspects_csv(run.suspects).encode())
+    write_output(folder / "card.md", model_card(run).encode())
+    write_page(run_document(run), folder / "report.html")
+    write_output(folder / RECORD, record_json(run).encode())

@@ -1,0 +1,112 @@
+"""A run in plain words."""
+
+from __future__ import annotations
+
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.report.number_format import number, points
+from fairsieve.tabular.evaluation import Gap, Share, widest_gap
+from fairsieve.tabular.train import TableRun
+
+__all__ = [
+    "NOTIONS",
+    "SHORT",
+    "estimate_sentence",
+    "gap_sentence",
+    "group_name",
+    "headline",
+    "interval",
+    "is_worse",
+    "main_gap",
+    "share_text",
+    "suspects_sentence",
+]
+
+NOTIONS = {
+    "equalized_odds": "equalized odds: people of one label get the same predictions, whatever their group",
+    "equal_opportunity": "equal opportunity: people of the positive label are recognised equally often in every group",
+    "demographic_parity": "demographic parity: every group is predicted the positive label equally often",
+}
+SHORT = {"equalized_odds": "EO", "equal_opportunity": "EOpp", "demographic_parity": "DP"}
+NO_GROUP = "(no group)"
+AT_RANDOM = "at random within a label and group"  # shares may differ between them
+WORTH_TELLING = 0.0005  # less is the same in three digits
+
+
+def group_name(group: str | None) -> str:
+    """What a group is called."""
+    return NO_GROUP if group is None else group
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """From … to …
+
+    >>> interval((0.1, 0.25))
+    '.100 to .250'
+    """
+    return f"{number(bounds[0])} to {number(bounds[1])}"
+
+
+def share_text(share: Share) -> str:
+    """A share and its interval; a dash of nobody."""
+    return f"{number(share.value)} [{interval(share.interval)}]" if share.total else "–"
+
+
+def main_gap(run: TableRun) -> Gap | None:
+    """What the plain model did most unequally."""
+    groups = sum(group is not None for group in run.test_groups)
+    return widest_gap(run.measures, run.asked.fairness, groups)
+
+
+def gap_sentence(gap: Gap, groups: list[str | None]) -> str:
+    """The rate of one group beside that of another, before and after."""
+    low, high = (group_name(groups[place]) for place in (gap.low, gap.high))
+    after = points(gap.fair).partition(" ")[0]
+    turned = " points above" if gap.fair < 0 and after != "0" else ""
+    return (
+        f"the {gap.measure.title} of {low} was {points(gap.plain)} below that of {high}, now {after}{turned}"
+    )
+
+
+def suspects_sentence(run: TableRun) -> str:
+    """How many labels to look at."""
+    count = len(run.suspects["row"])
+    if not count:
+        return "no label looks wrong"
+    return f"{count:,} {'label looks' if count == 1 else 'labels look'} wrong"
+
+
+def estimate_sentence(estimate: CleanRatioEstimate) -> str:
+    """How many labels were found to be right, and how the others came about."""
+    low, high = estimate.interval
+    if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
+        most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"
+        return f"no wrong labels were found; with 95 % confidence there are {most}."
+    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else AT_RANDOM
+    return (
+        f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), wrong "
+        f"ones {kind}."
+    )
+
+
+def is_worse(run: TableRun) -> bool:
+    """Whether the fair model came out less accurate and less fair than the plain one, on the test part."""
+    return (
+        run.collapse is None
+        and run.change["accuracy"].value <= -WORTH_TELLING
+        and run.change["disparity"].value >= WORTH_TELLING
+    )
+
+
+def headline(run: TableRun) -> str:
+    """What changed, in one sentence."""
+    plain, fair = run.scores[0], run.scores[-1]
+    parts = [f"accuracy {number(plain['accuracy'].value)} → {number(fair['accuracy'].value)}"]
+    if is_worse(run):
+        disparities = " → ".join(number(score["disparity"].value) for score in (plain, fair))
+        parts = [
+            f"the fair model is worse in both: {parts[0]}, {SHORT[run.asked.fairness]} disparity {disparities}"
+        ]
+    gap = main_gap(run)
+    if gap is not None:
+        parts.append(gap_sentence(gap, run.test_groups))
+    return "; ".join([*parts, suspects_sentence(run)])

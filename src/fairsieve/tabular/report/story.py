@@ -1,0 +1,146 @@
+"""A run as a page: what changed, for whom, who was dropped, what to check, and how to read each part."""
+
+from __future__ import annotations
+
+from fairsieve.report.document import Block, Document, Facts, Section, Text
+from fairsieve.report.number_format import number, percent
+from fairsieve.tabular.report.guide import COLUMNS, DROPPED, EPOCHS, GAPS, GROUPS, SUSPECTS, TRADE_OFF
+from fairsieve.tabular.report.phrases import NOTIONS, SHORT, estimate_sentence, headline
+from fairsieve.tabular.report.plots import dropped_figure, epochs_figure, groups_figure, trade_off_figure
+from fairsieve.tabular.report.summary_tables import (
+    columns_table,
+    dropped_table,
+    gaps_table,
+    groups_table,
+    overall_table,
+    suspects_table,
+)
+from fairsieve.tabular.report.verdicts import (
+    dropping_verdict,
+    guess_warning,
+    label_warning,
+    run_verdicts,
+    upper,
+    worse_warning,
+)
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["clean_ratio_sentence", "run_document", "sensitive_sentence", "settings_of", "test_sentence"]
+
+
+def run_document(run: TableRun) -> Document:
+    """The page of a run."""
+    sections = [
+        Section("changed", "What changed", changed(run)),
+        Section("groups", "Group by group", [Text(GROUPS), groups_figure(run), groups_table(run)]),
+        Section("gaps", "Between groups", [Text(GAPS), gaps_table(run)]),
+    ]
+    if run.collapse is None:
+        sections.append(Section("trade-off", "The trade-off", [Text(TRADE_OFF), trade_off_figure(run)]))
+    sections += [
+        Section("dropped", "Who was dropped", dropped(run)),
+        Section("epochs", "Epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
+        Section("suspects", "Labels to check", suspects(run)),
+        Section("columns", "The table", columns(run)),
+        Section("settings", "How this was made", [Facts("Settings and versions", settings_of(run))]),
+    ]
+    problem = run.problem
+    lead = (
+        f"{upper(headline(run))}.\nTrained on {len(problem.train):,} rows of {run.asked.data.name} to predict "
+        f"{problem.labels.column}, fair by {problem.groups.title}; measured on {len(problem.test):,} other rows."
+    )
+    return Document(f"A fair model of {problem.labels.column}", lead, sections)
+
+
+def changed(run: TableRun) -> list[Block]:
+    """Verdicts, and what the numbers stand on."""
+    notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
+    disparity = (
+        f"The {SHORT[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
+        "everyone; 0 is best."
+    )
+    words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
+    warnings = filter(None, (worse_warning(run), guess_warning(run)))
+    return [*run_verdicts(run), overall_table(run), *map(Text, [*warnings, *words])]
+
+
+def test_sentence(run: TableRun) -> str:
+    """What the test labels are worth."""
+    if run.asked.test_file is not None:
+        return (
+            f"Both models are measured on {run.asked.test_file.name}; its labels are taken as right. If some are "
+            "wrong, accuracies are too low and disparities off, for both models."
+        )
+    return (
+        f"Both models are measured on {percent(run.asked.test)} of the rows, set aside. Their labels come from the "
+        "same source as those trained on, so some are wrong too: a model that learnt the truth is marked down for it, "
+        "and disparities can be off. A test file with checked labels (--test-file) tells more."
+    )
+
+
+def clean_ratio_sentence(run: TableRun) -> str:
+    """How many labels were believed to be right, and who said so."""
+    if run.estimate is None:
+        return (
+            f"You said that {percent(run.clean_ratio)} of the labels are right (--clean-ratio), so about "
+            f"{percent(1 - run.clean_ratio)} of the rows, or more where a group would fall behind, were dropped, "
+            "whether or not that many are wrong."
+        )
+    return f"The share of right labels was estimated from the data: {estimate_sentence(run.estimate)}"
+
+
+def sensitive_sentence(run: TableRun) -> str:
+    """Whether the sensitive columns are learnt from."""
+    title = run.problem.groups.title
+    if run.asked.keep_sensitive:
+        return f"The model also learns from {title} (--keep-sensitive)."
+    return (
+        f"The model does not learn from {title}, and needs none to predict; other columns may still tell of it. "
+        "--keep-sensitive changes that."
+    )
+
+
+def dropped(run: TableRun) -> list[Block]:
+    """Who was left out; a warning where that is much of one label."""
+    words = [DROPPED, dropping_verdict(run).evidence, label_warning(run.dropped)]
+    return [*(Text(text) for text in words if text), dropped_figure(run), dropped_table(run)]
+
+
+def suspects(run: TableRun) -> list[Block]:
+    """The list, or that there is none."""
+    if len(run.suspects["row"]):
+        return [Text(SUSPECTS), suspects_table(run)]
+    none = "No label looks wrong: none of the rows left out has a label that the model would change."
+    if run.collapse is not None:
+        none = "Since the fair model collapsed, nobody can be told to look wrong by it."
+    return [Text(none)]
+
+
+def columns(run: TableRun) -> list[Block]:
+    """The columns, and what happened on the way."""
+    missing = ", ".join(value or "an empty field" for value in sorted(run.asked.reading.all_missing))
+    notes = [Text("\n".join(run.notes))] if run.notes else []
+    return [Text(COLUMNS.format(missing=missing)), *notes, columns_table(run)]
+
+
+def settings_of(run: TableRun) -> dict[str, str]:
+    """How to make this run again."""
+    asked, labels = run.asked, run.problem.labels
+    test = str(asked.test_file.name) if asked.test_file else f"{percent(asked.test)} of the rows"
+    return {
+        "table": asked.data.name,
+        "label": labels.column,
+        "labels": ", ".join(labels.classes),
+        "positive label": labels.positive or "none named",
+        "sensitive": run.problem.groups.title,
+        "groups": ", ".join(run.problem.groups.names),
+        "fairness": asked.fairness.replace("_", " "),
+        "clean ratio": f"{number(run.clean_ratio)}, {'estimated' if run.estimate else 'given'}",
+        "measured on": test,
+        "rows trained on": f"{len(run.problem.train):,}",
+        "rows measured on": f"{len(run.problem.test):,}",
+        "model": "logistic regression, Adam, sample selection by fairsieve",
+        "epochs": f"{asked.epochs}, the first {asked.epochs // 4} plain",
+        "seed": str(asked.seed),
+        "seconds": f"{run.seconds:.0f}",
+    } | {f"version of {name}": version for name, version in run.versions.items()}

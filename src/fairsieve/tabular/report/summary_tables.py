@@ -1,0 +1,207 @@
+"""A run's tables."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from fairsieve.report.document import Cell, Column, Table
+from fairsieve.report.number_format import number, percent
+from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.evaluation import Gap, Share, gap_between
+from fairsieve.tabular.report.phrases import SHORT, group_name, interval
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
+
+MOST_SUSPECTS = 500  # on the page; the file has all
+MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
+
+
+def overall_table(run: TableRun) -> Table:
+    """Accuracy and disparity of both models."""
+    short = SHORT[run.asked.fairness]
+    rows = []
+    for name, title in (("accuracy", "accuracy"), ("disparity", f"{short} disparity")):
+        ends = [score_cell(run.scores[place][name]) for place in (0, -1)]
+        rows.append([Cell(title), *ends, score_cell(run.change[name])])
+    heads = [
+        Column("measure"),
+        Column("plain model", True),
+        Column("fair model", True),
+        Column("change", True),
+    ]
+    return Table(
+        "overall",
+        "Both models on the test part, with 95 % intervals (bootstrap)",
+        heads,
+        rows,
+        reference_title="95 % interval",
+    )
+
+
+def score_cell(score: Score) -> Cell:
+    return Cell(number(score.value), value=score.value, reference=interval(score.interval))
+
+
+def groups_table(run: TableRun) -> Table:
+    """Every rate of every group, under both models."""
+    rows = []
+    for measure in run.measures:
+        for group, plain, fair in zip(run.test_groups, measure.plain, measure.fair, strict=True):
+            if plain.total:
+                meant = Cell(measure.title, note=measure.meaning)
+                people = Cell(f"{plain.total:,}", value=plain.total)
+                rows.append([Cell(group_name(group)), meant, people, share_cell(plain), share_cell(fair)])
+    heads = [
+        Column("group"),
+        Column("rate"),
+        Column("people", True),
+        Column("plain model", True),
+        Column("fair model", True),
+    ]
+    return Table(
+        "groups",
+        f"Rates by {run.problem.groups.title} on the test part, with 95 % intervals (Wilson)",
+        heads,
+        rows,
+        filterable=len(rows) > 12,
+        reference_title="95 % interval",
+    )
+
+
+def share_cell(share: Share) -> Cell:
+    return Cell(number(share.value), value=share.value, reference=interval(share.interval))
+
+
+def gaps_table(run: TableRun) -> Table:
+    """How far groups lie apart, under both models."""
+    rows = []
+    for measure in run.measures:
+        for low, high in pairs_of(run):
+            if measure.plain[low].total and measure.plain[high].total:
+                gap = gap_between(measure, low, high)
+                compared = f"{group_name(run.test_groups[high])} less {group_name(run.test_groups[low])}"
+                rows.append([Cell(compared), Cell(measure.title, note=measure.meaning), *gap_cells(gap)])
+    heads = [Column("groups"), Column("rate"), Column("plain model", True), Column("fair model", True)]
+    return Table(
+        "gaps",
+        "Differences between groups on the test part, with 95 % intervals (Newcombe); one that spans 0 may be chance",
+        heads,
+        rows,
+        filterable=len(rows) > 12,
+        reference_title="95 % interval",
+    )
+
+
+def gap_cells(gap: Gap) -> list[Cell]:
+    return [
+        Cell(number(value), value=value, reference=interval(bounds))
+        for value, bounds in ((gap.plain, gap.plain_interval), (gap.fair, gap.fair_interval))
+    ]
+
+
+def pairs_of(run: TableRun) -> list[tuple[int, int]]:
+    """The pairs of groups that are compared: all, or each with the largest where they are many."""
+    places = [place for place, group in enumerate(run.test_groups) if group is not None]
+    pairs = list(combinations(places, 2))
+    if len(pairs) <= MOST_PAIRS:
+        return pairs
+    largest = max(places, key=lambda place: run.measures[0].plain[place].total)
+    return [(place, largest) for place in places if place != largest]
+
+
+def dropped_table(run: TableRun) -> Table:
+    """Who was left out, cell by cell."""
+    estimated = any(cell.noise is not None for cell in run.dropped)
+    rows = []
+    for cell in run.dropped:
+        share = cell.dropped
+        row = [
+            Cell(cell.label),
+            Cell(group_name(cell.group)),
+            Cell(f"{share.total:,}", value=share.total),
+            Cell(f"{share.hits:,}", value=share.hits),
+            Cell(
+                percent(share.value), value=share.value, reference=" to ".join(map(percent, share.interval))
+            ),
+            Cell(f"{cell.suspects:,}", value=cell.suspects),
+        ]
+        if estimated:
+            row.append(Cell("–") if cell.noise is None else Cell(percent(cell.noise), value=cell.noise))
+        rows.append(row)
+    heads = [
+        Column("label"),
+        Column("group"),
+        Column("people", True),
+        Column("dropped", True),
+        Column("share dropped", True),
+        Column("labels that look wrong", True),
+        *([Column("estimated wrong labels", True)] if estimated else []),
+    ]
+    return Table(
+        "dropped",
+        "Who was left out of the last epoch, in the training part, with 95 % intervals (Wilson)",
+        heads,
+        rows,
+        reference_title="95 % interval",
+    )
+
+
+def suspects_table(run: TableRun) -> Table:
+    """The labels to look at first."""
+    found = run.suspects
+    count = len(found["row"])
+    shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
+    rows = [
+        [
+            Cell(str(found["row"][i])),
+            Cell(str(found["label"][i])),
+            Cell(str(found["suggested"][i])),
+            Cell(f"{found['probability'][i]:.3f}"),
+            Cell(f"{found['loss'][i]:.2f}"),
+            Cell(group_name(found["group"][i])),
+            Cell(str(found["epochs_kept"][i])),
+        ]
+        for i in range(min(count, MOST_SUSPECTS))
+    ]
+    heads = [
+        Column("row", True),
+        Column("label"),
+        Column("suggested label"),
+        Column("probability", True),
+        Column("loss", True),
+        Column("group"),
+        Column("epochs kept", True),
+    ]
+    return Table("suspects", f"Labels to check, {shown}; suspects.csv has all", heads, rows, filterable=True)
+
+
+def columns_table(run: TableRun) -> Table:
+    """Every column, and what was made of it."""
+    problem = run.problem
+    rows = [[Cell(problem.labels.column), Cell("label"), Cell("–"), Cell("–"), Cell("what is predicted")]]
+    learnt = {feature.column for feature in problem.features}
+    rows += [
+        [Cell(column), Cell("sensitive"), Cell("–"), Cell("–"), Cell("groups only; not learnt from")]
+        for column in problem.groups.columns
+        if column not in learnt
+    ]
+    for feature in problem.features:
+        sensitive = "sensitive, " if feature.column in problem.groups.columns else ""
+        rows.append(
+            [
+                Cell(feature.column),
+                Cell(sensitive + feature.kind),
+                Cell(f"{feature.missing:,}", value=feature.missing),
+                Cell(f"{feature.distinct:,}", value=feature.distinct),
+                Cell(feature.treatment),
+            ]
+        )
+    heads = [
+        Column("column"),
+        Column("holds"),
+        Column("missing", True),
+        Column("different values", True),
+        Column("what is made of it"),
+    ]
+    return Table("columns", "The columns, and what was made of each", heads, rows, filterable=len(rows) > 12)

@@ -1,0 +1,133 @@
+"""What can be claimed of a run, and whether its numbers bear it out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairsieve.report.document import Verdict
+from fairsieve.report.number_format import number, percent, points
+from fairsieve.tabular.dropped import DroppedCell, Uneven, most_uneven
+from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.report.phrases import SHORT, gap_sentence, group_name, interval, is_worse, main_gap
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
+
+PRICE = 0.01  # of accuracy
+MUCH = 0.25  # of a label
+
+
+def run_verdicts(run: TableRun) -> list[Verdict]:
+    """Of accuracy, fairness and dropping; of a collapse alone, where there was one."""
+    if run.collapse is not None:
+        return [
+            Verdict(
+                "Fair and robust training came to a usable model.",
+                "training part",
+                False,
+                f"No: {run.collapse}. The plain model is kept instead, and every number below is its own. Try a lower "
+                "--clean-ratio, or more rows.",
+            )
+        ]
+    return [accuracy_verdict(run), fairness_verdict(run), dropping_verdict(run)]
+
+
+def accuracy_verdict(run: TableRun) -> Verdict:
+    """Whether fairness cost more than a point of accuracy."""
+    plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
+    holds = True if change.interval[0] > -PRICE else False if change.interval[1] < -PRICE else None
+    return Verdict(
+        "Accuracy is kept, within one point.",
+        "test part",
+        holds,
+        f"{number(plain.value)} → {number(fair.value)}, a change of {number(change.value)} (95 % interval "
+        f"{interval(change.interval)}).",
+    )
+
+
+def fairness_verdict(run: TableRun) -> Verdict:
+    """Whether the disparity fell by more than chance explains."""
+    plain, fair, change = run.scores[0]["disparity"], run.scores[-1]["disparity"], run.change["disparity"]
+    holds = True if change.interval[1] < 0 else False if change.interval[0] > 0 else None
+    gap = main_gap(run)
+    told = "" if gap is None else f" {upper(gap_sentence(gap, run.test_groups))}."
+    return Verdict(
+        "Groups are treated more alike than by the plain model.",
+        "test part",
+        holds,
+        f"{SHORT[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
+        f"{number(change.value)} (95 % interval {interval(change.interval)}).{told}",
+    )
+
+
+def dropping_verdict(run: TableRun) -> Verdict:
+    """Whether groups of one label were dropped equally often."""
+    found = most_uneven(run.dropped)
+    dropped = sum(cell.dropped.hits for cell in run.dropped)
+    if not dropped:
+        holds, evidence = True, "Nobody was dropped: every row was trained on."
+    elif found is None:
+        holds, evidence = None, "The groups are too small to compare."
+    else:
+        holds, evidence = found.even_handed, dropping_sentence(found)
+    return Verdict("Dropping was even-handed between groups.", "training part", holds, evidence)
+
+
+def dropping_sentence(found: Uneven) -> str:
+    """The least explained difference in dropping, in words."""
+    most, least = found.most, found.least
+    chance = ", which may be chance" if found.even_handed and found.interval[0] <= 0 else ""
+    noise = ""
+    if not chance and most.noise is not None and least.noise is not None:
+        verb = "explain it" if found.even_handed else "do not explain it"
+        noise = (
+            f"; estimated wrong labels among them, {percent(most.noise)} and {percent(least.noise)}, {verb}"
+        )
+    return (
+        f"Of those labelled {most.label}, {percent(most.dropped.value)} of {group_name(most.group)} and "
+        f"{percent(least.dropped.value)} of {group_name(least.group)} were dropped, {points(found.difference)} apart "
+        f"(95 % interval {interval(found.interval)}){chance}{noise}. No other difference stands out more."
+    )
+
+
+def label_warning(cells: list[DroppedCell]) -> str:
+    """A word where much of a label was dropped, and more than of the others; else nothing."""
+    shares = {
+        label: Share(*map(sum, zip(*(cell.dropped for cell in cells if cell.label == label), strict=True)))
+        for label in dict.fromkeys(cell.label for cell in cells)
+    }
+    most = max(shares, key=lambda label: shares[label].value)
+    if shares[most].value < MUCH:
+        return ""
+    others = ", ".join(
+        f"{percent(share.value)} of {label}" for label, share in shares.items() if label != most
+    )
+    return (
+        f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those "
+        "labels are right, the model learns to give that label too rarely: try a --clean-ratio nearer to 1."
+    )
+
+
+def worse_warning(run: TableRun) -> str:
+    """A word where the fair model came out worse in both; else nothing."""
+    if not is_worse(run):
+        return ""
+    advice = "more rows" if run.estimate is not None else "--clean-ratio auto, or a higher one"
+    return f"Careful: on the test part the plain model is both more accurate and fairer; try {advice}."
+
+
+def guess_warning(run: TableRun) -> str:
+    """A word where one label for all would be right more often than the model that is kept; else nothing."""
+    values, counts = np.unique(run.problem.test.labels, return_counts=True)
+    share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
+    if kept >= share:
+        return ""
+    return (
+        f"Careful: to predict {values[counts.argmax()]} for everyone would be right more often, {number(share)} "
+        f"against {number(kept)}; try more --epochs, other columns, or more rows."
+    )
+
+
+def upper(sentence: str) -> str:
+    """With a capital letter."""
+    return sentence[:1].upper() + sentence[1:]

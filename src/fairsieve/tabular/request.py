@@ -1,0 +1,102 @@
+"""What somebody asked of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.fairness import fairness_name
+from fairsieve.tabular.reading.groups import SmallGroups
+from fairsieve.tabular.reading.read import Reading
+from fairsieve.validation import check_at_least, check_clean_ratio, check_seed, percent_hint
+
+__all__ = ["Asked", "parse_clean_ratio"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table, its columns' roles, and what to make of it.
+
+    Attributes
+    ----------
+    data : Path
+        A CSV or Parquet file.
+    label : str
+        The column to predict.
+    sensitive : sequence of str
+        The columns whose groups are compared; several are crossed.
+    positive : str, optional
+        The label whose rates are told; the last of two when None.
+    fairness : str
+        See :mod:`fairsieve.selection.fairness`.
+    clean_ratio : float or "auto"
+        Share of the labels believed to be right.
+    test : float
+        Share of the rows that are set aside to measure on.
+    test_file : Path, optional
+        A table to measure on instead.
+    bins : sequence of str
+        Groups of sensitive columns of numbers, such as "age=25,45".
+    small_groups : {"stop", "merge", "ignore"}
+    keep_sensitive : bool
+        Learn from the sensitive columns too.
+    drop, categories : sequences of str
+        Columns to leave out, and columns that are categories although they look like numbers.
+    reading : Reading
+    epochs : int
+        The first quarter of them trains plainly.
+    seed : int
+    """
+
+    data: Path
+    label: str
+    sensitive: Sequence[str]
+    positive: str | None = None
+    fairness: str = "equalized_odds"
+    clean_ratio: float | Literal["auto"] = "auto"
+    test: float = 0.2
+    test_file: Path | None = None
+    bins: Sequence[str] = ()
+    small_groups: SmallGroups = "stop"
+    keep_sensitive: bool = False
+    drop: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    reading: Reading = field(default_factory=Reading)
+    epochs: int = 400
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fairness", fairness_name(self.fairness))
+        check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
+        if not 0 < self.test < 1:
+            raise InvalidInputError(
+                f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
+            )
+        check_at_least("--epochs", self.epochs, 4)
+        check_seed("--seed", self.seed)
+        for column in self.sensitive:
+            if column == self.label:
+                raise InvalidInputError(
+                    f"--label and --sensitive must be different columns; both are {column!r}: name "
+                    "another for one"
+                )
+        repeated = sorted({column for column in self.sensitive if list(self.sensitive).count(column) > 1})
+        if repeated:
+            raise InvalidInputError(
+                f"--sensitive must name each column once; got {repeated[0]!r} more than once: leave one out"
+            )
+
+
+def parse_clean_ratio(text: str) -> Any:
+    """A number where it is one, else as it is: what is wrong with it, :class:`Asked` says.
+
+    >>> parse_clean_ratio("0.9"), parse_clean_ratio("auto")
+    (0.9, 'auto')
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return text

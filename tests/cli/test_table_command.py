@@ -1,0 +1,176 @@
+"""train, predict and audit, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from tests.support.people import people, write_csv
+from typer.testing import CliRunner
+
+from fairsieve.cli import table_command
+from fairsieve.cli.app import app
+from fairsieve.errors import FairsieveError
+
+QUICK = ("--clean-ratio", "0.9", "--epochs", "8")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("commands")
+    write_csv(path / "people.csv", people())
+    (path / "printed.txt").write_text(train(path, "RUN", "--epochs", "100"), encoding="utf-8")
+    return path
+
+
+def fairsieve(folder, *arguments):
+    """What a command prints; our errors are raised."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if isinstance(result.exception, FairsieveError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def train(folder, out, *arguments):
+    return fairsieve(
+        folder,
+        "train",
+        "people.csv",
+        "--label",
+        "income",
+        "--sensitive",
+        "sex",
+        "--out",
+        out,
+        *QUICK,
+        *arguments,
+    )
+
+
+def test_from_a_table_to_predictions(folder):
+    printed = (folder / "printed.txt").read_text(encoding="utf-8")
+    assert "accuracy ." in printed.splitlines()[0].lower()
+    assert "the true-positive rate of" in printed or "the false-positive rate of" in printed
+    assert "Learnt from 3 columns: 2 of numbers, 1 of categories." in printed
+    assert "Missing values" in printed
+    assert "'low' being the positive label; open RUN/report.html" in printed
+    printed = fairsieve(folder, "predict", "RUN", "people.csv", "-o", "out.csv")
+    assert printed == "600 rows predicted, in out.csv\n"
+    with (folder / "out.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["age", "hours", "job", "sex", "income", "predicted", "probability"]
+    right = sum(row["income"] == row["predicted"] for row in rows)
+    assert right > 400
+
+
+def test_predictions_do_not_replace_their_table(folder):
+    before = (folder / "people.csv").read_bytes()
+    with pytest.raises(FairsieveError, match="--out must not be the table itself; got"):
+        fairsieve(folder, "predict", "RUN", "people.csv", "-o", "./people.csv")
+    assert (folder / "people.csv").read_bytes() == before
+
+
+def test_a_column_that_has_the_name_of_the_predictions_stays(folder):
+    table = people(50)
+    table["predicted"] = ["mine"] * 50
+    write_csv(folder / "mine.csv", table)
+    printed = fairsieve(folder, "predict", "RUN", "mine.csv", "-o", "renamed.csv")
+    assert "The table has a column 'predicted' already; that of the model is 'predicted_'." in printed
+    with (folder / "renamed.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["predicted"] for row in rows} == {"mine"}
+    assert {row["predicted_"] for row in rows} == {"high", "low"}
+
+
+def test_predict_names_no_option_that_it_lacks(folder):
+    table = people(200)
+    table["age"][3] = "old"
+    write_csv(folder / "mixed.csv", table)
+    with pytest.raises(FairsieveError, match="mixes numbers with 1 text ") as caught:
+        fairsieve(folder, "predict", "RUN", "mixed.csv", "-o", "none.csv")
+    assert "--categories" not in str(caught.value)
+    with pytest.raises(FairsieveError, match="or --categories 'age' to take the whole column"):
+        fairsieve(
+            folder,
+            "audit",
+            "mixed.csv",
+            "--label",
+            "income",
+            "--sensitive",
+            "sex",
+            "--small-groups",
+            "ignore",
+        )
+
+
+def test_a_run_is_not_overwritten(folder):
+    train(folder, "TWICE")
+    first = (folder / "TWICE" / "metrics.json").read_text()
+    with pytest.raises(FairsieveError, match="add --force"):
+        train(folder, "TWICE", "--seed", "1")
+    assert (folder / "TWICE" / "metrics.json").read_text() == first
+    train(folder, "TWICE", "--seed", "1", "--force")
+    assert json.loads((folder / "TWICE" / "metrics.json").read_text())["settings"]["seed"] == 1
+
+
+def test_a_failure_leaves_nothing_that_looks_finished(folder, monkeypatch):
+    def broken(run, place):
+        (place / "report.html").write_text("half")
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(table_command, "write_run", broken)
+    with pytest.raises(AssertionError):
+        train(folder, "BROKEN")
+    assert not [path for path in folder.iterdir() if "BROKEN" in path.name]
+
+
+def test_wrong_options_are_told_before_anything_is_made(folder):
+    with pytest.raises(FairsieveError, match="--test and --test-file must not be given together"):
+        train(folder, "NONE", "--test", "0.3", "--test-file", "people.csv")
+    with pytest.raises(FairsieveError, match="Did you mean 'sex'"):
+        train(folder, "NONE", "--sensitive", "sxe")
+    assert not (folder / "NONE").exists()
+
+
+def test_bins_drop_and_separator(folder):
+    table = people()
+    table["hours"] = [value.replace(".", ",") for value in table["hours"]]
+    write_csv(folder / "semicolons.csv", table, ";")
+    common = ("train", "semicolons.csv", "--label", "income", "--out", "BINS", *QUICK)
+    with pytest.raises(FairsieveError, match="add --separator ';'"):
+        fairsieve(folder, *common, "--sensitive", "age")
+    common = (*common, "--separator", ";", "--decimal", ",", "--drop", "job")
+    with pytest.raises(FairsieveError, match="add --bins age="):
+        fairsieve(folder, *common, "--sensitive", "age")
+    printed = fairsieve(folder, *common, "--sensitive", "age", "--bins", "age=30,50")
+    assert "Learnt from 2 columns: 1 of numbers, 1 of categories." in printed
+    assert "Left out: job (you asked for it)." in printed
+    record = json.loads((folder / "BINS" / "metrics.json").read_text())
+    assert record["settings"]["bins"] == {"age": [30.0, 50.0]}
+    assert record["data"]["groups"] == ["30 to under 50", "50 and over", "under 30"]
+
+
+def test_an_audit_prints_and_writes(folder):
+    printed = fairsieve(
+        folder, "audit", "people.csv", "--label", "income", "--sensitive", "sex", "-o", "wrong.csv"
+    )
+    assert "income \\ sex" in printed
+    assert "of the labels are right (95 % interval" in printed
+    assert "are more likely wrong than right" in printed
+    assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")
+    assert not list(folder.glob("*.skops"))
+
+
+def test_a_terminal_shows_and_does_not_obey(folder):
+    table = people(300)
+    table["\x1b[2Jjob"] = table.pop("job")
+    table["sex"] = [f"[red]{value}\x1b[0m" for value in table["sex"]]
+    write_csv(folder / "escapes.csv", table)
+    for command in (("train", "--out", "ESCAPES", *QUICK), ("audit",)):
+        printed = fairsieve(folder, *command, "escapes.csv", "--label", "income", "--sensitive", "sex")
+        assert "\x1b" not in printed
+        assert "[red]" in printed

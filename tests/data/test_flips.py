@@ -1,0 +1,116 @@
+"""Wrong labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairsieve import InvalidInputError, Samples
+from fairsieve.data import make_synthetic
+from fairsieve.data.corruption.flips import flip_group_targeted, flip_margin, flip_uniform, worst_group
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return make_synthetic(1000, seed=0)
+
+
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 2))
+    labels = np.array(["a", "b", "c"])[np.digitize(features[:, 0], [-0.5, 0.5])]
+    return Samples(features, labels, rng.choice(["x", "y", "z"], 300))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.333, 1.0])
+def test_margin_flips_the_surest_labels(clean, rate):
+    noisy = flip_margin(clean, rate)
+    assert noisy.flipped.sum() == int(1000 * rate)
+    assert ((noisy.labels != clean.labels) == noisy.flipped).all()
+    model = LogisticRegression(max_iter=1000).fit(clean.features, clean.labels)
+    margin = model.decision_function(clean.features) * (2 * clean.labels - 1)
+    if 0 < rate < 1:
+        assert margin[noisy.flipped].min() >= margin[~noisy.flipped].max()
+
+
+def test_margin_flips_of_many_classes_go_to_the_least_likely(many):
+    noisy = flip_margin(many, 0.1)
+    model = LogisticRegression(max_iter=1000).fit(many.features, many.labels)
+    probabilities = model.predict_proba(many.features)
+    assert noisy.flipped.sum() == 30
+    for i in np.flatnonzero(noisy.flipped):
+        others = [k for k in range(3) if model.classes_[k] != many.labels[i]]
+        assert noisy.labels[i] == model.classes_[min(others, key=lambda k: probabilities[i, k])]
+
+
+def test_group_targeted_stays_in_the_group_that_hurts_most(clean):
+    noisy = flip_group_targeted(clean, 0.1)
+    assert set(clean.groups[noisy.flipped]) == {1}  # flips would be over half of group 0
+    assert worst_group(clean, 0.1) == 1
+    assert set(clean.groups[flip_group_targeted(clean, 0.05, group=0).flipped]) == {0}
+
+
+def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):
+    def accuracy(group):
+        labels = flip_group_targeted(clean, 0.05, group=group).labels
+        return (
+            LogisticRegression(max_iter=1000).fit(clean.features, labels).score(clean.features, clean.labels)
+        )
+
+    small = clean.cells.counts.sum(axis=0)[0]
+    assert small > 100  # at 5 %, flips are under half of either group
+    assert worst_group(clean, 0.05) == min((0, 1), key=accuracy)
+
+
+def test_uniform_rates_per_cell(clean):
+    rates = np.array([[0.0, 0.1], [0.5, 1.0]])
+    big = make_synthetic(20_000, seed=1)
+    noisy = flip_uniform(big, rates, seed=0)
+    for y in (0, 1):
+        for z in (0, 1):
+            inside = (big.labels == y) & (big.groups == z)
+            assert noisy.flipped[inside].mean() == pytest.approx(rates[y, z], abs=0.05)
+    only = flip_uniform(clean, {(1, 0): 1.0}, seed=0)
+    assert (only.flipped == ((clean.labels == 1) & (clean.groups == 0))).all()
+
+
+def test_uniform_flips_of_many_classes_go_anywhere_else(many):
+    noisy = flip_uniform(many, 1.0, seed=0)
+    assert noisy.flipped.all()
+    for label in "abc":
+        assert set(noisy.labels[many.labels == label]) == set("abc") - {label}
+
+
+def test_inputs_stay(clean):
+    before = clean.labels.copy()
+    for labels in (
+        flip_margin(clean, 0.2),
+        flip_group_targeted(clean, 0.1),
+        flip_uniform(clean, 0.3, seed=0),
+    ):
+        labels.labels[:] = 9
+    assert (clean.labels == before).all()
+
+
+@pytest.mark.parametrize(
+    ("flip", "message"),
+    [
+        (lambda s: flip_margin(s, 1.5), r"rate must be a number in \[0, 1\]; got 1.5"),
+        (
+            lambda s: flip_margin(s, 0.5, among=s.groups == 0),
+            "rate must not ask for more flips than there are",
+        ),
+        (lambda s: flip_margin(s, 0.1, among=[0, 1]), "among must be a boolean mask of the 1000 samples"),
+        (lambda s: flip_group_targeted(s, 0.1, group="z"), r"group must be one of \[0, 1\]; got 'z'"),
+        (lambda s: flip_group_targeted(s, 0.9), "rate must leave a group with under half"),
+        (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
+        (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"one per cell, the shape \(2, 2\); got \(3,\)"),
+        (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),
+        (lambda s: flip_margin(s.take(s.labels == 1), 0.1), "two or more classes"),
+    ],
+)
+def test_bad_input_is_named(clean, flip, message):
+    with pytest.raises(InvalidInputError, match=message):
+        flip(clean)

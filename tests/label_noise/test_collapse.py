@@ -1,0 +1,86 @@
+"""Telling that a model came out worse than plain training."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fairsieve import CollapseError, CollapseWarning, FairRobustClassifier
+from fairsieve.label_noise.collapse import collapse_of
+
+rng = np.random.default_rng(0)
+GROUPS = rng.integers(0, 2, 400)
+LABELS = np.where(rng.random(400) < 0.05, 1 - GROUPS, GROUPS)  # parity between groups undoes the classes
+FEATURES = rng.normal(size=(400, 1)) + 3 * LABELS[:, None]
+
+
+bits = arrays(np.int64, 60, elements=st.integers(0, 1))
+
+
+@given(predicted=bits, plain=bits, truth=bits, flipped=arrays(bool, 60))
+def test_the_certificate_is_never_wrong(predicted, plain, truth, flipped):
+    """Whatever the flips: when it is certain, the model is worse on the true labels."""
+    noisy = np.where(flipped, 1 - truth, truth)
+    found = collapse_of(predicted, plain, noisy, float(flipped.mean()))
+    if found is not None:
+        assert found.certain
+        assert np.mean(predicted == truth) < np.mean(plain == truth)
+
+
+@given(predicted=bits, labels=bits, noise=st.floats(0, 0.5))
+def test_a_model_has_not_collapsed_beside_itself(predicted, labels, noise):
+    assert collapse_of(predicted, predicted, labels, noise) is None
+
+
+def test_weights_count():
+    labels = np.array([0, 0, 1, 1])
+    predicted = np.array([0, 0, 0, 0])
+    assert collapse_of(predicted, labels, labels, 0.0) is not None
+    assert collapse_of(predicted, labels, labels, 0.0, weights=np.array([1, 1, 0, 0.0])) is None
+
+
+@pytest.fixture(scope="module")
+def collapsed():
+    with pytest.warns(CollapseWarning, match="collapsed: its accuracy is .* a plain model's"):
+        return fit("warn")
+
+
+def fit(on_collapse, fairness="demographic_parity"):
+    model = FairRobustClassifier(
+        fairness,
+        clean_ratio=1.0,
+        epochs=120,
+        warmup_epochs=20,
+        step_size=0.02,
+        learning_rate=0.01,
+        random_state=0,
+        on_collapse=on_collapse,
+    )
+    return model.fit(FEATURES, LABELS, sensitive_features=GROUPS)
+
+
+def test_a_warning_by_name(collapsed):
+    assert collapsed.collapse_.certain
+    assert collapsed.collapse_.accuracy < collapsed.collapse_.plain_accuracy
+
+
+def test_falling_back_gives_the_plain_model(collapsed):
+    with pytest.warns(CollapseWarning, match="The plain model is kept instead"):
+        model = fit("fallback")
+    assert model.score(FEATURES, LABELS) == pytest.approx(model.collapse_.plain_accuracy)
+    assert model.score(FEATURES, LABELS) > collapsed.score(FEATURES, LABELS) + 0.02
+
+
+def test_raising():
+    with pytest.raises(CollapseError, match="Lower clean_ratio, or pass on_collapse='fallback'"):
+        fit("raise")
+
+
+def test_silence_where_nothing_collapsed():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CollapseWarning)
+        model = fit("warn", "equal_opportunity")
+    assert model.collapse_ is None

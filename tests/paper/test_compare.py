@@ -1,0 +1,249 @@
+"""Comparing: records, continuing, tuning."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from fairsieve import InvalidInputError, MissingDataError
+from fairsieve.cli.app import app
+from fairsieve.data import make_synthetic, synthetic_splits
+from fairsieve.paper import compare as compare_module
+from fairsieve.paper.compare import Comparison, compare, summarise
+from fairsieve.paper.methods.contract import Method
+from fairsieve.paper.methods.registry import METHODS, find_methods
+from fairsieve.paper.problems import make_problem, paper_settings
+from fairsieve.paper.records import append_record, fingerprint, read_records
+from fairsieve.paper.tuning import choose, fold_indices, pick
+from fairsieve.training.settings import Settings
+
+QUICK = Comparison(data="synthetic", noise="label", epochs=4, tune=False)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "records.jsonl"
+
+
+def test_runs_are_recorded_and_not_repeated(path, monkeypatch):
+    methods = find_methods("lr,fairsieve")
+    first = list(compare(QUICK, methods, range(2), path))
+    assert len(path.read_text().splitlines()) == 4
+    monkeypatch.setattr(compare_module, "run_one", None)  # would fail, if it were called
+    again = list(compare(QUICK, methods, range(2), path))
+    assert sorted(r["run"] for r in again) == sorted(r["run"] for r in first)
+
+
+def test_a_record_says_everything(path):
+    (record,) = compare(QUICK, find_methods("fairsieve"), [3], path)
+    assert record["settings"]["method"] == "fairsieve"
+    assert record["settings"]["seed"] == 3
+    assert record["hyperparameters"] == {"learning_rate": 0.0005, "step_size": 0.0005}
+    assert {"torch", "fairsieve", "python"} <= set(record["versions"])
+    assert {"accuracy", "equalized_odds", "demographic_parity", "kept", "flips_dropped"} <= set(
+        record["metrics"]
+    )
+    assert record["seconds"] > 0
+    assert record == json.loads(path.read_text())
+    assert record["checksum"] == make_problem("synthetic", "label", 0.1, 3).checksum
+    assert record["checksum"] != make_problem("synthetic", "label", 0.1, 4).checksum
+
+
+def test_an_interrupted_comparison_continues(path):
+    methods = find_methods("lr,itlm")
+    runs = compare(QUICK, methods, range(2), path)
+    next(runs)
+    runs.close()
+    done = len(list(read_records(path)))
+    assert 1 <= done < 4
+    with path.open("a") as file:
+        file.write('{"run": "half a li')  # and the machine stopped
+    assert len(list(compare(QUICK, methods, range(2), path))) == 4
+    assert len(list(read_records(path))) == 4
+
+
+@given(st.lists(st.sampled_from(["whole", "half", "rubbish", "list"]), max_size=8))
+def test_only_whole_records_are_read(kinds):
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path, whole = Path(folder) / "records.jsonl", 0
+        for kind in kinds:
+            if kind == "whole":
+                append_record(path, {"run": str(whole)})
+                whole += 1
+            else:
+                with path.open("ab") as file:
+                    file.write({"half": b'{"run": "x', "rubbish": b"\xff\xfe\n", "list": b"[1]\n"}[kind])
+        assert [r["run"] for r in read_records(path)] == [str(i) for i in range(whole)]
+
+
+def write_many(path, name):
+    for i in range(50):
+        append_record(path, {"run": f"{name}-{i}", "filling": "x" * 500})
+
+
+def test_several_processes_share_a_file(path):
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=write_many, args=(path, name)) for name in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len({r["run"] for r in read_records(path)}) == 150
+
+
+def test_equal_settings_have_equal_names():
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    one, other = Comparison(rate=0.1), Comparison(rate=0.2)
+    lr = METHODS["lr"]
+    assert fingerprint(one.run_settings(lr, 0)) != fingerprint(other.run_settings(lr, 0))
+    assert one.run_settings(lr, 0) == Comparison(validation="noisy").run_settings(lr, 0)  # lr uses none
+
+
+def test_a_method_that_cannot_says_so_in_its_record(path, monkeypatch):
+    refusing = Method("lr", "LR", "plain", METHODS["lr"].train, most_groups=1)
+    monkeypatch.setitem(METHODS, "lr", refusing)
+    (record,) = compare(QUICK, [refusing], [0], path)
+    assert "at most 1 groups" in record["error"]
+    (row,) = summarise([record], [refusing], "equalized_odds")
+    assert row.seeds == 0
+    assert row.error is not None
+
+
+def test_summaries_are_means_over_seeds(path):
+    records = list(compare(QUICK, find_methods("lr"), range(3), path))
+    (row,) = summarise(records, find_methods("lr"), "equalized_odds")
+    values = [r["metrics"]["accuracy"] for r in records]
+    assert row.accuracy == pytest.approx((np.mean(values), np.std(values)))
+
+
+def test_tuning_takes_the_fairest_of_the_accurate():
+    """Three made-up candidates: accurate, fair and close to it, and fair but far off."""
+    data = make_synthetic(300, seed=0)
+
+    def train(samples, settings, *, seed, kind, validation=None, **options):
+        class Stub:
+            interrupted = False
+
+            def predict(self, features, *, sensitive_features=None):
+                right = {tuple(f): y for f, y in zip(data.features, data.labels, strict=True)}
+                truth = np.array([right[tuple(f)] for f in features])
+                rng = np.random.default_rng(0)
+                if kind == "accurate":  # wrong for group 0 only
+                    return np.where(
+                        (features[:, 2] == 0) & (rng.random(len(features)) < 0.1), 1 - truth, truth
+                    )
+                wrong = rng.random(len(features)) < {"fair": 0.02, "poor": 0.5}[kind]
+                return np.where(wrong, 1 - truth, truth)
+
+        return Stub()
+
+    method = Method("stub", "stub", "fair", train, {"kind": ("accurate", "poor", "fair")})
+    assert choose(method, data, Settings(), seed=0) == {"kind": "fair"}
+
+
+def test_chance_does_not_replace_the_default():
+    accuracies = np.full((5, 2), 0.7)
+    noisy = np.array([[0.1, 0.2], [0.2, 0.1], [0.1, 0.2], [0.3, 0.1], [0.2, 0.1]])
+    assert noisy[:, 1].mean() < noisy[:, 0].mean()
+    assert pick(accuracies, noisy) == 0
+    assert pick(accuracies, np.column_stack([np.full(5, 0.2), [0.1, 0.12, 0.11, 0.1, 0.1]])) == 1
+    accuracies[:, 0] = 0.5  # a default that is far from the best accuracy
+    assert pick(accuracies, noisy) == 1
+
+
+def test_folds_partition_every_cell():
+    data = make_synthetic(200, seed=0)
+    held = [fold for _, fold in fold_indices(data, 3, seed=1)]
+    assert sorted(np.concatenate(held)) == list(range(200))
+    for fold in held:
+        assert (
+            np.abs(np.bincount(data.cells.codes[fold], minlength=4) - data.cells.counts.ravel() / 3).max()
+            < 1.5
+        )
+
+
+def test_problems_flip_training_labels_only():
+    problem, parts = make_problem("synthetic", "label", 0.1, 2), synthetic_splits(2)
+    assert (problem.train.labels != parts.train.labels).sum() == problem.flipped.sum() == 200
+    assert (problem.test.labels == parts.test.labels).all()
+    assert (problem.clean_validation.labels == parts.validation.labels).all()
+    assert (problem.noisy_validation.labels != parts.validation.labels).sum() == 20
+
+
+def test_the_authors_arrays_stand_in_for_a_draw(tmp_path):
+    parts = synthetic_splits(7)
+    for name, part in (("train", parts.train), ("test", parts.test), ("val", parts.validation)):
+        np.save(tmp_path / f"xz_{name}.npy", part.features)
+        np.save(tmp_path / f"y_{name}.npy", part.labels * 2 - 1)
+        np.save(tmp_path / f"z_{name}.npy", part.groups)
+    noisy = parts.train.labels.copy()
+    noisy[:200] = 1 - noisy[:200]
+    for name in ("general", "grouptarget"):
+        np.save(tmp_path / f"y_noise_{name}.npy", noisy * 2 - 1)
+    for noise in ("label", "group-targeted"):
+        problem = make_problem("synthetic", noise, 0.1, 0, arrays=str(tmp_path))
+        assert problem.flipped.tolist() == [True] * 200 + [False] * 1800
+        assert (problem.test.features == parts.test.features).all()
+    assert make_problem("synthetic", "label", 0.2, 0, arrays=str(tmp_path)).flipped.sum() == 400
+
+
+def test_the_papers_settings():
+    assert paper_settings("compas", "label", 0.1, "equalized_odds").batch_size == 200
+    assert paper_settings("synthetic", "group-targeted", 0.1, "demographic_parity").epochs == 500
+    with pytest.raises(
+        InvalidInputError, match="data must be one of synthetic, compas, adult, german; got 'mnist'"
+    ):
+        paper_settings("mnist", "label", 0.1, "equalized_odds")
+
+
+def test_the_command(tmp_path):
+    arguments = [
+        "compare",
+        "--methods",
+        "lr,fairsieve,itlm-penalty",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--epochs",
+        "4",
+    ]
+    done = CliRunner().invoke(app, [*arguments, "--no-tune", "--out", str(tmp_path)], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "ITLM→Penalty" in done.output
+    assert "¹" in done.output
+    assert "²" in done.output
+    assert len(list(read_records(tmp_path / "records.jsonl"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "mnist"], "data must be one of"),
+        (["--methods", "magic"], "methods must be all"),
+        (["--noise", "loud"], "noise must be one of"),
+        (["--fairness", "x"], "fairness must be one of"),
+        (["--validation", "x"], "validation must be one of"),
+    ],
+)
+def test_bad_options_are_named_before_any_work(tmp_path, arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        CliRunner().invoke(
+            app, ["compare", *arguments, "--out", str(tmp_path / "new")], catch_exceptions=False
+        )
+    assert not (tmp_path / "new").exists()
+
+
+def test_missing_data_names_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path))
+    with pytest.raises(MissingDataError, match="fairsieve data fetch compas"):
+        make_problem("compas", "label", 0.1, 0)

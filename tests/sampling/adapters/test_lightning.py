@@ -1,0 +1,80 @@
+"""The Lightning callback on the real library, through the example."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+from examples import lightning_trainer
+from examples.lightning_trainer import Classifier, train
+from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
+from torch.utils.data import DataLoader
+
+from fairsieve import InvalidInputError
+from fairsieve.sampling.adapters.lightning import FairRobustCallback
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
+
+QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+
+
+def test_trains_and_resumes_identically(tmp_path):
+    options = {**QUIET, "enable_checkpointing": False}
+    whole, sieve, trainer = train(epochs=8, **options)
+    assert trainer.global_step == 8 * 20  # epochs of equal length, whatever is selected
+    sampler = sieve.sieve.sampler
+    assert sampler.epoch == 8
+    assert 0 < len(sampler.indices) < 1800
+    assert sieve.sieve.is_observed
+    assert whole["accuracy"] > 0.6
+    _, _, half = train(epochs=6, **options)
+    half.save_checkpoint(tmp_path / "half.ckpt")
+    again, resumed, trainer = train(epochs=8, resume=tmp_path / "half.ckpt", **options)
+    assert trainer.global_step == 8 * 20
+    assert resumed.sieve.sampler.indices.tolist() == sampler.indices.tolist()
+    assert again == whole
+
+
+def test_resumes_inside_an_epoch(tmp_path):
+    options = {"epochs": 8, **QUIET}
+    saving = ModelCheckpoint(
+        tmp_path, "{step}", every_n_train_steps=6 * 20 + 7, save_on_train_epoch_end=False
+    )
+    whole, sieve, _ = train(callbacks=[saving], **options)
+    again, resumed, trainer = train(resume=tmp_path / "step=127.ckpt", enable_checkpointing=False, **options)
+    assert trainer.global_step == 8 * 20
+    for name in ("indices", "ratios"):
+        assert getattr(resumed.sieve.sampler, name).tolist() == getattr(sieve.sieve.sampler, name).tolist()
+    assert again == whole
+
+
+def test_workers_read_on_in_their_own_epoch_only(tmp_path, monkeypatch):
+    """The Trainer begins a pass before an epoch does, and workers ask for its batches at once."""
+    options = {"epochs": 4, "enable_checkpointing": False, **QUIET}
+    at_once = lambda *arrays, **options: FairRobustCallback(*arrays, **options | {"warmup_epochs": 0})  # noqa: E731
+    monkeypatch.setattr(lightning_trainer, "FairRobustCallback", at_once)
+    whole, _, trainer = train(**options)
+    assert trainer.global_step == 4 * 20
+    monkeypatch.setattr(lightning_trainer, "DataLoader", partial(DataLoader, num_workers=1))
+    assert train(**options)[0] == whole
+    train(**options | {"epochs": 2})[2].save_checkpoint(tmp_path / "half.ckpt")
+    assert train(resume=tmp_path / "half.ckpt", **options)[0] == whole
+
+
+def test_without_losses_an_epoch_begins_with_a_forward_pass(monkeypatch):
+    step = Classifier.training_step
+    monkeypatch.setattr(Classifier, "training_step", lambda *arguments: step(*arguments)["loss"])
+    _, sieve, _ = train(epochs=7, enable_checkpointing=False, **QUIET)
+    assert not sieve.sieve.is_observed
+    assert 0 < len(sieve.sieve.sampler.indices) < 1800
+
+
+def test_data_that_cannot_be_chosen_from_is_refused():
+    callback = FairRobustCallback([0, 1], ["a", "b"], clean_ratio=1.0)
+    trainer = Trainer(
+        max_epochs=1, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
+    )
+    with pytest.raises(InvalidInputError, match=r"one DataLoader with a batch_size.*got list"):
+        trainer.fit(Classifier(2), [torch.zeros(2, 2)])

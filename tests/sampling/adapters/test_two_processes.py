@@ -1,0 +1,50 @@
+"""Every adapter on two processes: together they train the batches of one process, and come to its model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from examples.transformers_trainer import chosen_rows
+from tests.sampling.adapters.two_processes import EPOCHS, run
+from tests.sampling.launch import torchrun
+
+from fairsieve import FairRobustBatchSampler
+from fairsieve.data import flip_group_targeted, synthetic_splits
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+WARMUP = {"accelerate": 5, "lightning": 5, "transformers": 2}
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outcome")
+    torchrun(2, "tests/sampling/adapters/two_processes.py", folder, *EPOCHS)
+    return folder
+
+
+@pytest.mark.parametrize("name", EPOCHS)
+def test_two_processes_train_what_one_does(outcome, name):
+    first, second = (json.loads((outcome / f"{name}-{rank}.json").read_text()) for rank in range(2))
+    assert first["found"] == second["found"]
+    alone = run(name, EPOCHS[name], 1)
+    assert first["found"]["sum of weights"] == pytest.approx(alone["sum of weights"], rel=1e-4)
+    assert first["found"]["accuracy"] == pytest.approx(alone["accuracy"], abs=0.005)
+    assert first["found"]["disparity"] == pytest.approx(alone["disparity"], abs=0.01)
+
+    train = synthetic_splits(seed=0).train
+    rows = chosen_rows(len(train), 500) if name == "transformers" else slice(None)
+    labels, groups = flip_group_targeted(train, 0.1).labels[rows], train.groups[rows]
+    one = FairRobustBatchSampler(
+        labels, groups, 100, clean_ratio=0.9, step_size=0.005, warmup_epochs=WARMUP[name]
+    )
+    assert len(first["epochs"]) == len(second["epochs"]) == EPOCHS[name]
+    for epoch, halves in enumerate(zip(first["epochs"], second["epochs"], strict=True)):
+        if epoch >= WARMUP[name]:
+            one.update_losses(np.concatenate([half["losses"] for half in halves]).astype(np.float32))
+        assert halves[0]["ratios"] == halves[1]["ratios"] == one.ratios.tolist()
+        together = [sorted(a + b) for a, b in zip(*(half["batches"] for half in halves), strict=True)]
+        whole = [sorted(batch) for batch in one]
+        assert together[: len(whole)] == whole
+        assert [len(batch) for batch in together] == [100] * (len(labels) // 100)

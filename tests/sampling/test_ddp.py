@@ -1,0 +1,24 @@
+"""The DDP example: as many ranks as you like, stopped and resumed, come to one model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.sampling.launch import torchrun
+
+
+def test_one_rank_and_two_whole_and_resumed(tmp_path):
+    torchrun(2, "ddp_program.py", tmp_path)
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+    assert first["two"] == second["two"]
+    assert first["one"] == second["one"]
+    # The same number of ranks, the same bits; another number adds gradients in another order.
+    assert first["by two, resumed by two"] == first["two"]
+    assert first["by one, resumed by one"] == first["one"]
+    for name in ("one", "by two, resumed by one", "by one, resumed by two"):
+        assert first[name]["sum of weights"] == pytest.approx(first["two"]["sum of weights"], rel=1e-4)
+        assert first[name]["accuracy"] == pytest.approx(first["two"]["accuracy"], abs=0.005)
+        assert first[name]["disparity"] == pytest.approx(first["two"]["disparity"], abs=0.01)
+        assert first[name]["selected"] == pytest.approx(first["two"]["selected"], abs=5)
+    assert first["two"]["accuracy"] > 0.6

@@ -1,0 +1,190 @@
+"""Running losses: what was observed counts, the rest takes turns, and large data stays on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from fairsieve import FairRobustBatchSampler, InvalidInputError, NotReadyError
+from fairsieve.sampling.observed import RunningLosses
+from fairsieve.selection import cells
+from fairsieve.selection.cells import Cells
+
+N = 90
+
+
+@pytest.fixture
+def data():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(N, 3, generator=generator)
+    return x, torch.randint(0, 2, (N,), generator=generator), np.where(x[:, 0].numpy() > 0, "a", "b")
+
+
+def new_sampler(data, **options):
+    _, y, z = data
+    return FairRobustBatchSampler(y, z, 10, **({"clean_ratio": 0.8, "warmup_epochs": 1} | options))
+
+
+@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity"])
+@pytest.mark.parametrize("signal", ["loss", "error"])
+def test_observing_everything_is_the_full_pass(data, fairness, signal, tmp_path):
+    x, _, _ = data
+    model = torch.nn.Linear(3, 2)
+    full, running = (
+        new_sampler(data, fairness=fairness, signal=signal, warmup_epochs=0, step_size=0.1, folder=folder)
+        for folder in (None, tmp_path / "losses")
+    )
+    for _ in range(3):
+        full.update(model(x))
+        running.refresh(model, TensorDataset(x), share=1.0, chunk_size=7)
+        running.update()
+        assert running.indices.tolist() == full.indices.tolist()
+        assert running.ratios.tolist() == full.ratios.tolist()
+        assert list(running) == list(full)
+        torch.nn.init.normal_(model.weight)
+    assert isinstance(running.running.losses, np.memmap)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.floats(0, 1))
+def test_the_latest_loss_counts_and_stale_ones_take_turns(seed, share):
+    """Against dictionaries."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    kept, latest, when = RunningLosses(n), {}, {}
+    for epoch in range(8):
+        for _ in range(rng.integers(0, 4)):
+            some = rng.integers(0, n, rng.integers(0, 9))
+            losses = rng.random(len(some)).astype(np.float32)
+            kept.record(some, torch.from_numpy(losses)[None], epoch)
+            for i, loss in zip(some, losses, strict=True):
+                latest[i], when[i] = loss, epoch
+        stale = kept.stale(share, epoch)
+        old = [i for i in range(n) if when.get(i, -1) < epoch]
+        unknown = [i for i in range(n) if i not in latest]
+        assert set(unknown) <= set(stale) <= set(old)
+        assert share < 1 or stale.tolist() == old
+        if unknown:
+            with pytest.raises(NotReadyError, match=f"{len(unknown)} of {n} samples have no loss yet"):
+                kept.known()
+        kept.record(stale, torch.zeros(1, len(stale)), epoch)
+        latest |= dict.fromkeys(stale, 0.0)
+        when |= dict.fromkeys(stale, epoch)
+        assert kept.known()[0].tolist() == [latest[i] for i in range(n)]
+
+
+@given(st.floats(0.05, 1), st.integers(0, 10**12))
+def test_nobody_waits_longer_than_a_round_however_sharded(share, first):
+    kept = RunningLosses(100)
+    kept.record(np.arange(100), torch.zeros(1, 100), 1)
+    for epoch in range(2, 25):
+        stale = kept.stale(share, epoch, first)
+        shard = RunningLosses(30)
+        shard.load_state_dict({name: value[..., 50:80] for name, value in kept.state_dict().items()})
+        assert shard.stale(share, epoch, first + 50).tolist() == [i - 50 for i in stale if 50 <= i < 80]
+        kept.record(stale, torch.zeros(1, len(stale)), epoch)
+        kept.settle()
+        assert (epoch - kept.seen).max() < np.ceil(1 / share)
+
+
+def test_in_a_loop_with_a_loader_resumed(data):
+    x, y, _ = data
+    loader_of = lambda sampler: DataLoader(  # noqa: E731
+        TensorDataset(torch.arange(N), x, y), batch_sampler=sampler
+    )
+
+    def run(sampler, model, epochs):
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(epochs):
+            sampler.refresh(model, x)
+            if sampler.needs_update:
+                sampler.update()
+            for where, features, labels in loader_of(sampler):
+                outputs = model(features)
+                losses = torch.nn.functional.cross_entropy(outputs, labels, reduction="none")
+                sampler.observe_losses(where, losses)
+                optimizer.zero_grad()
+                losses.mean().backward()
+                optimizer.step()
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    whole = new_sampler(data, seed=4)
+    run(whole, model, 6)
+    model.load_state_dict(start)
+    half = new_sampler(data, seed=4)
+    run(half, model, 3)
+    resumed = new_sampler(data)
+    resumed.load_state_dict(half.state_dict())
+    run(resumed, model, 3)
+    assert resumed.indices.tolist() == whole.indices.tolist()
+    assert resumed.running.losses.tolist() == whole.running.losses.tolist()
+    with pytest.raises(InvalidInputError, match=r"state must hold running losses of the shape \(90,\)"):
+        resumed.load_state_dict(half.state_dict() | {"running": {"losses": [1.0]}})
+
+
+class Words(Dataset):
+    """Items that are neither tensors nor tuples."""
+
+    def __len__(self):
+        return N
+
+    def __getitem__(self, index):
+        return {"value": float(index), "name": f"sample {index}"}
+
+
+def test_any_map_style_dataset(data):
+    sampler = new_sampler(data, warmup_epochs=0)
+    model = torch.nn.Linear(1, 2)
+    sampler.refresh(
+        model, Words(), forward=lambda net, batch: net(batch["value"][:, None].float()), chunk_size=11
+    )
+    assert model.training
+    sampler.update()
+    assert len(sampler.indices) > 0
+
+
+def test_looking_again_does_not_disturb_what_training_draws(data):
+    x, _, _ = data
+    sampler, model = new_sampler(data, warmup_epochs=0), torch.nn.Linear(3, 2)
+    before = torch.random.get_rng_state()
+    sampler.refresh(model, TensorDataset(x))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_what_is_wrong_is_told(data):
+    sampler = new_sampler(data, warmup_epochs=0)
+    with pytest.raises(InvalidInputError, match="one value for each of the 2 indices"):
+        sampler.observe_losses([0, 1], torch.zeros(3))
+    with pytest.raises(InvalidInputError, match="positions of the 90 samples; got 3 to 90"):
+        sampler.observe_losses([3, 90], torch.zeros(2))
+    with pytest.raises(InvalidInputError, match=r"share must be a number in \[0, 1\]"):
+        sampler.stale(1.5)
+    sampler.observe_losses([7, 8], torch.tensor([0.0, torch.nan]))
+    with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1, the first of sample 8"):
+        sampler.update()
+    sampler.observe_losses([], torch.zeros(0))
+    with pytest.raises(NotReadyError, match="90 of 90 samples have no loss yet"):
+        sampler.update()
+
+
+@pytest.mark.parametrize("missing", ["refuse", "own"])
+def test_cells_of_arrays_on_disk(tmp_path, monkeypatch, missing):
+    monkeypatch.setattr(cells, "CHUNK", 10)
+    rng = np.random.default_rng(0)
+    labels, groups = np.sort(rng.integers(0, 5, 64)), rng.choice(["a", "b", "c"], 64).astype(object)
+    groups[:9] = "d"
+    if missing == "own":
+        groups[40] = None
+    mapped = np.lib.format.open_memmap(tmp_path / "labels.npy", "w+", labels.dtype, labels.shape)
+    mapped[:] = labels
+    whole, chunked = (Cells.of(values, groups, missing=missing) for values in (labels, mapped))
+    assert chunked.codes.tolist() == whole.codes.tolist()
+    assert (chunked.classes, chunked.groups) == (whole.classes, whole.groups)
+    with pytest.raises(InvalidInputError, match="one value per sample"):
+        Cells.of(mapped, groups[1:], missing=missing)

@@ -1,0 +1,218 @@
+"""The batch sampler in a real DataLoader."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+from fairsieve import FairRobustBatchSampler, InvalidInputError, NotReadyError, sample_losses
+from fairsieve.sampling.losses import cross_entropy
+
+N = 120
+
+
+@pytest.fixture
+def data():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(N, 3, generator=generator)
+    y = torch.randint(0, 2, (N,), generator=generator)
+    z = np.where(torch.rand(N, generator=generator).numpy() < 0.7, "a", "b")
+    return x, y, z
+
+
+def new_sampler(data, **options):
+    _, y, z = data
+    return FairRobustBatchSampler(y, z, 20, **({"clean_ratio": 0.9, "warmup_epochs": 1} | options))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_in_a_data_loader(data, workers):
+    x, y, _ = data
+    sampler = new_sampler(data)
+    assert isinstance(sampler, Sampler)
+    loader = DataLoader(TensorDataset(torch.arange(N), y), batch_sampler=sampler, num_workers=workers)
+    model = torch.nn.Linear(3, 2)
+    seen = []
+    for epoch in range(3):
+        sampler.update(model(x))
+        batches = [indices for indices, _ in loader]
+        assert len(batches) == len(loader) == len(sampler)
+        assert all(len(batch) == 20 for batch in batches)
+        seen.append(torch.cat(batches))
+        assert sampler.epoch == epoch + 1
+    assert sorted(seen[0].tolist()) == list(range(N))
+    assert set(seen[1].tolist()) <= set(range(N))
+    assert len(sampler.indices) <= sampler.plan.rules.budget
+
+
+def test_cells_of_a_batch_follow_the_ratios(data):
+    x, y, z = data
+    sampler = new_sampler(data, warmup_epochs=0, step_size=0.1)
+    for _ in range(5):
+        sampler.update(torch.nn.Linear(3, 1)(x))
+        batches = list(sampler)
+    counts = sampler.plan.counts.reshape(2, 2)
+    quotas = sampler.ratios * 20 * counts.sum(axis=1, keepdims=True) / counts.sum()
+    for batch in batches:
+        found = np.zeros((2, 2))
+        for i in batch:
+            found[int(y[i]), int(z[i] == "b")] += 1
+        assert (np.abs(found - quotas) < 1).all()
+
+
+def test_order_is_a_function_of_seed_and_epoch(data):
+    one, other = new_sampler(data, seed=1), new_sampler(data, seed=2)
+    first = list(one)
+    assert first != list(other)
+    one.set_epoch(0)
+    assert list(one) == first
+    with pytest.raises(InvalidInputError, match="epoch must be a whole number of at least 0; got -1"):
+        one.set_epoch(-1)
+
+
+@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
+@pytest.mark.parametrize("signal", ["loss", "error"])
+def test_resumes_identically(data, fairness, signal):
+    outputs = [torch.randn(N, 2, generator=torch.Generator().manual_seed(s)) for s in range(6)]
+
+    def run(sampler, some):
+        for logits in some:
+            sampler.update(logits)
+            list(sampler)
+        return sampler
+
+    options = {"fairness": fairness, "signal": signal, "seed": 3}
+    whole = run(new_sampler(data, **options), outputs)
+    half = run(new_sampler(data, **options), outputs[:3])
+    resumed = new_sampler(data, fairness=fairness, signal=signal)
+    resumed.load_state_dict(half.state_dict())
+    run(resumed, outputs[3:])
+    assert list(resumed) == list(whole)
+    assert resumed.ratios.tolist() == whole.ratios.tolist()
+
+
+def test_one_logit_two_logits_and_losses_agree(data):
+    _, y, _ = data
+    logit = torch.randn(N, generator=torch.Generator().manual_seed(5))
+    samplers = [new_sampler(data, warmup_epochs=0) for _ in range(4)]
+    samplers[0].update(logit)
+    samplers[1].update(logit[:, None])
+    samplers[2].update(torch.stack([torch.zeros(N), logit], 1))
+    samplers[3].update_losses(cross_entropy(logit, y))
+    for sampler in samplers[1:]:
+        assert sampler.indices.tolist() == samplers[0].indices.tolist()
+        assert sampler.ratios == pytest.approx(samplers[0].ratios)
+
+
+def test_custom_losses_and_signals(data):
+    _, y, _ = data
+    sampler = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
+    logit = torch.randn(N)
+    with pytest.raises(InvalidInputError, match="signals must be given"):
+        sampler.update_losses(cross_entropy(logit, y))
+    sampler.update_losses(
+        cross_entropy(logit, y), signals=cross_entropy(logit, torch.ones(N, dtype=torch.long))
+    )
+    other = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
+    other.update(logit)
+    assert sampler.indices.tolist() == other.indices.tolist()
+
+
+def test_a_loss_of_your_own(data):
+    sampler = new_sampler(data, warmup_epochs=0)
+    sampler.update(torch.randn(N, 2), loss=lambda out, target: (out[:, 1] - target).abs())
+    assert 0 < len(sampler.indices) <= 108
+
+
+def test_forgetting_the_update_is_told(data):
+    sampler = new_sampler(data)
+    assert not sampler.needs_update
+    list(sampler)
+    assert sampler.needs_update
+    with pytest.raises(NotReadyError, match=r"call update\(\) before each epoch"):
+        list(sampler)
+
+
+@pytest.mark.parametrize("shape", [(N - 1,), (N, 3), (N, 2, 2)])
+def test_outputs_of_the_wrong_shape_are_refused(data, shape):
+    with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
+        new_sampler(data, warmup_epochs=0).update(torch.zeros(shape))
+
+
+def test_three_classes_and_crossed_groups():
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["low", "mid", "high"], 90)
+    groups = np.column_stack([rng.choice(["f", "m"], 90), rng.choice([0, 1], 90).astype(str)])
+    for fairness in ("equalized_odds", "demographic_parity"):
+        sampler = FairRobustBatchSampler(
+            labels, groups, 16, fairness=fairness, clean_ratio=0.8, warmup_epochs=0
+        )
+        for _ in range(3):
+            sampler.update(torch.from_numpy(rng.normal(size=(90, 3))))
+            assert all(len(batch) == 16 for batch in sampler)
+        assert sampler.ratios.shape == (3, 4)
+
+
+def test_no_samples():
+    with pytest.raises(InvalidInputError, match="at least one sample"):
+        FairRobustBatchSampler([], [], 4, clean_ratio=0.9)
+
+
+def test_losses_in_chunks_restore_the_mode_of_every_part():
+    x, y = torch.randn(50, 3), torch.randint(0, 2, (50,))
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2))
+    model[1].eval()
+    whole = sample_losses(model, (x, y))
+    assert sample_losses(model, TensorDataset(x, y), chunk_size=7) == pytest.approx(whole)
+    assert not whole.requires_grad
+    assert model.training
+    assert not model[1].training
+    model[1].eval()
+    model.eval()
+    expected = torch.nn.functional.cross_entropy(model(x), y, reduction="none").detach()
+    assert whole == pytest.approx(expected)
+
+
+def test_losses_restore_the_mode_after_an_error():
+    model = torch.nn.Linear(3, 2)
+    with pytest.raises(RuntimeError):
+        sample_losses(model, (torch.zeros(2, 4), torch.zeros(2, dtype=torch.long)))
+    assert model.training
+    with pytest.raises(InvalidInputError, match="use reduction='none'"):
+        sample_losses(
+            model, (torch.zeros(2, 3), torch.zeros(2, dtype=torch.long)), loss=torch.nn.CrossEntropyLoss()
+        )
+    with pytest.raises(InvalidInputError, match="at least one sample"):
+        sample_losses(model, TensorDataset(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)))
+
+
+class Sentences(torch.utils.data.Dataset):
+    """Items that are neither tensors nor tuples."""
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, index):
+        return {"words": [float(index), 1.0], "label": index % 2}
+
+
+def test_losses_of_any_map_style_dataset():
+    def pairs(items):
+        return torch.tensor([item["words"] for item in items]), torch.tensor(
+            [item["label"] for item in items]
+        )
+
+    model = torch.nn.Linear(2, 2)
+    before = torch.random.get_rng_state()
+    losses = sample_losses(model, Sentences(), chunk_size=7, collate_fn=pairs)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert losses == pytest.approx(sample_losses(model, pairs([Sentences()[i] for i in range(30)])))
+    with pytest.raises(InvalidInputError, match=r"items \(features, class index\).*its batches are dict"):
+        sample_losses(model, Sentences())
+
+
+def test_outputs_of_too_few_samples_are_told_in_the_warm_up(data):
+    with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
+        new_sampler(data).update(torch.zeros(10, 2))

@@ -1,0 +1,123 @@
+"""The order of an epoch, and resuming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairsieve import Cells, InvalidInputError, NotReadyError, Plan
+from fairsieve.selection.ratios import initial_ratios
+
+
+def random_cells(rng, n=60):
+    return Cells.of(rng.integers(0, 2, n), rng.integers(0, 2, n), classes=[0, 1], group_values=[0, 1])
+
+
+def test_warm_up_trains_on_everything_plainly():
+    rng = np.random.default_rng(0)
+    plan = Plan(random_cells(rng), 10, clean_ratio=0.5, warmup_epochs=2)
+    for _ in range(2):
+        plan.update(rng.random(60))
+        assert sorted(plan.batches().ravel()) == list(range(60))
+        assert plan.ratios.tolist() == initial_ratios(plan.cells).tolist()
+        plan.epoch += 1
+    with pytest.raises(NotReadyError, match="epoch 2 selects samples"):
+        plan.batches()
+    plan.update(rng.random(60))
+    assert len(plan.indices) <= 30
+
+
+def test_the_parts_can_be_left_out():
+    rng = np.random.default_rng(1)
+    cells, losses = random_cells(rng), rng.random(60)
+    itlm = Plan(cells, 10, fairness=None, clean_ratio=0.5, warmup_epochs=0, constrained=False, weighted=False)
+    itlm.update(losses)
+    assert set(itlm.indices) == set(np.argsort(losses)[:30])
+    assert itlm.ratios.tolist() == initial_ratios(cells).tolist()
+    fairbatch = Plan(cells, 10, warmup_epochs=0, constrained=False)
+    fairbatch.update(losses)
+    assert len(fairbatch.indices) == 60
+    assert fairbatch.ratios.tolist() != initial_ratios(cells).tolist()
+
+
+def test_a_state_does_not_follow_the_plan():
+    plan = Plan(random_cells(np.random.default_rng(0)), 10, clean_ratio=0.8, warmup_epochs=0)
+    state = plan.state_dict()
+    plan.update(np.arange(60.0))
+    assert len(state["indices"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": 61}, "over the same samples"),
+        ({"ratios": [[1.0]]}, "over the same samples"),
+        ({"ratios": [[1.5, 0.5], [0.5, 0.5]]}, r"ratios in \[0, 1\]; got \[\[1.5"),
+        ({"ratios": [[1.0, 0.0], [-0.5, 0.5]]}, r"ratios in \[0, 1\]"),
+        ({"indices": [60]}, "points outside"),
+        ({"indices": [0, -1]}, "points outside"),
+        ({"epoch": None}, "lacks epoch"),
+    ],
+)
+def test_a_state_of_something_else_is_refused(change, message):
+    plan = Plan(random_cells(np.random.default_rng(0)), 10)
+    state = {k: v for k, v in (plan.state_dict() | change).items() if v is not None}
+    with pytest.raises(InvalidInputError, match=message):
+        plan.load_state_dict(state)
+
+
+def test_signals_are_asked_for_when_losses_do_not_do():
+    plan = Plan(random_cells(np.random.default_rng(0)), 10, fairness="demographic_parity", warmup_epochs=0)
+    with pytest.raises(InvalidInputError, match="signals must be given"):
+        plan.update(np.ones(60))
+    with pytest.raises(InvalidInputError, match=r"signals must have the shape .*\(1, 60\)"):
+        plan.update(np.ones(60), np.ones((2, 60)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number"),
+        ({"warmup_epochs": -1}, "warmup_epochs must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"step_size": 2}, r"step_size must be a number in \[0, 1\]; got 2"),
+        ({"clean_ratio": 0}, "clean_ratio must be"),
+        ({"fairness": "none"}, "fairness must be one of"),
+        ({"signal": "margin"}, "signal must be one of loss, error; got 'margin'"),
+        ({"fairness": "equal_opportunity", "pos_label": 7}, r"pos_label must be one of \[0, 1\]; got 7"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Plan(random_cells(np.random.default_rng(0)), **({"batch_size": 10} | options))
+
+
+def test_one_sample_and_one_group():
+    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=1.0, warmup_epochs=0)
+    plan.update([0.5])
+    assert plan.batches().tolist() == [[0]]
+    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=0.5, warmup_epochs=0)
+    plan.update([0.5])
+    assert plan.batches().shape == (0, 0)  # a budget of nothing
+
+
+def test_losses_are_checked():
+    plan = Plan(random_cells(np.random.default_rng(0)), 10, warmup_epochs=0)
+    with pytest.raises(InvalidInputError, match=r"losses must have one value per sample, the shape \(60,\)"):
+        plan.update(np.ones(59))
+    with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1, the first at 7"):
+        plan.update(np.where(np.arange(60) == 7, np.nan, 1.0))
+
+
+def test_cells_are_asked_for():
+    with pytest.raises(InvalidInputError, match=r"cells must be Cells.of\(labels, groups\); got list"):
+        Plan([0, 1], 10)
+
+
+def test_the_defaults_are_the_papers():
+    rules = Plan(random_cells(np.random.default_rng(0)), 10).rules
+    assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.0005, 60, 0)
+    assert rules.constrained
+    assert rules.weighted
+    assert len(rules.rows) == 2

@@ -1,0 +1,127 @@
+"""Samples without a group: they train, and no fairness looks at them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairsieve import Cells, InvalidInputError, Plan, Samples, fit
+from fairsieve.selection.ratios import initial_ratios
+
+LABELS = [1, 0, 1, 1]
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        ["b", None, "a", "b"],
+        ["b", np.nan, "a", "b"],
+        np.array(["b", None, "a", "b"], object),
+        np.array(["b", pd.NA, "a", "b"], object),
+        np.array([np.str_("b"), pd.NaT, np.str_("a"), np.str_("b")], object),
+        pd.Series(["b", None, "a", "b"]),
+        pd.Series(["b", None, "a", "b"], dtype="string"),
+        pd.Series(["b", None, "a", "b"], dtype="category"),
+        pl.Series(["b", None, "a", "b"]),
+    ],
+)
+def test_every_kind_of_missing_value_is_seen(groups):
+    cells = Cells.of(LABELS, groups, missing="own")
+    assert cells.groups == ["a", "b", None]
+    assert cells.has_ungrouped
+    assert cells.named_groups == 2
+    assert cells.group_codes.tolist() == [1, 2, 0, 1]
+    with pytest.raises(InvalidInputError, match="groups must not have missing values; got 1, in row 1"):
+        Cells.of(LABELS, groups)
+
+
+@pytest.mark.parametrize(
+    ("groups", "values"),
+    [
+        (pd.Series([2, None, 1, 2], dtype="Int64"), [1, 2, None]),
+        (pl.Series([2, None, 1, 2]), [1.0, 2.0, None]),
+        ([2.0, np.nan, 1.0, 2.0], [1.0, 2.0, None]),
+        (np.array(["2002", "NaT", "2001", "2002"], "M8[Y]"), None),
+    ],
+)
+def test_missing_numbers_and_dates(groups, values):
+    cells = Cells.of(LABELS, groups, missing="own")
+    assert cells.group_codes.tolist() == [1, 2, 0, 1]
+    assert cells.has_ungrouped
+    assert values is None or cells.groups == values
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_crossed_group_is_missing_where_any_column_is(frame):
+    columns = frame({"sex": ["f", None, "f", "m"], "old": [0, 0, None, 1]})
+    cells = Cells.of(LABELS, columns, missing="own")
+    assert cells.groups == [("f", 0), ("m", 1), None]
+    assert cells.group_codes.tolist() == [0, 2, 2, 1]
+
+
+@pytest.mark.parametrize("groups", [[None] * 4, np.full((4, 2), np.nan)])
+def test_nobody_has_a_group(groups):
+    cells = Cells.of(LABELS, groups, missing="own")
+    assert (cells.groups, cells.named_groups) == ([None], 0)
+    assert initial_ratios(cells).tolist() == [[1.0], [1.0]]
+
+
+def test_without_missing_values_nothing_is_different():
+    cells = Cells.of(LABELS, ["b", "a", "a", "b"], missing="own")
+    assert cells.groups == ["a", "b"]
+    assert not cells.has_ungrouped
+
+
+def test_a_part_of_the_samples_keeps_the_column():
+    samples = Samples(np.zeros((4, 1)), LABELS, ["b", None, "a", "b"], missing="own")
+    part = samples.take([0, 2])
+    assert part.group_values == ["a", "b", None]
+    assert part.cells.counts.tolist() == [[0, 0, 0], [1, 1, 0]]
+    with pytest.raises(InvalidInputError, match="missing must be one of refuse, own; got 'drop'"):
+        Cells.of(LABELS, [0, 1, 0, 1], missing="drop")
+
+
+def test_batches_draw_them_by_their_share():
+    labels = np.repeat([0, 1], 50)
+    groups = np.tile([0.0, 0.0, 1.0, 1.0, np.nan], 20)
+    plan = Plan(Cells.of(labels, groups, missing="own"), 10, warmup_epochs=0)
+    plan.update(np.ones(100))
+    for batch in plan.batches():
+        assert np.isnan(groups[batch]).sum() == 2
+
+
+@pytest.mark.parametrize("fairness", NOTIONS)
+def test_training_counts_them_in_accuracy_and_in_no_disparity(fairness):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 2))
+    labels = (features[:, 0] + rng.normal(size=300) > 0).astype(int)
+    groups = np.where(rng.random(300) < 0.3, np.nan, rng.integers(0, 2, 300))
+    data = Samples(features, labels, groups, missing="own")
+    there = np.flatnonzero(~np.isnan(groups))
+    options = {"fairness": fairness, "epochs": 6, "warmup_epochs": 2, "clean_ratio": 0.9, "batch_size": 50}
+    compiled, autograd = (
+        fit(None, data, engine=e, evaluation=data, **options) for e in ("compiled", "autograd")
+    )
+    assert compiled.indices.tolist() == autograd.indices.tolist()
+    assert compiled.ratios[:, 2].tolist() == initial_ratios(data.cells)[:, 2].tolist()
+    whole = fit(None, data, **(options | {"warmup_epochs": 6}))
+    named = fit(None, data, evaluation=data.take(there), **(options | {"warmup_epochs": 6}))
+    for notion in NOTIONS:
+        disparity = named.history.evaluation.disparity[notion]
+        assert whole.history.train.disparity[notion].tolist() == disparity.tolist()
+    assert compiled.history.train.accuracy[-1] != named.history.evaluation.accuracy[-1]
+
+
+@pytest.mark.parametrize("fairness", NOTIONS)
+def test_the_penalty_leaves_them_out(fairness):
+    rng = np.random.default_rng(1)
+    features, labels = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    groups = np.where(rng.random(80) < 0.3, np.nan, rng.integers(0, 2, 80))
+    data = Samples(features, labels, groups, missing="own")
+    options = {"fairness": fairness, "epochs": 3, "warmup_epochs": 0, "batch_size": 80, "penalty_weight": 0.5}
+    one, other = (fit(None, data, "lr", engine=e, **options) for e in ("compiled", "autograd"))
+    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-5)

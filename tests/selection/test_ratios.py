@@ -1,0 +1,116 @@
+"""The ratios and their step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairsieve import Cells, InvalidInputError
+from fairsieve.selection.fairness import comparisons, fairness_name
+from fairsieve.selection.ratios import initial_ratios, move_ratios, sum_by_cell
+
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
+
+
+def step(cells, means_or_sums, fairness, *, ratios=None, size=0.1, counts=None, pos_label=None):
+    """Ratios after one step, from cell means (or, for parity, sums against each target)."""
+    wanted = comparisons(fairness, cells, pos_label)
+    counts = cells.counts.ravel() if counts is None else np.array(counts)
+    sums = np.array(means_or_sums, float).reshape(len(wanted.targets), -1)
+    if not wanted.by_group:
+        sums = sums * counts
+    table = (initial_ratios(cells) if ratios is None else np.array(ratios, float)).copy()
+    move_ratios(table, sums, counts, wanted.rows, wanted.by_group, size)
+    return table
+
+
+@pytest.fixture
+def even():
+    """Two classes, two groups, ten samples a cell."""
+    return Cells.of(np.repeat([0, 0, 1, 1], 10), np.repeat([0, 1, 0, 1], 10))
+
+
+def test_they_start_at_the_shares():
+    cells = Cells.of([0, 0, 0, 0, 1], ["a", "b", "b", "b", "a"])
+    assert initial_ratios(cells).tolist() == [[0.25, 0.75], [1, 0]]
+    assert initial_ratios(Cells.of([0], ["a"], classes=[0, 1], group_values=["a", "b"]))[1].tolist() == [
+        0.5,
+        0.5,
+    ]
+
+
+def test_equalized_odds_moves_the_class_with_the_widest_gap(even):
+    moved = step(even, [0.2, 0.5, 0.9, 0.1], "equalized_odds")
+    assert moved == pytest.approx(np.array([[0.5, 0.5], [0.6, 0.4]]))  # to the higher loss
+
+
+def test_equal_opportunity_looks_at_the_positive_class_alone(even):
+    assert step(even, [9, 0, 0.1, 0.2], "equal_opportunity") == pytest.approx(
+        np.array([[0.5, 0.5], [0.4, 0.6]])
+    )
+    moved = step(even, [0.1, 0.2, 9, 0], "equal_opportunity", pos_label=0)
+    assert moved == pytest.approx(np.array([[0.4, 0.6], [0.5, 0.5]]))
+
+
+def test_demographic_parity_moves_the_two_classes_in_opposite_directions(even):
+    # Sums of the losses against the positive label; group 1 is predicted positive too rarely.
+    assert step(even, [1, 1, 2, 8], "demographic_parity") == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
+    assert step(even, [2, 8, 1, 1], "demographic_parity") == pytest.approx(np.array([[0.6, 0.4], [0.5, 0.5]]))
+
+
+def test_demographic_parity_divides_by_the_group():
+    cells = Cells.of(np.repeat([0, 0, 1, 1], [30, 10, 10, 10]), np.repeat([0, 1, 0, 1], [30, 10, 10, 10]))
+    # (1, 0): 4 / 40 = .1 and (1, 1): 3 / 20 = .15, though 4 > 3.
+    moved = step(cells, [0, 0, 4, 3], "demographic_parity", ratios=[[0.5, 0.5]] * 2)
+    assert moved == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
+
+
+def test_three_groups_move_the_extreme_pair():
+    cells = Cells.of(np.repeat([0, 1], 9), np.tile([0, 1, 2], 6))
+    moved = step(cells, [1, 2, 3, 1, 1, 1], "equalized_odds")
+    assert moved == pytest.approx(np.array([[1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1], [1 / 3] * 3]))
+
+
+def test_three_classes_compare_the_rate_of_each_predicted_class():
+    cells = Cells.of(np.repeat([0, 1, 2], 8), np.tile([0, 1], 12))
+    wanted = comparisons("demographic_parity", cells)
+    assert wanted.targets == (0, 1, 2)
+    sums = np.zeros((3, 6))
+    sums[2, 4], sums[2, 5] = 1, 5  # against class 2, over the cells of class 2: group 1 should rise
+    assert step(cells, sums, "demographic_parity")[2] == pytest.approx([0.4, 0.6])
+    sums = np.zeros((3, 6))
+    sums[2, 0], sums[2, 1] = 1, 5  # against class 2, over the cells of class 0: group 1 should fall
+    assert step(cells, sums, "demographic_parity")[0] == pytest.approx([0.6, 0.4])
+
+
+def test_of_equal_gaps_the_first_counts(even):
+    assert step(even, [0.25, 0.5, 0.25, 0.5], "equalized_odds") == pytest.approx(
+        np.array([[0.4, 0.6], [0.5, 0.5]])
+    )
+
+
+def test_no_gap_no_move(even):
+    assert step(even, [1, 1, 1, 1], "equalized_odds").tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_empty_cells_are_not_compared(even):
+    moved = step(even, [0, 9, 0.1, 0.2], "equalized_odds", counts=[10, 0, 10, 10])
+    assert moved == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
+
+
+def test_ratios_stop_at_their_bounds(even):
+    moved = step(even, [0, 1, 0, 0], "equalized_odds", ratios=[[0.05, 0.95], [0.5, 0.5]])
+    assert moved[0].tolist() == [0.0, 1.0]
+    assert step(even, [0, 1, 0, 0], "equalized_odds", ratios=[[0, 1], [0.5, 0.5]])[0].tolist() == [0, 1]
+
+
+def test_sums_are_those_of_the_chosen():
+    signals = np.array([[1.0, 2, 4, 8], [1, 1, 1, 1]])
+    sums = sum_by_cell(signals, np.array([0, 1, 1, 0]), np.array([0, 1, 3]), 2)
+    assert sums.tolist() == [[9, 2], [2, 1]]
+
+
+def test_names():
+    assert fairness_name("demographic-parity") == "demographic_parity"
+    with pytest.raises(InvalidInputError, match=r"fairness must be one of equalized_odds.*got 'fairness'"):
+        fairness_name("fairness")

@@ -1,0 +1,191 @@
+"""What a fuzzer calls: bytes go into a reader and on to what uses it; only our own errors may come out."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairsieve.data import make_synthetic
+from fairsieve.errors import FairsieveError
+from fairsieve.paper import compare as comparing
+from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.records import append_record, fingerprint, read_records
+from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.trials import Scope, Trial
+from fairsieve.tabular.reading.columns import as_kind, kind_of
+from fairsieve.tabular.reading.features import features_of
+from fairsieve.tabular.reading.groups import groups_of
+from fairsieve.tabular.reading.labels import labels_of
+from fairsieve.tabular.reading.read import Reading, read_table
+from fairsieve.training.checkpoint.store import Checkpoints, signed
+from fairsieve.training.checkpoint.trainer_state import state_of, take_over
+from fairsieve.training.fit import new_run
+from fairsieve.training.methods import selection_method
+from fairsieve.training.settings import Settings
+
+__all__ = ["TARGETS", "Target"]
+
+ours = contextlib.suppress(FairsieveError)
+
+
+class Target(NamedTuple):
+    """Inputs to begin with, and what is done with one."""
+
+    seeds: list[bytes]
+    run: Callable[[bytes], None]
+
+
+READINGS = [
+    Reading(),
+    Reading(";", ","),
+    Reading("tab"),
+    Reading("|", missing=("x",)),
+    Reading(" "),
+    Reading("'", missing=("?", "-")),
+]
+TABLES = [
+    b"age,sex,pay\n31, F,1\n?,M,0\n",
+    b'a,b\r\n"x, ""y""",2\r\n,\r\n',
+    "\ufeffname,größe\nÄ,3.5\n".encode(),
+    "a,b\n1,2\n".encode("utf-16"),
+    "a,b\né,1e5\n".encode("cp1252"),
+    b"a;b\n3,5;x\n",
+    b"a,a\n1,2,3\n",
+    b"a\n\n\n1\n007\n2024-01-02\n",
+]
+
+
+def csv_target(folder: Path) -> Target:
+    """A table, and what is made of its columns; the first byte says how it is read."""
+    path = folder / "table.csv"
+
+    def run(content: bytes) -> None:
+        path.write_bytes(content[1:])
+        with ours:
+            table = read_table(path, READINGS[content[0] % len(READINGS)] if content else None)
+            assert len(table)
+            for name, values in table.columns.items():
+                assert len(values) == len(table.rows)
+                with ours:
+                    as_kind(table, name, kind_of(table, name))
+                with ours:
+                    labels_of(table, name).read(table)
+                with ours:
+                    groups_of(table, [name], small_groups="merge")
+            features_of(table, apart=())
+
+    return Target([bytes([i % len(READINGS)]) + table for i, table in enumerate(TABLES)], run)
+
+
+def checkpoint_target(folder: Path) -> Target:
+    """A checkpoint of either engine, which a run takes over.
+
+    The first byte says what the others are: the JSON as it stands, what is written into a JSON whose
+    checksum is right, or tensors whose checksum is right.
+    """
+    settings = Settings(epochs=3, warmup_epochs=1, batch_size=4, clean_ratio=0.9, average_last=2)
+    data, method = make_synthetic(12, seed=0), selection_method("fairsieve")
+    asked: dict[str, Any] = {"seed": 0}
+    runs, kept, seeds = [], [], []
+    for number, engine in enumerate(("compiled", "autograd")):
+        run = new_run(None, data, method, settings, 0, None, engine)
+        for _ in range(2):
+            run.run_epoch()
+        place = folder / engine
+        checkpoints = Checkpoints(place, asked)
+        checkpoints.write(2, *state_of(run))
+        runs.append(new_run(None, data, method, settings, 0, None, engine))
+        kept.append(checkpoints)
+        description, tensors = (
+            (place / "000002.json").read_bytes(),
+            (place / "000002.safetensors").read_bytes(),
+        )
+        values = json.dumps({"values": json.loads(description)["values"]}).encode()
+        seeds += [bytes([number]) + description, bytes([number + 2]) + values, bytes([number + 4]) + tensors]
+
+    originals = [{path.name: path.read_bytes() for path in one.folder.iterdir()} for one in kept]
+
+    def run_one(content: bytes) -> None:
+        which, content = (content[0], content[1:]) if content else (0, b"")
+        number, kind = which % 2, which // 2 % 3
+        place, original = kept[number].folder, originals[number]
+        for name, whole in original.items():
+            (place / name).write_bytes(whole)
+        if kind == 0:
+            (place / "000002.json").write_bytes(content)
+        else:
+            described = json.loads(original["000002.json"])
+            del described["sha256"]
+            if kind == 1:
+                try:
+                    described.update(json.loads(content))
+                    changed = signed(described)
+                except (ValueError, TypeError, RecursionError):
+                    return
+            else:
+                (place / "000002.safetensors").write_bytes(content)
+                described["tensors_sha256"] = hashlib.sha256(content).hexdigest()
+                changed = signed(described)
+            (place / "000002.json").write_bytes(changed)
+        with warnings.catch_warnings(), ours:
+            warnings.simplefilter("ignore")
+            kept[number].resume(lambda checkpoint: take_over(runs[number], checkpoint))
+
+    return Target(seeds, run_one)
+
+
+def records_target(folder: Path) -> Target:
+    """Records, which a comparison and a reproduction go on from; what they lack is not run, but noted."""
+    path, asked = folder / "records.jsonl", comparing.Comparison(epochs=2, tune=False)
+    methods, scope = find_methods("lr,fairsieve"), Scope(seeds=1, quick=True)
+    trials = [Trial("lr", "synthetic"), Trial("fairsieve", "compas")]
+
+    def stand_in(comparison: comparing.Comparison, name: str, seed: int) -> dict[str, Any]:
+        settings = comparison.run_settings(find_methods(name)[0], seed)
+        return {"run": fingerprint(settings), "settings": settings, "error": "not run"}
+
+    real = [json.dumps(comparing.run_one(asked, method.name, 0)).encode() for method in methods]
+    tuned = Scope(seeds=1).tuning_settings(trials[0])
+    choice = {"run": fingerprint(tuned), "settings": tuned, "hyperparameters": {}, "candidates": []}
+    failed = stand_in(asked, "lr", 0)
+    seeds = [
+        *real,
+        b"\n".join(real),
+        json.dumps(choice).encode(),
+        json.dumps(failed).encode(),
+        b'{"run": "ha',
+    ]
+
+    def run(content: bytes) -> None:
+        path.write_bytes(content)
+        before = [record["run"] for record in read_records(path)]
+        assert append_record(path, {"run": "mine"}) == ("mine" not in before)
+        after = [record["run"] for record in read_records(path)]
+        assert after == (before if "mine" in before else [*before, "mine"])
+        comparing.run_one, kept = stand_in, comparing.run_one
+        try:
+            with ours:
+                found = list(comparing.compare(asked, methods, [0], path))
+                comparing.summarise(found, methods, asked.fairness)
+        finally:
+            comparing.run_one = kept
+        with ours:
+            for each in (scope, Scope(seeds=1)):
+                results = Results.read(path, each)
+                for trial in trials:
+                    results.values(trial, "accuracy")
+                    results.values(trial, "seconds")
+
+    return Target(seeds, run)
+
+
+TARGETS: dict[str, Callable[[Path], Target]] = {
+    "csv": csv_target,
+    "checkpoint": checkpoint_target,
+    "records": records_target,
+}

@@ -1,0 +1,91 @@
+"""Trainings that are stopped, and all that they give back."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from fairsieve import CheckpointWarning, fit
+from fairsieve.training import fit as loop
+from fairsieve.training import trainer as runs
+from fairsieve.training.checkpoint import store as checkpoints
+
+SHORT = {
+    "epochs": 12,
+    "warmup_epochs": 4,
+    "clean_ratio": 0.9,
+    "batch_size": 50,
+    "step_size": 0.01,
+    "average_last": 5,
+}
+ENGINES = ["compiled", "autograd"]
+
+
+class Killed(BaseException):
+    """As sudden as a signal, to the code that it passes through."""
+
+
+def everything(fitted):
+    """All that training gives back, as bytes."""
+    history = fitted.history
+    parts = [p.detach().numpy() for p in (*fitted.model.parameters(), *fitted.model.buffers())]
+    parts += [
+        fitted.indices,
+        fitted.ratios,
+        history.cell_losses,
+        history.ratios,
+        history.counts,
+        history.kept,
+    ]
+    parts += [history.train.accuracy, *history.train.disparity.values()]
+    if history.evaluation is not None:
+        parts += [history.evaluation.accuracy, *history.evaluation.disparity.values()]
+    return [part.tobytes() for part in parts]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != checkpoints.MARK)
+
+
+def stop_after(monkeypatch, epochs):
+    """Training stops when it begins the epoch after; resumed, it goes to its end."""
+    run_epoch, run_epochs = runs.Run.run_epoch, runs.CompiledRun.run_epochs
+
+    def one(self):
+        if self.done >= epochs:
+            raise Killed
+        run_epoch(self)
+
+    def several(self, count):
+        if self.done >= epochs:
+            raise Killed
+        run_epochs(self, count)
+
+    monkeypatch.setattr(runs.Run, "run_epoch", one)
+    monkeypatch.setattr(runs.CompiledRun, "run_epochs", several)
+
+
+def stopped_then_resumed(monkeypatch, stop, train):
+    with monkeypatch.context() as patch:
+        stop_after(patch, stop)
+        with pytest.raises(Killed):
+            train()
+    begun = []
+    with monkeypatch.context() as patch:
+        keep = loop.Keeper.resume
+        patch.setattr(loop.Keeper, "resume", lambda self: (keep(self), begun.append(self.run.done)))
+        return train(), begun
+
+
+def resume(noisy, folder, options, *damaged):
+    """Train on from a folder; every damaged checkpoint, and no other, is named in a warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = fit(None, noisy, checkpoint_dir=folder, checkpoint_every=2, **options)
+    told = [str(one.message) for one in caught if issubclass(one.category, CheckpointWarning)]
+    assert len(told) == len(caught) == len(damaged), [str(one.message) for one in caught]
+    for message, number in zip(told, damaged, strict=True):
+        assert number in message
+        assert str(folder) in message
+    return everything(fitted)

@@ -1,0 +1,19 @@
+"""One small table, and one run on it, for all these tests."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.people import people, write_csv
+
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.train import train
+
+
+@pytest.fixture(scope="session")
+def people_csv(tmp_path_factory):
+    return write_csv(tmp_path_factory.mktemp("people") / "people.csv", people())
+
+
+@pytest.fixture(scope="session")
+def run(people_csv):
+    return train(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, epochs=24))

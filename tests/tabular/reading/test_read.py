@@ -1,0 +1,175 @@
+"""Files as people have them are read, or refused in words that help."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairsieve import optional as packages
+from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.tabular.reading.raw_text import decoded
+from fairsieve.tabular.reading.read import MISSING, Reading, find_column, from_csv, read_table
+
+
+def write(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_values_are_stripped_and_gaps_are_none(tmp_path):
+    table = read_table(write(tmp_path, 'a, b\n 1 ,x y\nNA, ?\n,"z, z"\n'))
+    assert table.columns["a"].tolist() == ["1", None, None]
+    assert table.columns["b"].tolist() == ["x y", None, "z, z"]
+    assert table.rows.tolist() == [2, 3, 4]
+
+
+def test_rows_are_numbered_as_in_a_spreadsheet(tmp_path):
+    table = read_table(write(tmp_path, 'a,b\n1,"two\nlines"\n\n3,4\n'))
+    assert table.rows.tolist() == [2, 4]
+    assert table.columns["a"].tolist() == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("\ufeffa,b\n1,é\n".encode(), None),
+        ("a,b\n1,é\n".encode("cp1252"), "Windows-1252"),
+        ("a,b\n1,é\n".encode("utf-16"), "UTF-16"),
+        (b"a,b\r\n1,\xc3\xa9\r\n", None),
+    ],
+)
+def test_encodings_and_line_ends(tmp_path, content, note):
+    table = read_table(write(tmp_path, content))
+    assert list(table.columns) == ["a", "b"]
+    assert table.columns["b"].tolist() == ["é"]
+    assert table.notes == [] if note is None else note in table.notes[0]
+
+
+def test_short_rows_have_gaps_and_unnamed_columns_are_told(tmp_path):
+    table = read_table(write(tmp_path, ",a,b\n0,1,2\n1,3\n"))
+    assert list(table.columns) == ["a", "b"]
+    assert table.columns["b"].tolist() == ["2", None]
+    assert table.notes == ["1 column has no name and is left out."]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "table.csv is empty: the first row must hold the columns' names"),
+        (" \n \n", "is empty"),
+        ("a,b\n", "must have rows below the names of its columns"),
+        ("a;b\n1;2\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
+        ("a\tb\n1\t2\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
+        (
+            "a,b\n1,2\n1,2,3\n",
+            "must have as many fields in every row as in the first, 2; row 3 has 3: a text",
+        ),
+        ('a,b\n1,"2\n', "one is not closed: add it"),
+        ("a,a\n1,2\n", "must have different names; 'a' is there 2 times: rename one"),
+        (b"PK\x03\x04rest", "looks like a workbook of a spreadsheet: save the sheet as CSV"),
+        (b"\x1f\x8b\x08rest", "is neither text nor Parquet"),
+        (b"a,b\n\0,1", "is neither text nor Parquet"),
+        (b"PAR1 nothing", "is not a Parquet file that can be read"),
+    ],
+)
+def test_broken_files_are_refused_in_words(tmp_path, content, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_table(write(tmp_path, content))
+
+
+def test_an_index_of_pandas_is_a_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [31, 50], "sex": ["F", "M"]}).set_index("age")
+    frame.to_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").columns["age"].tolist() == [31, 50]
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"must be a file that can be read; .*No such file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(InvalidInputError, match=r"must be a file that can be read; .*directory"):
+        read_table(tmp_path)
+
+
+def test_a_misspelt_column_is_met_with_the_closest(tmp_path):
+    table = read_table(write(tmp_path, "age,income\n1,2\n"))
+    with pytest.raises(
+        InvalidInputError, match=r"--label must be a column of table.csv; got 'Incom'. Did you mean"
+    ):
+        find_column(table, "Incom", "--label")
+    table = read_table(write(tmp_path, "39,50000\n1,2\n"))
+    with pytest.raises(InvalidInputError, match="The first row must hold the columns' names"):
+        find_column(table, "income", "--label")
+
+
+def test_parquet_is_read_as_csv_is(tmp_path):
+    frame = pandas.DataFrame(
+        {
+            "whole": pandas.array([1, None, 3], dtype="Int64"),
+            "half": [0.5, np.nan, 1.5],
+            "text": ["x", None, "?"],
+            "yes": [True, False, True],
+            "kind": pandas.Categorical(["a", "b", None]),
+        }
+    )
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = read_table(tmp_path / "table.parquet")
+    np.testing.assert_array_equal(table.columns["whole"], [1, np.nan, 3])
+    np.testing.assert_array_equal(table.columns["half"], [0.5, np.nan, 1.5])
+    assert table.columns["text"].tolist() == ["x", None, None]
+    assert table.columns["yes"].tolist() == ["True", "False", "True"]
+    assert table.columns["kind"].tolist() == ["a", "b", None]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"separator": "::"},
+            "--separator must be one character, or tab, and no quote or line end; got '::'",
+        ),
+        ({"separator": '"'}, "no quote or line end"),
+        ({"separator": "\n"}, "no quote or line end"),
+        ({"decimal": "x"}, "--decimal must be . or ,"),
+        ({"decimal": ","}, "differ from the separator"),
+    ],
+)
+def test_readings_are_checked(options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        Reading(**options)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    def fail(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(packages, "import_module", fail)
+    with pytest.raises(
+        MissingExtraError, match=r"reading a table needs pandas: pip install 'fairsieve\[table\]'"
+    ):
+        packages.check_packages()
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=8), st.sampled_from([",", ";", "\t", "|"]))
+def test_any_text_comes_back(rows, separator):
+    """Python's own writer is the oracle; what is lost is space around values, and which gap it was."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([("first", "second"), *rows])
+    content = decoded("t.csv", stream.getvalue().encode())
+    table = from_csv("t.csv", content, Reading(separator))
+    there = [place for place, row in enumerate(rows) if "".join(row).strip()]  # others are blank lines
+    assert table.rows.tolist() == [place + 2 for place in there]
+    for place, name in enumerate(("first", "second")):
+        expected = [rows[row][place].strip() for row in there]
+        assert table.columns[name].tolist() == [None if value in MISSING else value for value in expected]

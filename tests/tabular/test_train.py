@@ -1,0 +1,187 @@
+"""From a table to models: what is kept, measured and suspected."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas
+import pytest
+from tests.support.people import people, write_csv
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.estimators import classifier
+from fairsieve.label_noise.collapse import Collapse
+from fairsieve.tabular import train as train_module
+from fairsieve.tabular.audit import audit
+from fairsieve.tabular.request import Asked, parse_clean_ratio
+from fairsieve.tabular.saved_model import kinds_of
+from fairsieve.tabular.train import STAGES, train
+
+FEW = {"epochs": 8, "clean_ratio": 0.9}
+
+
+def test_what_is_kept_predicts_as_the_classifier_does(run):
+    features = run.model["prepare"].transform(run.problem.train.frame)
+    model = train_module.train_fair(features, run.problem, train_module.Keep(None, None))[0]
+    np.testing.assert_allclose(
+        run.model.predict_proba(run.problem.test.frame),
+        model.predict_proba(run.model["prepare"].transform(run.problem.test.frame)),
+        atol=1e-12,
+    )
+
+
+def test_suspects_are_rows_of_the_file(run, people_csv):
+    frame = pandas.read_csv(people_csv)
+    suspects = run.suspects
+    assert len(suspects["row"]) > 10
+    rows = frame.iloc[suspects["row"] - 2]
+    assert rows["income"].tolist() == suspects["label"].tolist()
+    assert rows["sex"].tolist() == suspects["group"].tolist()
+    assert (suspects["label"] != suspects["suggested"]).all()
+    assert (np.diff(suspects["loss"]) <= 0).all()
+    assert not set(suspects["row"]) & set(run.problem.test.rows)
+
+
+def test_the_parts_have_all_rows_and_every_cell(run):
+    train_rows, test_rows = run.problem.train.rows, run.problem.test.rows
+    assert sorted([*train_rows, *test_rows]) == list(range(2, 602))
+    assert len(test_rows) == 120
+
+
+def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
+    assert set(kinds_of(run.model)) == {"age", "hours", "job"}
+    kept = train(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
+    assert set(kinds_of(kept.model)) == {"age", "hours", "job", "sex"}
+
+
+def test_the_same_seed_gives_the_same_run(run, people_csv):
+    stages = []
+    again = train(run.asked, stages.append)
+    assert stages == list(STAGES)
+    np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
+    assert again.scores == run.scores
+    np.testing.assert_array_equal(again.suspects["row"], run.suspects["row"])
+
+
+def test_parquet_gives_the_model_that_csv_gives(run, people_csv, tmp_path):
+    frame = pandas.read_csv(people_csv, na_values=["?"])
+    frame.to_parquet(tmp_path / "people.parquet")
+    again = train(dataclasses.replace(run.asked, data=tmp_path / "people.parquet"))
+    np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
+
+
+def test_auto_finds_how_many_labels_are_wrong(people_csv):
+    found = train(Asked(people_csv, "income", ["sex"], epochs=8))
+    assert found.estimate is not None
+    assert found.clean_ratio == found.estimate.clean_ratio
+    assert all(cell.noise is not None for cell in found.dropped)
+
+
+def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
+    table = people(900)
+    table["income"] = ["middle" if place % 3 == 0 else value for place, value in enumerate(table["income"])]
+    table["old"] = ["?" if place % 50 == 0 else "yes" if place % 2 else "no" for place in range(900)]
+    path = write_csv(tmp_path / "three.csv", table)
+    found = train(Asked(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
+    assert found.problem.labels.classes == ("high", "low", "middle")
+    assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
+    assert found.test_groups[-1] is None
+    assert any("Rows of three.csv without a value in sex and old" in note for note in found.notes)
+    with pytest.raises(
+        InvalidInputError, match="--positive must be given for equal opportunity with 3 labels"
+    ):
+        train(Asked(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
+
+
+def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, people_csv):
+    table = people(200, seed=1)
+    table["job"][:20] = ["pilot"] * 20
+    table["income"][:5] = [""] * 5
+    table["sex"][7] = "unknown"
+    path = write_csv(tmp_path / "test.csv", table)
+    found = train(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+    assert len(found.problem.train) == 600
+    assert len(found.problem.test) == 195
+    notes = " ".join(found.notes)
+    assert "Rows of test.csv without a label, left out: 5." in notes
+    assert "Column 'job' has values that training did not have ('pilot'); they are ignored." in notes
+    assert "of a group that is not compared, which count for accuracy only: 1." in notes
+
+
+def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
+    table = people(100, seed=1)
+    table["hour"] = table.pop("hours")
+    path = write_csv(tmp_path / "test.csv", table)
+    with pytest.raises(
+        InvalidInputError, match=r"must be a column of test.csv; got 'hours'. Did you mean 'hour'"
+    ):
+        train(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+
+
+def test_after_a_collapse_the_plain_model_is_kept(people_csv, monkeypatch):
+    collapse = Collapse(0.4, 0.8, 0.1, certain=True, told=True)
+    monkeypatch.setattr(classifier, "collapse_of", lambda *_, **__: collapse)
+    found = train(Asked(people_csv, "income", ["sex"], **FEW))
+    assert found.collapse == collapse
+    assert found.along == (0.0,)
+    assert found.scores[0] == found.scores[-1]
+    assert len(found.suspects["row"]) == 0
+
+
+def test_a_stop_is_a_stop(people_csv, monkeypatch):
+    """What training keeps after Ctrl-C is not taken for a result."""
+    fit = train_module.fit
+
+    def stopped(*arguments, **settings):
+        return dataclasses.replace(fit(*arguments, **settings), interrupted=True)
+
+    monkeypatch.setattr(train_module, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(Asked(people_csv, "income", ["sex"], **FEW))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fairness": "x"}, "fairness must be one of"),
+        ({"clean_ratio": 1.5}, "--clean-ratio must be a number .* for 1.5 % pass 0.015"),
+        ({"test": 0.0}, "--test must be a share between 0 and 1"),
+        ({"epochs": 1}, "--epochs must be"),
+        ({"sensitive": ["income"]}, "--label and --sensitive must be different columns"),
+        ({"sensitive": ["sex", "sex"]}, "--sensitive must name each column once"),
+        ({"sensitive": []}, "--sensitive must name one column or more"),
+        ({"sensitive": ["gender"]}, "--sensitive must be a column of people.csv; got 'gender'"),
+        ({"label": "incom"}, "--label must be a column of people.csv; got 'incom'. Did you mean 'income'"),
+        ({"sensitive": ["hours"]}, "add --bins hours="),
+        ({"small_groups": "x"}, "--small-groups must be one of stop, merge, ignore"),
+    ],
+)
+def test_what_is_asked_is_checked(people_csv, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        train(Asked(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options))
+
+
+@pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
+def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
+    assert (parse_clean_ratio("auto"), parse_clean_ratio("0.9")) == ("auto", 0.9)
+    with pytest.raises(
+        InvalidInputError, match=r'--clean-ratio must be .*, or "auto" to have it estimated; got'
+    ):
+        Asked(people_csv, "income", ["sex"], clean_ratio=parse_clean_ratio(wrong))
+
+
+def test_an_audit_counts_estimates_and_lists(tmp_path):
+    table = people(2000, wrong=0.0)
+    random = np.random.default_rng(1)
+    flipped = random.choice(2000, 300, replace=False)
+    for place in flipped:
+        table["income"][place] = "low" if table["income"][place] == "high" else "high"
+    found = audit(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
+    assert found.estimate.cells.counts.sum() == 2000
+    assert found.estimate.noise.shape == (2, 2)
+    suspects = found.suspects
+    right = np.isin(suspects["row"], flipped + 2).mean() if len(suspects["row"]) else 1.0
+    assert right > 0.6
+    assert (np.diff(suspects["probability"]) <= 1e-12).all()
+    assert [table["income"][row - 2] for row in suspects["row"]] == suspects["label"].tolist()

@@ -1,0 +1,124 @@
+"""What a run warns of: leaks, a test file that is no test, and models that are of no use."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.people import people, write_csv
+
+from fairsieve.tabular.audit import audit
+from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.leaks import copies
+from fairsieve.tabular.preparation import read_problem
+from fairsieve.tabular.report.phrases import estimate_sentence, headline
+from fairsieve.tabular.report.story import run_document
+from fairsieve.tabular.report.verdicts import guess_warning, worse_warning
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.train import train
+
+
+def notes_of(path, **options):
+    return read_problem(Asked(path, "income", ["sex"], **options)).notes
+
+
+def test_copies_of_label_and_group_are_told(tmp_path):
+    table = people()
+    table["code"] = ["7" if value == "high" else "3" for value in table["income"]]
+    table["gender"] = ["F" if value == "woman" else "M" for value in table["sex"]]
+    table["gender"][:5] = [""] * 5
+    path = write_csv(tmp_path / "people.csv", table)
+    label, group = notes_of(path)[:2]
+    assert label.startswith("Careful: column 'code' says the label 'income' in other words")
+    assert "add --drop 'code'" in label
+    assert group.startswith("Column 'gender' says 'sex' in other words, so the models know the group")
+    assert not [note for note in notes_of(path, drop=["code", "gender"]) if "in other words" in note]
+    kept = notes_of(path, drop=["code", "gender"], keep_sensitive=True)
+    assert not [note for note in kept if "in other words" in note]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.permutations("abcd"))
+def test_other_words_for_the_same_are_a_copy(codes, names):
+    targets = np.array(codes, dtype=object)
+    values = np.array([names[code] for code in codes], dtype=object)
+    assert copies(values, targets) == (len(set(codes)) > 1)
+    values[0] = None  # a gap says nothing
+    assert copies(values, targets) == (
+        len(set(codes)) > 1 and len(set(codes[1:])) == len(set(codes)) and len(codes) >= 50
+    )
+
+
+@given(st.integers(2, 100), st.integers(0, 100))
+def test_a_copy_agrees_in_nearly_all_rows(each, wrong):
+    targets = np.array([0] * each + [1] * each, dtype=object)
+    values = np.array(["no"] * each + ["yes"] * each, dtype=object)
+    values[: min(wrong, each - 1)] = "yes"
+    agree = 1 - min(wrong, each - 1) / (2 * each)
+    assert copies(values, targets) == (agree >= 0.98)
+
+
+def test_a_test_file_that_is_the_table_is_told(people_csv):
+    assert notes_of(people_csv, test_file=people_csv)[0].startswith(
+        "Careful: measured on the rows that were learnt from"
+    )
+
+
+@pytest.fixture
+def with_change(run):
+    """A run whose fair model changed accuracy and disparity by so much."""
+
+    def changed(accuracy, disparity):
+        change = {"accuracy": Score(accuracy, (0, 0)), "disparity": Score(disparity, (0, 0))}
+        return dataclasses.replace(run, change=change)
+
+    return changed
+
+
+def test_a_model_that_is_worse_in_both_is_told_first(with_change):
+    worse = with_change(-0.02, 0.01)
+    assert headline(worse).startswith("the fair model is worse in both: accuracy .")
+    assert "EO disparity" in headline(worse)
+    assert "try --clean-ratio auto, or a higher one" in worse_warning(worse)
+    assert worse_warning(worse) in str(run_document(worse))
+    for change in ((0.02, 0.01), (-0.02, -0.01), (-0.0001, 0.01), (-0.02, 0.0)):
+        assert headline(with_change(*change)).startswith("accuracy .")
+        assert worse_warning(with_change(*change)) == ""
+
+
+def test_a_model_that_is_worse_than_a_guess_is_told(run):
+    accuracy = {"accuracy": Score(0.3, (0, 1)), "disparity": Score(0.1, (0, 1))}
+    bad = dataclasses.replace(run, scores=[*run.scores[:-1], accuracy])
+    assert "for everyone would be right more often" in guess_warning(bad)
+    assert guess_warning(bad) in str(run_document(bad))
+    best = dataclasses.replace(run, scores=[accuracy, {**accuracy, "accuracy": Score(1.0, (0, 1))}])
+    assert guess_warning(best) == ""
+
+
+def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
+    random = np.random.default_rng(0)
+    score = random.normal(size=400)
+    table = {
+        "score": [f"{value:.3f}" for value in score],
+        "sex": random.choice(["man", "woman"], 400).tolist(),
+        "income": ["high" if value > 0 else "low" for value in score],
+    }
+    found = audit(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"])).estimate
+    low, high = found.interval
+    assert low < high == 1
+    assert low <= 1 - 3 / 400
+    assert estimate_sentence(found).startswith(
+        "no wrong labels were found; with 95 % confidence there are up to"
+    )
+    assert "at random" not in estimate_sentence(found)
+
+
+def test_large_numbers_do_no_harm(tmp_path):
+    table = people()
+    table["hours"] = ["1e308" if value == "high" else "-1e308" for value in table["income"]]
+    run = train(
+        Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"], clean_ratio=0.9, epochs=4)
+    )
+    assert np.isfinite(run.model["model"].coef_).all()

@@ -1,0 +1,195 @@
+"""Checkpoints: a training that was stopped goes on to the same bits."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.stopping import (
+    ENGINES,
+    SHORT,
+    Killed,
+    everything,
+    names,
+    resume,
+    stop_after,
+    stopped_then_resumed,
+)
+
+from fairsieve import CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
+from fairsieve.training import trainer as runs
+from fairsieve.training.checkpoint import store as checkpoints
+from fairsieve.training.checkpoint.store import Checkpoints, read_checkpoint
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("stop", [2, 4, 5, 8, 11])
+@pytest.mark.parametrize("every", [1, 3])
+def test_what_was_stopped_ends_as_if_it_had_not_been(
+    noisy, tmp_path, monkeypatch, engine, watched, stop, every
+):
+    options = SHORT | {"engine": engine, "watched": watched, "evaluation": noisy}
+    whole = fit(None, noisy, **options)
+    train = lambda: fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=every, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, stop, train)
+    assert begun == [stop // every * every]
+    assert everything(resumed) == everything(whole)
+    assert everything(train()) == everything(whole)
+    assert names(tmp_path) == [
+        f"{number:06d}.{ending}" for number in (12 - every, 12) for ending in ("json", "safetensors")
+    ]
+
+
+def dropping(generator=None):
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Linear(2, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.4), torch.nn.Linear(6, 2)
+    )
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        None,
+        lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
+        lambda parameters: torch.optim.AdamW(parameters, lr=0.01, amsgrad=True),
+        lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
+        lambda parameters: torch.optim.Adafactor(parameters, lr=0.01),
+    ],
+    ids=["adam", "sgd", "adamw", "rmsprop", "adafactor"],
+)
+def test_dropout_buffers_and_optimisers_go_on_where_they_were(noisy, tmp_path, monkeypatch, optimizer):
+    data = Samples(noisy.features[:, :2], noisy.labels, noisy.groups)
+    options = SHORT | {"optimizer": optimizer}
+    whole = fit(dropping(), data, **options)
+    train = lambda: fit(dropping(), data, checkpoint_dir=tmp_path, checkpoint_every=2, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 7, train)
+    assert begun == [6]
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_seeds_together_each_go_on(noisy, tmp_path, monkeypatch, engine):
+    options = SHORT | {"engine": engine, "seeds": [4, 2]}
+    whole = fit_seeds(None, noisy, **options)
+    train = lambda: fit_seeds(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=2, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 6, train)
+    assert max(begun) == 6
+    assert [everything(one) for one in resumed] == [everything(one) for one in whole]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seed-2", "seed-4"]
+    with pytest.raises(InvalidInputError, match=r"seeds must be different.*\[1, 1\]"):
+        fit_seeds(None, noisy, checkpoint_dir=tmp_path, seeds=[1, 1], **SHORT)
+
+
+def test_an_interrupted_run_that_was_resumed_has_the_same_best_state(noisy, tmp_path, monkeypatch):
+    train = runs.CompiledRun.train
+
+    def interrupted(self, batches):
+        if self.done == 9:
+            raise KeyboardInterrupt
+        train(self, batches)
+
+    monkeypatch.setattr(runs.CompiledRun, "train", interrupted)
+    whole = fit(None, noisy, **SHORT)
+    go = lambda: fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 7, go)
+    assert whole.interrupted
+    assert begun == [7]
+    assert everything(resumed) == everything(whole)
+
+
+def test_other_first_weights_are_told_and_what_was_begun_goes_on(noisy, tmp_path, monkeypatch):
+    first, second = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    whole = fit(first, noisy, **SHORT)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 6)
+        with pytest.raises(Killed):
+            fit(first, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)
+    with pytest.warns(CheckpointWarning, match="began with other first weights"):
+        resumed = fit(second, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)
+    assert everything(resumed) == everything(whole)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_full_disk_does_not_stop_training(noisy, tmp_path, monkeypatch, engine, watched):
+    options = SHORT | {"engine": engine, "watched": watched}
+    whole = everything(fit(None, noisy, **options))
+    write_whole = checkpoints.write_whole
+    full = {"000004.json", "000006.safetensors", "000012.json"}
+
+    def writing(target, content):
+        if target.name in full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(target, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "write_whole", writing)
+        with pytest.warns(CheckpointWarning, match=r"could not be written.*No space left") as told:
+            fitted = fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=2, **options)
+    assert len(told) == 3
+    assert everything(fitted) == whole
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["000008.json", "000010.json"]
+    assert resume(noisy, tmp_path, options, "000012") == whole
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(noisy, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        InvalidInputError, match=r"checkpoint_dir must be a folder that can be written; .*file"
+    ):
+        fit(None, noisy, checkpoint_dir=tmp_path / "file", **SHORT)
+    with pytest.raises(
+        InvalidInputError, match="checkpoint_every must be a whole number of at least 1; got 0"
+    ):
+        fit(None, noisy, checkpoint_dir=tmp_path / "new", checkpoint_every=0, **SHORT)
+
+
+def test_files_of_somebody_else_are_left_alone(noisy, tmp_path):
+    (tmp_path / "000001.json").write_text("an annotation of a picture")
+    with pytest.raises(InvalidInputError, match=r"must be new, empty, or made by fairsieve.*000001.json"):
+        fit(None, noisy, checkpoint_dir=tmp_path, **SHORT)
+    assert names(tmp_path) == ["000001.json"]
+
+
+def test_state_that_cannot_be_kept_is_named(noisy, tmp_path):
+    class Odd(torch.optim.SGD):
+        def state_dict(self):
+            return super().state_dict() | {"odd": {1, 2}}
+
+    with pytest.raises(InvalidInputError, match=r"numbers, text and tensors only; optimizer.odd is a set"):
+        fit(torch.nn.Linear(3, 2), noisy, checkpoint_dir=tmp_path, optimizer=Odd, **SHORT)
+
+
+@settings(max_examples=60)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(torch.ones(2)),
+        lambda parts: (
+            st.lists(parts) | st.lists(parts).map(tuple) | st.dictionaries(st.integers() | st.text(), parts)
+        ),
+        max_leaves=10,
+    )
+)
+def test_packing_there_and_back(value):
+    from fairsieve.training.checkpoint.packing import pack, unpack
+
+    tensors = {}
+    packed = json.loads(json.dumps(pack(value, "x", tensors), allow_nan=False))
+    assert repr(unpack(packed, tensors)) == repr(value)
+
+
+def test_checkpoints_kept_are_the_last_two(tmp_path):
+    kept = Checkpoints(tmp_path, {"seed": 1})
+    for number in (3, 7, 9, 1_000_000, 2_000_000):
+        kept.write(number, {}, {"a": torch.tensor(number)})
+    assert kept.numbers() == [1_000_000, 2_000_000]
+    assert int(read_checkpoint(tmp_path, 2_000_000).tensors["a"]) == 2_000_000

@@ -1,0 +1,301 @@
+"""fit: repeatable, interruptible, any module; the compiled loop equals the autograd one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import fairsieve
+from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
+from fairsieve.data import make_synthetic
+from fairsieve.data.corruption.flips import flip_margin, flip_uniform
+from fairsieve.training.fit import new_run
+from fairsieve.training.methods import SELECTION_METHODS, selection_method
+from fairsieve.training.settings import Settings
+
+SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    clean = make_synthetic(400, seed=0)
+    return clean.with_labels(flip_margin(clean, 0.1).labels)
+
+
+@pytest.fixture(scope="module")
+def many(noisy):
+    """Three classes, three groups, string labels."""
+    rng = np.random.default_rng(1)
+    labels = np.array(["a", "b", "c"])[np.digitize(noisy.features[:, 0], [-1, 1])]
+    samples = Samples(noisy.features.astype(np.float64), labels, rng.choice(["x", "y", "z"], 400))
+    return samples.with_labels(flip_uniform(samples, 0.1, seed=0).labels)
+
+
+def weights(fitted):
+    return torch.cat([p.detach().flatten() for p in fitted.model.parameters()]).numpy()
+
+
+def double(n_classes):
+    return lambda generator: LogisticRegression(3, n_classes, generator=generator).double()
+
+
+@pytest.mark.parametrize("method", SELECTION_METHODS)
+@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
+@pytest.mark.parametrize("signal", ["loss", "error"])
+def test_compiled_equals_autograd(noisy, method, fairness, signal):
+    data = Samples(noisy.features.astype(np.float64), noisy.labels, noisy.groups)
+    options = SHORT | {"fairness": fairness, "signal": signal, "evaluation": data, "average_last": 3}
+    one = fit(double(2), data, method, engine="compiled", **options)
+    other = fit(double(2), data, method, engine="autograd", **options)
+    same(one, other)
+
+
+@pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity"])
+def test_compiled_equals_autograd_for_many_classes(many, fairness):
+    options = SHORT | {"fairness": fairness}
+    one = fit(double(3), many, engine="compiled", **options)
+    other = fit(double(3), many, engine="autograd", **options)
+    same(one, other)
+
+
+def same(one, other):
+    assert weights(one) == pytest.approx(weights(other), abs=1e-9)
+    assert one.indices.tolist() == other.indices.tolist()
+    assert one.history.cell_losses == pytest.approx(other.history.cell_losses, abs=1e-9)
+    assert one.history.ratios == pytest.approx(other.history.ratios)
+    assert (one.history.counts == other.history.counts).all()
+    assert (one.history.kept == other.history.kept).all()
+    assert one.history.train.accuracy == pytest.approx(other.history.train.accuracy)
+    if one.history.evaluation is not None:
+        for notion, values in one.history.evaluation.disparity.items():
+            assert values == pytest.approx(other.history.evaluation.disparity[notion])
+
+
+@pytest.mark.parametrize("method", ["fairsieve", "lr"])
+def test_seeds_together_are_each_seed_alone_bit_for_bit(noisy, method):
+    options = SHORT | {"average_last": 3, "evaluation": noisy, "epochs": 30}
+    together = fit_seeds(None, noisy, method, seeds=[3, 1, 2], **options)
+    for seed, fitted in zip([3, 1, 2], together, strict=True):
+        alone = fit(None, noisy, method, seed=seed, **options)
+        unwatched = fit(None, noisy, method, seed=seed, watched=False, **options)
+        assert weights(unwatched).tolist() == weights(alone).tolist()
+        assert fitted.seed == seed
+        assert weights(fitted).tolist() == weights(alone).tolist()
+        assert fitted.indices.tolist() == alone.indices.tolist()
+        assert fitted.history.evaluation.accuracy.tolist() == alone.history.evaluation.accuracy.tolist()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "autograd"])
+def test_repeatable_for_a_seed_and_different_for_another(noisy, engine):
+    one, two = (fit(None, noisy, seed=5, engine=engine, **SHORT) for _ in range(2))
+    assert weights(one).tolist() == weights(two).tolist()
+    assert weights(one).tolist() != weights(fit(None, noisy, seed=6, engine=engine, **SHORT)).tolist()
+
+
+def test_any_module_with_dropout_is_repeatable_and_left_alone(many):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(8, 3)
+    )
+    before = [p.detach().clone() for p in model.parameters()]
+    state = torch.random.get_rng_state()
+    one, two = (fit(model, many, **SHORT) for _ in range(2))
+    assert weights(one).tolist() == weights(two).tolist()
+    assert all((a == b).all() for a, b in zip(before, model.parameters(), strict=True))
+    assert (torch.random.get_rng_state() == state).all()
+    assert set(one.predict(many.features)) <= {"a", "b", "c"}
+    assert one.predict_proba(many.features).sum(axis=1) == pytest.approx(np.ones(400))
+
+
+def test_inputs_are_not_changed(noisy):
+    copies = [part.copy() for part in (noisy.features, noisy.labels, noisy.groups)]
+    fit(None, noisy, **SHORT)
+    for copy, part in zip(copies, (noisy.features, noisy.labels, noisy.groups), strict=True):
+        assert (copy == part).all()
+
+
+def test_history_says_what_was_trained_on(noisy):
+    fitted = fit(None, noisy, evaluation=noisy, **SHORT)
+    history = fitted.history
+    assert len(history) == 12
+    assert history.counts[:4].tolist() == [noisy.cells.counts.tolist()] * 4
+    assert (history.counts[4:].sum(axis=(1, 2)) <= 360).all()
+    assert history.counts[-1].sum() == len(fitted.indices)
+    assert history.kept.max() <= 8
+    assert history.kept.sum() == history.counts[4:].sum()
+    assert history.ratios[-1] == pytest.approx(fitted.ratios)
+    assert history.train.accuracy.tolist() == history.evaluation.accuracy.tolist()
+    assert history.as_rows()[-1]["count[0, 0]"] == history.counts[-1, 0, 0]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "autograd"])
+def test_averaging_is_the_mean_of_the_last_states(noisy, engine):
+    options = SHORT | {"engine": engine}
+    states = [weights(fit(None, noisy, **(options | {"epochs": e}))).astype(float) for e in (10, 11, 12)]
+    averaged = weights(fit(None, noisy, average_last=3, **options))
+    assert averaged == pytest.approx(np.mean(states, axis=0), abs=1e-6)
+    assert weights(fit(None, noisy, average_last=99, **options)).size == 4
+
+
+@pytest.mark.parametrize("engine", ["compiled", "autograd"])
+@pytest.mark.parametrize("stop", [1, 3, 8])
+def test_an_interruption_returns_the_best_state_so_far(noisy, monkeypatch, engine, stop):
+    from fairsieve.training import trainer as runs
+
+    kind = runs.CompiledRun if engine == "compiled" else runs.AutogradRun
+    train, states = kind.train, []
+
+    def interrupted(self, batches):
+        states.append(self.state())
+        if self.done == stop:
+            raise KeyboardInterrupt
+        train(self, batches)
+
+    monkeypatch.setattr(kind, "train", interrupted)
+    fitted = fit(None, noisy, engine=engine, **SHORT)
+    assert fitted.interrupted
+    assert len(fitted.history) == stop
+    if stop == 8:  # selection began at epoch 4: the state as one of the epochs since then began
+        candidates = [torch.cat([v.flatten() for v in s.values()]).float().tolist() for s in states[4:]]
+        assert weights(fitted).tolist() in [pytest.approx(c) for c in candidates]
+
+
+def test_an_interruption_of_seeds_together(noisy, monkeypatch):
+    from fairsieve.training import trainer as runs
+
+    run_epochs = runs.CompiledRun.run_epochs
+
+    def interrupted(self, epochs):
+        if self.done >= 6:
+            raise KeyboardInterrupt
+        run_epochs(self, epochs)
+
+    monkeypatch.setattr(runs.CompiledRun, "run_epochs", interrupted)
+    for fitted in fit_seeds(None, noisy, seeds=[0, 1, 2], **SHORT):
+        assert fitted.interrupted
+        assert np.isfinite(weights(fitted)).all()
+
+
+def test_the_progress_bar_does_not_change_the_result(noisy, capsys):
+    quiet, shown = fit(None, noisy, **SHORT), fit(None, noisy, progress=True, **SHORT)
+    assert weights(quiet).tolist() == weights(shown).tolist()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_device_loss_and_optimiser_of_your_own(noisy):
+    fitted = fit(
+        LogisticRegression(3),
+        noisy,
+        device="cpu",
+        loss=lambda out, y: (torch.sigmoid(out) - y).abs(),
+        optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+        **SHORT,
+    )
+    assert np.isfinite(weights(fitted)).all()
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1], ["n", "n", "y"], [True, True, False], [1.0, 1.0, 2.0]])
+def test_tiny_data_of_any_label_type(labels):
+    data = Samples(np.eye(3), labels, ["a", "b", "a"])
+    fitted = fit(None, data, **(SHORT | {"clean_ratio": 1.0}))
+    assert set(fitted.predict(np.eye(3)).tolist()) <= set(labels)
+
+
+def test_one_group_and_one_sample():
+    one = Samples([[1.0]], [1], ["a"], classes=[0, 1])
+    fitted = fit(None, one, **(SHORT | {"clean_ratio": 1.0, "learning_rate": 0.1}))
+    assert fitted.predict([[1.0]]).tolist() == [1]
+    assert fitted.predict_proba([[1.0]]).shape == (1, 2)
+    with pytest.raises(InvalidInputError, match="two or more classes to tell apart"):
+        fit(None, Samples([[1.0]], [1], ["a"]), **SHORT)
+
+
+def test_a_model_with_too_many_outputs_is_refused(noisy):
+    with pytest.raises(InvalidInputError, match=r"outputs must be the logits.*\(400, 5\)"):
+        fit(torch.nn.Linear(3, 5), noisy, **SHORT)
+
+
+def test_huge_features_do_not_give_nan():
+    data = make_synthetic(50, seed=0)
+    data = Samples(data.features * 1e6, data.labels, data.groups)
+    for engine in ("compiled", "autograd"):
+        fitted = fit(None, data, engine=engine, **SHORT)
+        assert np.isfinite(weights(fitted)).all()
+        assert np.isfinite(fitted.history.cell_losses).all()
+
+
+def test_divergence_is_told():
+    data = make_synthetic(50, seed=0)
+    data = Samples(data.features.astype(np.float64) * 1e300, data.labels, data.groups)
+    for engine in ("compiled", "autograd"):
+        with pytest.raises(fairsieve.FairsieveError, match=r"training diverged.*Lower learning_rate"):
+            fit(double(2), data, engine=engine, **(SHORT | {"learning_rate": 1e10}))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "magic"}, "method must be one of lr, itlm, fairbatch, fairsieve.*got 'magic'"),
+        ({"clean_ratio": 1.5}, "clean_ratio must be"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1; got 0"),
+        ({"learning_rate": 0}, "learning_rate must be a finite number above 0; got 0"),
+        ({"average_last": 0}, "average_last must be"),
+        ({"fairness": "x"}, "fairness must be one of"),
+        ({"seed": -1}, "seed must be"),
+        ({"engine": "gpu"}, "engine must be one of auto, compiled, autograd"),
+        ({"data": [[0]]}, "data must be Samples.*got list"),
+        ({"model": torch.nn.Linear(3, 2), "engine": "compiled"}, "engine='compiled' takes the linear model"),
+        (
+            {"evaluation": Samples([[0.0]], ["q"], ["q"])},
+            "evaluation must have the classes and groups of data",
+        ),
+    ],
+)
+def test_bad_input_is_named(noisy, change, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit(**({"model": None, "data": noisy} | SHORT | change))
+
+
+def test_unknown_settings_are_refused(noisy):
+    with pytest.raises(
+        InvalidInputError, match=r"settings must be among .*got 'epoch'. Did you mean 'epochs'"
+    ):
+        fit(None, noisy, epoch=3)
+
+
+def test_samples_check_themselves():
+    for features, labels, groups, message in (
+        ([1.0, 2.0], [0, 1], [0, 1], "features must have one row per sample"),
+        ([["a"], ["b"]], [0, 1], [0, 1], "features must be numbers"),
+        ([[1.0], [np.nan]], [0, 1], [0, 1], "features must be finite; row 1"),
+        ([[1.0]], [0, 1], [0, 1], "got 1 rows and 2 labels"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            Samples(features, labels, groups)
+
+
+def test_runs_can_be_watched_epoch_by_epoch(noisy):
+    run = new_run(None, noisy, selection_method("fairsieve"), Settings(**SHORT), 0, None, "auto")
+    run.run_epoch()
+    assert run.done == run.plan.epoch == 1
+
+
+def test_what_the_method_promises():
+    """On wrong labels: more accurate than plain training, fairer than cleaning alone."""
+    scores = {}
+    for method in ("lr", "itlm", "fairsieve"):
+        values = []
+        for seed in range(4):
+            clean, test = make_synthetic(2000, seed=seed), make_synthetic(2000, seed=100 + seed)
+            data = clean.with_labels(flip_margin(clean, 0.1, among=clean.groups == 1).labels)
+            fitted = fit(None, data, method, seed=seed, clean_ratio=0.9, epochs=450)
+            guessed = fitted.predict(test.features)
+            disparity = fairsieve.equalized_odds_disparity(
+                test.labels, guessed, sensitive_features=test.groups
+            )
+            values.append((fairsieve.accuracy(test.labels, guessed), disparity))
+        scores[method] = np.mean(values, axis=0)
+    assert scores["fairsieve"][0] > scores["lr"][0] + 0.04
+    assert scores["fairsieve"][1] < scores["lr"][1] / 2
+    assert scores["fairsieve"][1] < scores["itlm"][1] / 2
