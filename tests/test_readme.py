@@ -47,7 +47,7 @@ def test_links_lead_somewhere(document):
 
 def test_the_architecture_names_every_core_file():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for folder in ("core", "training", "estimators"):
+    for folder in ("selection", "training", "estimators"):
         for path in (ROOT / "src" / "fairsieve" / folder).glob("[a-z]*.py"):
             assert path.name in text, path.name
 

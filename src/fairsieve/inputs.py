@@ -57,7 +57,7 @@ def check_samples(
     have none. Sparse features are made dense.
     """
     check_labels_known(y)
-    features, labels = validated(estimator, X, y, accept_sparse="csr", dtype=FLOATS)
+    features, labels = _validated(estimator, X, y, accept_sparse="csr", dtype=FLOATS)
     check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
@@ -118,10 +118,10 @@ def check_groups(sensitive_features: Any, samples: int) -> NDArray[Any]:
 def check_features(estimator: Any, X: Any) -> Any:
     """Features to predict from, dense or CSR, of the kind that ``estimator`` was fitted on."""
     sk.check_is_fitted(estimator)
-    return validated(estimator, X, reset=False, accept_sparse="csr", dtype=FLOATS)
+    return _validated(estimator, X, reset=False, accept_sparse="csr", dtype=FLOATS)
 
 
-def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
+def _validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
     """scikit-learn's own validation, which is a function from 1.6 on and a method before."""
     check_columns(arrays[0])
     try:
@@ -129,7 +129,7 @@ def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
             return sk.validate_data(estimator, *arrays, **options)
         return estimator._validate_data(*arrays, **options)
     except ValueError:
-        refuse_texts(arrays[0])
+        _refuse_texts(arrays[0])
         raise
 
 
@@ -143,7 +143,7 @@ def check_columns(X: Any) -> None:
         )
 
 
-def refuse_texts(X: Any) -> None:
+def _refuse_texts(X: Any) -> None:
     """The first column that is not numbers, by its name or its place; nothing where there is none."""
     table = np.asarray(X, dtype=object) if not hasattr(X, "toarray") else np.empty(0, dtype=object)
     if table.ndim != 2:
@@ -151,14 +151,14 @@ def refuse_texts(X: Any) -> None:
     names = [shown(name) for name in getattr(X, "columns", range(table.shape[1]))]
     for name, column in zip(names, table.T, strict=True):
         for value in column:
-            if isinstance(value, str) and not is_number(value):
+            if isinstance(value, str) and not _is_number(value):
                 raise InvalidInputError(
                     f"X must hold numbers; column {name} holds texts such as {shown(value)}: encode it first, for "
                     "example by sklearn.preprocessing.OneHotEncoder"
                 )
 
 
-def is_number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     """Whether NumPy would make a number of it."""
     try:
         float(text)

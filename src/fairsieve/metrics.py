@@ -70,7 +70,7 @@ def equalized_odds_disparity(
     >>> equalized_odds_disparity([0, 0, 1, 1], [0, 1, 1, 1], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, _ = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
     return float(disparity_of(table, "equalized_odds", method=method))
 
 
@@ -87,7 +87,7 @@ def demographic_parity_disparity(
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
     """
-    table, _ = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
     return float(disparity_of(table, "demographic_parity", method=method))
 
 
@@ -107,7 +107,7 @@ def equal_opportunity_disparity(
     >>> equal_opportunity_disparity([0, 0, 1, 1], [0, 1, 1, 0], sensitive_features=["a", "b", "a", "b"])
     0.5
     """
-    table, classes = grouped_table(y_true, y_pred, sensitive_features, sample_weight)
+    table, classes = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
     positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
     return float(disparity_of(table, "equal_opportunity", positive=positive, method=method))
 
@@ -129,7 +129,7 @@ def confusion_table(
         )
     if len(true) == 0:
         raise InvalidInputError("y_true must have at least one sample; got none")
-    check_same_kind(true, pred)
+    _check_same_kind(true, pred)
     both, classes = encode("y_true and y_pred", np.concatenate([true, pred]))
     group_codes, group_values = encode_groups("sensitive_features", groups, missing="own")
     if len(group_codes) != len(true):
@@ -142,7 +142,7 @@ def confusion_table(
     return table, classes, group_values
 
 
-def grouped_table(
+def _grouped_table(
     y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Table, list[Any]]:
     """The confusion table of the samples that have a group, of which there must be some, and the classes."""
@@ -154,7 +154,7 @@ def grouped_table(
     return grouped_part(table, values), classes
 
 
-def check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
+def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
     """Labels and predictions that can be compared: not numbers with texts, and no probabilities."""
     kinds = [array.dtype.kind for array in (true, pred)]
     if len({kind in "US" for kind in kinds if kind != "O"}) > 1:
@@ -162,15 +162,15 @@ def check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
             f"y_true and y_pred must be of one kind; got {true.dtype} and {pred.dtype}: convert one, for example with "
             "astype(str)"
         )
-    between = fractions_in(pred)
-    if len(between) and not len(fractions_in(true)):
+    between = _fractions_in(pred)
+    if len(between) and not len(_fractions_in(true)):
         raise InvalidInputError(
             f"y_pred must be labels as those in y_true; got {shown(between[0])}, which is none: pass predict(…), not "
             "predict_proba(…)"
         )
 
 
-def fractions_in(values: NDArray[Any]) -> NDArray[Any]:
+def _fractions_in(values: NDArray[Any]) -> NDArray[Any]:
     """Those that are no whole numbers."""
     return (
         values[np.isfinite(values) & (values != np.floor(values))] if values.dtype.kind == "f" else values[:0]
@@ -223,8 +223,8 @@ def disparity_of(
     name = fairness_name(fairness)
     if name == "demographic_parity":
         table = table.sum(axis=-3, keepdims=True)
-    rates, defined = divide(table)
-    overall, _ = divide(table.sum(axis=-2, keepdims=True))
+    rates, defined = _divide(table)
+    overall, _ = _divide(table.sum(axis=-2, keepdims=True))
     if name == "equal_opportunity":
         rates, overall = (part[..., [positive], :, :][..., [positive]] for part in (rates, overall))
         defined = defined[..., [positive], :, :]
@@ -237,7 +237,7 @@ def disparity_of(
     return np.asarray(gaps.max(axis=(-3, -2, -1)))
 
 
-def divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
+def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
     """Rates over the last axis, and whether they are defined."""
     totals = counts.sum(axis=-1, keepdims=True)
     return counts / np.where(totals > 0, totals, 1), totals > 0

@@ -1,24 +1,50 @@
-"""The packages of the extra ``table``, imported when they are needed."""
+"""Optional packages, imported when they are needed."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from fairsieve.errors import MissingExtraError
 
-__all__ = ["check_packages", "package"]
+__all__ = ["check_packages", "is_tensor", "package", "require"]
 
 
-def package(name: str, purpose: str) -> Any:
-    """A package by name, or an error that says how to install it."""
+def require(name: str, *, extra: str, purpose: str) -> Any:
+    """Import a package, or raise an error that says how to install it.
+
+    Examples
+    --------
+    >>> require("no_such_package", extra="torch", purpose="training a module")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.MissingExtraError: training a module needs no_such_package: pip install 'fairsieve[torch]'
+    """
     try:
         return import_module(name)
     except ImportError:
-        raise MissingExtraError(name.partition(".")[0], extra="table", purpose=purpose) from None
+        raise MissingExtraError(name.partition(".")[0], extra=extra, purpose=purpose) from None
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether ``value`` is a torch tensor, without importing torch.
+
+    Examples
+    --------
+    >>> is_tensor([1.0, 2.0])
+    False
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def package(name: str, purpose: str) -> Any:
+    """Import a package of the extra ``table``, or raise an error that says how to install it."""
+    return require(name, extra="table", purpose=purpose)
 
 
 def check_packages() -> None:
-    """Say what is not installed before the work, not after it."""
+    """Import what tables need, so that a missing package is reported before the work and not after it."""
     package("pandas", "reading a table")
     package("skops.io", "keeping a model without pickle")

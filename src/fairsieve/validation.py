@@ -41,14 +41,14 @@ def shown(value: Any) -> str:
 
 def check_at_least(name: str, value: Any, lowest: int) -> int:
     """A whole number of at least ``lowest``."""
-    if is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
+    if _is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
         raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {shown(value)}")
     return int(value)
 
 
 def check_seed(name: str, value: Any) -> int:
     """A whole number that NumPy, torch and compiled code all take for a seed."""
-    if is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
+    if _is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise InvalidInputError(
             f"{name} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
         )
@@ -57,7 +57,7 @@ def check_seed(name: str, value: Any) -> int:
 
 def check_share(name: str, value: Any, most: float = 1) -> float:
     """A number in [0, ``most``]."""
-    if is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
+    if _is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
         raise InvalidInputError(
             f"{name} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
         )
@@ -75,7 +75,7 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
     """
     if auto and isinstance(value, str) and value == "auto":
         return "auto"
-    if is_truth(value) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+    if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) <= 1:
         also = ', or "auto" to have it estimated' if auto else ""
         hint = percent_hint(value)
         if isinstance(value, str):
@@ -90,19 +90,19 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
 
 def percent_hint(value: Any) -> str:
     """What to pass in place of a percentage; nothing for what cannot be one."""
-    if is_truth(value) or not isinstance(value, Real) or not 1 < float(value) <= 100:
+    if _is_truth(value) or not isinstance(value, Real) or not 1 < float(value) <= 100:
         return ""
     return f": for {float(value):g} % pass {float(value) / 100:g}"
 
 
-def is_truth(value: Any) -> bool:
+def _is_truth(value: Any) -> bool:
     """Whether this is True or False, which Python takes for 1 and 0."""
     return isinstance(value, (bool, np.bool_))
 
 
 def check_positive(name: str, value: Any) -> float:
     """A finite number above 0."""
-    if is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+    if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise InvalidInputError(f"{name} must be a finite number above 0; got {shown(value)}")
     return float(value)
 

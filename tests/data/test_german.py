@@ -101,7 +101,7 @@ def test_parameters_are_checked(tmp_path: Path) -> None:
 def openml_bunch(german: Samples, bunch_of: Any) -> Any:
     """OpenML has words where the file has codes."""
     rows = []
-    for fields in module.read_rows(locate("german.data")):
+    for fields in module._read_rows(locate("german.data")):
         pairs = zip(module.COLUMNS.items(), fields, strict=True)
         rows.append({name: words[field] if words else field for (name, words), field in pairs})
     return bunch_of(rows, {name for name, words in module.COLUMNS.items() if words is None})

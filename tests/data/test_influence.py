@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve import InvalidInputError, Samples
 from fairsieve.data import make_synthetic, synthetic_splits
 from fairsieve.data.corruption.flips import flip_group_targeted, flip_margin
-from fairsieve.data.corruption.influence import flip_influence, influence_of_flips
+from fairsieve.data.corruption.influence import _influence_of_flips, flip_influence
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_strings(clean):
 def test_the_influence_is_the_first_order_effect(clean):
     """Against refitting with the flip in the data, at a weight too small to bend."""
     target, sharpness, weight = make_synthetic(300, seed=1), 3.0, 1e-3
-    influence = influence_of_flips(clean.features, clean.labels, target, sharpness)
+    influence = _influence_of_flips(clean.features, clean.labels, target, sharpness)
 
     def loss(features, labels, weights):
         model = LogisticRegression(max_iter=10_000, tol=1e-12).fit(features, labels, sample_weight=weights)

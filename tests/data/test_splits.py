@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairsieve.data.splits import Scaling, Splits, split, split_indices
+from fairsieve.data.splits import Splits, _Scaling, split, split_indices
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 
@@ -120,7 +120,7 @@ def test_scaling_is_learnt_on_the_training_part(samples: Samples, seed: int) -> 
     raw, scaled = split(samples, seed=seed, scale=False), split(samples, seed=seed)
     if not len(samples):
         return
-    scaling = Scaling.of(raw.train.features)
+    scaling = _Scaling.of(raw.train.features)
     for before, after in zip(parts_of(raw), parts_of(scaled), strict=True):
         np.testing.assert_array_equal(scaling(before.features), after.features)
     if raw.train.features.max() > 1 and len(raw.train) > 1:

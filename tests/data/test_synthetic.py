@@ -13,7 +13,7 @@ from fairsieve import (
     equalized_odds_disparity,
 )
 from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
-from fairsieve.data.synthetic import NEGATIVE, POSITIVE, density
+from fairsieve.data.synthetic import NEGATIVE, POSITIVE, _density
 
 
 def test_same_seed_same_data():
@@ -41,7 +41,7 @@ def test_the_rotation_of_the_arrays_and_the_printed_one():
         cos, sin = np.cos(angle), np.sin(angle)
         x = data.features[:, :2].astype(float)
         turned = np.column_stack([x[:, 0] * cos - x[:, 1] * sin, x[:, 0] * sin + x[:, 1] * cos])
-        a, b = 7 * density(turned, *POSITIVE), density(turned, *NEGATIVE)
+        a, b = 7 * _density(turned, *POSITIVE), _density(turned, *NEGATIVE)
         p = np.where(data.groups == 1, a / (a + b), b / (a + b))
         return np.log(p).mean()
 

@@ -111,14 +111,14 @@ def test_answers_of_another_shape_are_refused(data, tmp_path, sieving):
     whole = fit(sieving, data)
     sieving.set_params(checkpoint_dir=tmp_path)
     fit(sieving, data)
-    from fairsieve.training.checkpoint.store import read_checkpoint, write_checkpoint
+    from fairsieve.training.checkpoint.store import _read_checkpoint, _write_checkpoint
 
     last = max(int(path.stem) for path in tmp_path.glob("*.json"))
-    found = read_checkpoint(tmp_path, last)
+    found = _read_checkpoint(tmp_path, last)
     for change in (
         {"answer.1": found.tensors["answer.1"][:-1]},
         {"answer.1": found.tensors["answer.1"] * np.nan},
     ):
-        write_checkpoint(tmp_path, found._replace(tensors=found.tensors | change))
+        _write_checkpoint(tmp_path, found._replace(tensors=found.tensors | change))
         with pytest.warns(CheckpointWarning, match=f"checkpoint {last:06d} must have"):
             same(fit(sieving, data), whole)

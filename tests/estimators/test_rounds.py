@@ -10,7 +10,7 @@ from tests.support.literal import literal_selection
 
 from fairsieve import Cells
 from fairsieve.estimators._rounds import Rule, best_of, run_rounds
-from fairsieve.label_noise.weighting import trusted, walked
+from fairsieve.label_noise.weighting import _trusted, _walked
 
 N = 2000
 
@@ -42,7 +42,7 @@ def toy(reaction):
 )
 def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_size, signal):
     cells, ask, asked = toy(reaction)
-    belief = trusted(ask(None), cells, np.zeros((2, 2)))
+    belief = _trusted(ask(None), cells, np.zeros((2, 2)))
     rule = Rule("equal_opportunity", signal, step_size, 0.05, None)
     rounds = run_rounds(ask, lambda *_: belief, cells, rule, 12)
     best = rounds[best_of(rounds, 0.05)]
@@ -59,7 +59,7 @@ def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_s
 def test_it_ends_where_nothing_changes():
     cells, ask, asked = toy(1.0)
     everyone = Cells.of(cells.label_codes, np.zeros(N))
-    belief = trusted(ask(None), everyone, np.zeros((2, 1)))
+    belief = _trusted(ask(None), everyone, np.zeros((2, 1)))
     rounds = run_rounds(ask, lambda *_: belief, everyone, Rule("equalized_odds", "error", 1.0, 0.01, None), 9)
     assert len(rounds) == 2
     assert len(asked) == 3
@@ -72,4 +72,4 @@ def test_a_walk_is_the_papers_selection():
     ratios = np.array([[0.6, 0.4], [0.3, 0.7]])
     losses = -np.log(probabilities[np.arange(300), cells.label_codes])
     expected, _ = literal_selection(losses, cells.label_codes, cells.group_codes, ratios, 0.8)
-    assert np.flatnonzero(walked(probabilities, cells, ratios, 0.8).kept).tolist() == expected
+    assert np.flatnonzero(_walked(probabilities, cells, ratios, 0.8).kept).tolist() == expected

@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.label_noise.flip_model import Observed, design, fit_flips, fit_plain, slope_of
+from fairsieve.label_noise.flip_model import Observed, _slope_of, design, fit_flips, fit_plain
 
 
 def drawn(seed, n=40, columns=2, classes=2, groups=2):
@@ -46,7 +46,7 @@ def test_likelihood_and_slope_are_those_of_the_formula(seed, classes, groups):
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=(3, classes))
     level, aim = rng.normal(-1, 1, (groups, classes)), rng.uniform(0, 2, (groups, classes))
-    value, slopes = slope_of(observed, weights, level, aim)
+    value, slopes = _slope_of(observed, weights, level, aim)
     assert value == pytest.approx(literal_likelihood(observed, weights, level, aim), rel=1e-9)
     for index, slope in enumerate(slopes):
         given_parts = [weights, level, aim]
@@ -54,7 +54,7 @@ def test_likelihood_and_slope_are_those_of_the_formula(seed, classes, groups):
         def along(flat, index=index, given_parts=given_parts):
             parts = list(given_parts)
             parts[index] = flat.reshape(parts[index].shape)
-            return slope_of(observed, *parts)[0]
+            return _slope_of(observed, *parts)[0]
 
         numeric = approx_fprime(given_parts[index].ravel(), along, 1e-6)
         assert slope.ravel() == pytest.approx(numeric, rel=1e-3, abs=1e-3)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.strategies import shuffles, tables
 
 from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, draw_many, sample_weights
-from fairsieve.selection.shuffle import inverse_factors, new_shuffle, shuffle_block, shuffled, unshuffled
+from fairsieve.selection.shuffle import _shuffled, inverse_factors, new_shuffle, shuffle_block, unshuffled
 
 
 def quotas_of(ratios, counts, size):
@@ -154,7 +154,7 @@ KEYS = st.tuples(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 99
 def test_bijection(size, key):
     """A shuffle takes every place once."""
     shuffle = new_shuffle(size, *key)
-    assert sorted(shuffled(shuffle, i) for i in range(size)) == list(range(size))
+    assert sorted(_shuffled(shuffle, i) for i in range(size)) == list(range(size))
 
 
 @given(st.integers(1, 2**48), KEYS, st.data())
@@ -162,7 +162,7 @@ def test_backwards(size, key, data):
     """A shuffle run backwards finds the place again, at any size."""
     shuffle = new_shuffle(size, *key)
     position = data.draw(st.integers(0, size - 1))
-    element = shuffled(shuffle, position)
+    element = _shuffled(shuffle, position)
     assert 0 <= element < size
     assert unshuffled(shuffle, inverse_factors(shuffle), element) == position
 
@@ -181,4 +181,4 @@ def test_blocks(size, key, position, length, unsigned):
     first = position % size
     elements = np.empty(min(length, size - first), unsigned)
     shuffle_block(shuffle, first, elements)
-    assert elements.tolist() == [shuffled(shuffle, first + k) for k in range(len(elements))]
+    assert elements.tolist() == [_shuffled(shuffle, first + k) for k in range(len(elements))]

@@ -19,8 +19,8 @@ from fairsieve.paper.compare import Comparison, compare, summarise
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.problems import make_problem, paper_settings
-from fairsieve.paper.records import append_record, fingerprint, read_records
-from fairsieve.paper.tuning import choose, fold_indices, pick
+from fairsieve.paper.records import _read_records, append_record, fingerprint
+from fairsieve.paper.tuning import _fold_indices, choose, pick
 from fairsieve.training.settings import Settings
 
 QUICK = Comparison(data="synthetic", noise="label", epochs=4, tune=False)
@@ -60,12 +60,12 @@ def test_an_interrupted_comparison_continues(path):
     runs = compare(QUICK, methods, range(2), path)
     next(runs)
     runs.close()
-    done = len(list(read_records(path)))
+    done = len(list(_read_records(path)))
     assert 1 <= done < 4
     with path.open("a") as file:
         file.write('{"run": "half a li')  # and the machine stopped
     assert len(list(compare(QUICK, methods, range(2), path))) == 4
-    assert len(list(read_records(path))) == 4
+    assert len(list(_read_records(path))) == 4
 
 
 @given(st.lists(st.sampled_from(["whole", "half", "rubbish", "list"]), max_size=8))
@@ -82,7 +82,7 @@ def test_only_whole_records_are_read(kinds):
             else:
                 with path.open("ab") as file:
                     file.write({"half": b'{"run": "x', "rubbish": b"\xff\xfe\n", "list": b"[1]\n"}[kind])
-        assert [r["run"] for r in read_records(path)] == [str(i) for i in range(whole)]
+        assert [r["run"] for r in _read_records(path)] == [str(i) for i in range(whole)]
 
 
 def write_many(path, name):
@@ -97,7 +97,7 @@ def test_several_processes_share_a_file(path):
         writer.start()
     for writer in writers:
         writer.join()
-    assert len({r["run"] for r in read_records(path)}) == 150
+    assert len({r["run"] for r in _read_records(path)}) == 150
 
 
 def test_equal_settings_have_equal_names():
@@ -162,7 +162,7 @@ def test_chance_does_not_replace_the_default():
 
 def test_folds_partition_every_cell():
     data = make_synthetic(200, seed=0)
-    held = [fold for _, fold in fold_indices(data, 3, seed=1)]
+    held = [fold for _, fold in _fold_indices(data, 3, seed=1)]
     assert sorted(np.concatenate(held)) == list(range(200))
     for fold in held:
         assert (
@@ -222,7 +222,7 @@ def test_the_command(tmp_path):
     assert "ITLM→Penalty" in done.output
     assert "¹" in done.output
     assert "²" in done.output
-    assert len(list(read_records(tmp_path / "records.jsonl"))) == 3
+    assert len(list(_read_records(tmp_path / "records.jsonl"))) == 3
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.table_files import (
     FORMULA_STARTS,
-    for_spreadsheet,
-    latex,
+    _for_spreadsheet,
+    _latex,
+    _safe_field,
+    _table_csv,
+    _table_latex,
     markdown,
-    safe_field,
-    table_csv,
-    table_latex,
     table_markdown,
     write_table_files,
 )
@@ -40,13 +40,13 @@ def table_of(rows):
 
 @given(st.lists(st.tuples(hostile, hostile), max_size=4))
 def test_csv_gives_back_what_was_put_in(rows):
-    read = list(csv.reader(io.StringIO(table_csv(table_of(rows)), newline="")))
-    assert read == [["a", "b"], *([safe_field(x), safe_field(y)] for x, y in rows)]
+    read = list(csv.reader(io.StringIO(_table_csv(table_of(rows)), newline="")))
+    assert read == [["a", "b"], *([_safe_field(x), _safe_field(y)] for x, y in rows)]
 
 
 @given(st.one_of(st.text(max_size=8), st.sampled_from(["\t=1", "-1e5", "-1_0", "+-1", "－1", "-1 ± 2"])))
 def test_no_text_begins_a_formula_but_a_number(text):
-    shown = for_spreadsheet(text)
+    shown = _for_spreadsheet(text)
     assert shown.removeprefix("'") == text.removeprefix("'")
     if shown.startswith(FORMULA_STARTS):
         assert re.fullmatch(r"[+-][\d.]+(e[+-]?\d+)?", shown, flags=re.IGNORECASE)
@@ -55,11 +55,11 @@ def test_no_text_begins_a_formula_but_a_number(text):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_left_alone(number):
-    assert for_spreadsheet(repr(number)) == repr(number)
+    assert _for_spreadsheet(repr(number)) == repr(number)
 
 
 def test_csv_has_bare_values_and_references_beside_the_text():
-    head, first, *_ = csv.reader(io.StringIO(table_csv(results())))
+    head, first, *_ = csv.reader(io.StringIO(_table_csv(results())))
     assert head[1:5] == [
         "Label flips, EO: accuracy ↑",
         "Label flips, EO: accuracy ↑: value",
@@ -86,12 +86,12 @@ def test_markdown_escapes_give_the_text_back(text):
 
 @given(hostile)
 def test_latex_leaves_nothing_special(text):
-    left = re.sub(r"\\[&%$#_{}]|\\text[a-z]+\{\}|\\ensuremath\{[^}]*\}|\{\[\}", "", latex(text))
+    left = re.sub(r"\\[&%$#_{}]|\\text[a-z]+\{\}|\\ensuremath\{[^}]*\}|\{\[\}", "", _latex(text))
     assert not set(left) & set("\\&%$#_{}~^<>|[")
 
 
 def test_latex_marks_best_and_second():
-    text = table_latex(results())
+    text = _table_latex(results())
     assert r"\textbf{0.726 \ensuremath{\pm} .001} {\scriptsize(0.727 \ensuremath{\pm} .002)}" in text
     assert r"\underline{0.720 \ensuremath{\pm} .001}" in text
     assert text.count(r"\\") == len(results().rows) + 2

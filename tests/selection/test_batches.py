@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fairsieve.selection.batches import batch_count, batch_shares, draw_batches
-from fairsieve.selection.shuffle import new_shuffle, shuffled
+from fairsieve.selection.shuffle import _shuffled, new_shuffle
 
 
 def test_an_empty_cell_leaves_its_share_to_its_class():
@@ -40,7 +40,7 @@ def test_every_order_is_equally_likely(size):
     orders = Counter()
     for epoch in range(6000):
         shuffle = new_shuffle(size, 0, epoch, 0, 0)
-        orders[tuple(shuffled(shuffle, i) for i in range(size))] += 1
+        orders[tuple(_shuffled(shuffle, i) for i in range(size))] += 1
     seen = [orders[order] for order in sorted(orders)]
     assert len(seen) == np.prod(np.arange(1, size + 1))
     assert chisquare(seen).pvalue > 1e-3
@@ -49,7 +49,7 @@ def test_every_order_is_equally_likely(size):
 @pytest.mark.parametrize("size", [37, 1000])
 def test_places_and_neighbours_look_random(size):
     shuffles = [new_shuffle(size, 1, epoch, 0, 0) for epoch in range(200)]
-    orders = np.array([[shuffled(shuffle, i) for i in range(size)] for shuffle in shuffles])
+    orders = np.array([[_shuffled(shuffle, i) for i in range(size)] for shuffle in shuffles])
     steps = np.bincount(((orders[:, 1:] - orders[:, :-1]) % size).ravel(), minlength=size)[1:]
     assert chisquare(steps).pvalue > 1e-3
     halves = (orders < size / 2)[:, : size // 2].mean()

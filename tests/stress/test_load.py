@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairsieve.paper.records import append_record, read_records
+from fairsieve.paper.records import _read_records, append_record
 
 LOAD = Path(__file__).parent / "load.py"
 linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts what /proc shows")
@@ -16,7 +16,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts wh
 PROGRAM = """
 import os, resource, sys
 from pathlib import Path
-from fairsieve.paper.records import append_record, read_records
+from fairsieve.paper.records import append_record, _read_records
 
 path = Path(sys.argv[1])
 
@@ -54,10 +54,10 @@ def ended(children):
 
 
 ended([in_a_process(write, name) for name in range(8)])
-before = len(list(read_records(path)))
+before = len(list(_read_records(path)))
 ended([in_a_process(write_too_much)])
 append_record(path, {"run": "after"})
-assert len(list(read_records(path))) == before + 1
+assert len(list(_read_records(path))) == before + 1
 """
 
 
@@ -75,7 +75,7 @@ def test_eight_processes_and_a_full_disk(tmp_path):
     path.write_bytes(b'{"run": "half a li')
     told = subprocess.run([sys.executable, "-c", PROGRAM, path], capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
-    names = [record["run"] for record in read_records(path)]
+    names = [record["run"] for record in _read_records(path)]
     expected = [f"{name}-{i}" for name in ["shared", *range(8)] for i in range(40)]
     assert sorted(names) == sorted([*expected, "after"])
 
@@ -87,7 +87,7 @@ def test_a_success_takes_the_place_of_an_error_and_nothing_is_doubled(tmp_path):
     assert append_record(path, {"run": "b", "about": "a"})
     path.write_bytes(path.read_bytes()[:-3])  # half of b
     assert append_record(path, {"run": "b", "about": "a"})
-    assert [record["run"] for record in read_records(path)] == ["a", "a", "b"]
+    assert [record["run"] for record in _read_records(path)] == ["a", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,6 @@ def test_a_success_takes_the_place_of_an_error_and_nothing_is_doubled(tmp_path):
 def test_hostile_lines_are_no_records(tmp_path, line):
     path = tmp_path / "records.jsonl"
     path.write_bytes(line)
-    assert list(read_records(path)) == []
+    assert list(_read_records(path)) == []
     assert append_record(path, {"run": "a"})
-    assert [record["run"] for record in read_records(path)] == ["a"]
+    assert [record["run"] for record in _read_records(path)] == ["a"]

@@ -23,7 +23,7 @@ FEW = {"epochs": 8, "clean_ratio": 0.9}
 
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     features = run.model["prepare"].transform(run.problem.train.frame)
-    model = train_module.train_fair(features, run.problem, train_module.Keep(None, None))[0]
+    model = train_module._train_fair(features, run.problem, train_module._Keep(None, None))[0]
     np.testing.assert_allclose(
         run.model.predict_proba(run.problem.test.frame),
         model.predict_proba(run.model["prepare"].transform(run.problem.test.frame)),

@@ -12,7 +12,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve.tabular.audit import audit
 from fairsieve.tabular.bootstrap import Score
-from fairsieve.tabular.leaks import copies
+from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.report.phrases import estimate_sentence, headline
 from fairsieve.tabular.report.story import run_document
@@ -44,9 +44,9 @@ def test_copies_of_label_and_group_are_told(tmp_path):
 def test_other_words_for_the_same_are_a_copy(codes, names):
     targets = np.array(codes, dtype=object)
     values = np.array([names[code] for code in codes], dtype=object)
-    assert copies(values, targets) == (len(set(codes)) > 1)
+    assert _copies(values, targets) == (len(set(codes)) > 1)
     values[0] = None  # a gap says nothing
-    assert copies(values, targets) == (
+    assert _copies(values, targets) == (
         len(set(codes)) > 1 and len(set(codes[1:])) == len(set(codes)) and len(codes) >= 50
     )
 
@@ -57,7 +57,7 @@ def test_a_copy_agrees_in_nearly_all_rows(each, wrong):
     values = np.array(["no"] * each + ["yes"] * each, dtype=object)
     values[: min(wrong, each - 1)] = "yes"
     agree = 1 - min(wrong, each - 1) / (2 * each)
-    assert copies(values, targets) == (agree >= 0.98)
+    assert _copies(values, targets) == (agree >= 0.98)
 
 
 def test_a_test_file_that_is_the_table_is_told(people_csv):

@@ -10,7 +10,7 @@ import fairsieve
 from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
 from fairsieve.data.corruption.flips import flip_margin, flip_uniform
-from fairsieve.training.fit import new_run
+from fairsieve.training.fit import _new_run
 from fairsieve.training.methods import SELECTION_METHODS, selection_method
 from fairsieve.training.settings import Settings
 
@@ -276,7 +276,7 @@ def test_samples_check_themselves():
 
 
 def test_runs_can_be_watched_epoch_by_epoch(noisy):
-    run = new_run(None, noisy, selection_method("fairsieve"), Settings(**SHORT), 0, None, "auto")
+    run = _new_run(None, noisy, selection_method("fairsieve"), Settings(**SHORT), 0, None, "auto")
     run.run_epoch()
     assert run.done == run.plan.epoch == 1
 

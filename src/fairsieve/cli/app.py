@@ -43,23 +43,23 @@ app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 
 
-def show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fairsieve {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def options(
+def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Fair and robust training by sample selection."""
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def _demo_command(
     fairness: Annotated[
         str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
     ] = "equalized-odds",
@@ -78,13 +78,13 @@ def demo(
     pyplot()  # a missing extra is told before the work, not after it
     make_folder(out)
     with stoppable("No figure was drawn."):
-        found = run_with_bar(fairness, noise, rate, seeds)
-        Console().print(demo_table(found, seeds))
+        found = _run_with_bar(fairness, noise, rate, seeds)
+        Console().print(_demo_table(found, seeds))
         draw_demo(found, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")
 
 
-def run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
+def _run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
     """The demo's trainings, with a line that tells how far they are."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -99,7 +99,7 @@ def run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
         return run_demo(fairness=fairness, noise=noise, rate=rate, seeds=range(seeds), report=report)
 
 
-def demo_table(found: Demo, seeds: int) -> Table:
+def _demo_table(found: Demo, seeds: int) -> Table:
     """The demo's results, for a terminal."""
     table = Table(
         title=f"{found.rate:.0%} of the training labels flipped ({found.noise}), clean test data, "

@@ -21,7 +21,9 @@ from fairsieve.paper.problems import make_problem, paper_settings
 from fairsieve.selection.select import budget_of
 from fairsieve.validation import check_at_least, check_choice, check_share
 
-__all__ = ["compare_command", "comparison_table"]
+__all__ = [
+    "compare_command",
+]
 
 
 def compare_command(
@@ -82,12 +84,12 @@ def compare_command(
             done = record["settings"]
             bar.update(task, advance=1, description=f"{done['method']}, seed {done['seed']}")
     rows = summarise(records, chosen, asked.fairness)
-    Console().print(comparison_table(asked, rows, seeds))
+    Console().print(_comparison_table(asked, rows, seeds))
     say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
     say(f"{len(records)} records in {path}")
 
 
-def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
+def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
     """Best and second best marked, among the fair and robust methods, as in the paper."""
     table = Table(
         title=f"{asked.data}, {asked.rate:.0%} flips ({asked.noise}), clean test data, {seeds} seeds",
@@ -106,7 +108,7 @@ def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
             table.add_section()
         family = row.method.family
         cells = [
-            marked(f"{mean:.3f} ± {deviation:.3f}", row, order)
+            _marked(f"{mean:.3f} ± {deviation:.3f}", row, order)
             for (mean, deviation), order in ((row.accuracy, by_accuracy), (row.disparity, by_disparity))
         ]
         seconds = "–" if np.isnan(row.seconds) else f"{row.seconds:.2f}"
@@ -114,7 +116,7 @@ def comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
     return table
 
 
-def marked(text: str, row: Row, order: list[Row]) -> str:
+def _marked(text: str, row: Row, order: list[Row]) -> str:
     """Text with the mark of its rank."""
     for rank, (style, mark) in enumerate((("bold", "¹"), ("underline", "²"))):
         if len(order) > rank and order[rank] is row:

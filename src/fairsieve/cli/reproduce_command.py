@@ -39,7 +39,7 @@ def reproduce_command(
 ) -> None:
     """Recompute the paper's tables and figures, beside its numbers and with a verdict on every claim."""
     if what == "list":
-        Console().print(items_table())
+        Console().print(_items_table())
         return
     for option, value in (("--seeds", seeds), ("--jobs", jobs)):
         check_at_least(option, value, 1)
@@ -49,13 +49,13 @@ def reproduce_command(
     make_folder(out)
     path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        run_all(items, scope, path, jobs)
+        _run_all(items, scope, path, jobs)
         results = Results.read(path, scope)
         page = write_reproduction(results, items, out)
-    say(verdict_line(results), f"The page is {page}; tables and figures are beside it")
+    say(_verdict_line(results), f"The page is {page}; tables and figures are beside it")
 
 
-def items_table() -> Table:
+def _items_table() -> Table:
     """What can be reproduced."""
     table = Table("name", "what it shows")
     for item in ITEMS.values():
@@ -63,31 +63,31 @@ def items_table() -> Table:
     return table
 
 
-def run_all(items: Sequence[Item], scope: Scope, path: Path, jobs: int) -> None:
+def _run_all(items: Sequence[Item], scope: Scope, path: Path, jobs: int) -> None:
     """Run what is missing, with a line that tells what is left; in a log, a line every minute."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task, said = bar.add_task("looking for what is left", total=None), time.monotonic()
         for step in reproduce(trials_of(items), scope, path, jobs=jobs):
-            left = f"about {minutes(step.seconds_left)} left; {step.latest}"
+            left = f"about {_minutes(step.seconds_left)} left; {step.latest}"
             bar.update(task, completed=step.done, total=step.total, description=left)
             if not bar.console.is_terminal and time.monotonic() - said > 60:
                 bar.console.print(f"{step.done} of {step.total} runs, {left}", highlight=False)
                 said = time.monotonic()
 
 
-def minutes(seconds: float) -> str:
+def _minutes(seconds: float) -> str:
     """A rough time in words.
 
     Examples
     --------
-    >>> minutes(40), minutes(1800)
+    >>> _minutes(40), _minutes(1800)
     ('40 s', '30 min')
     """
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def verdict_line(results: Results) -> str:
+def _verdict_line(results: Results) -> str:
     """How the claims fared, in one line."""
     found = [verdict.holds for verdict in verdicts(results)]
     return (

@@ -109,17 +109,17 @@ def train_command(
     check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
     check_page_packages()
     with (
-        stoppable(lambda: left_of(checkpoint_dir)),
+        stoppable(lambda: _left_of(checkpoint_dir)),
         new_folder(out, force=force) as folder,
-        stages(len(STAGES) + 1) as tell,
+        _stages(len(STAGES) + 1) as tell,
     ):
         run = train(asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every)
         tell("writing the report")
         write_run(run, folder)
-    say_run(run, out)
+    _say_run(run, out)
 
 
-def left_of(checkpoint_dir: Path | None) -> str:
+def _left_of(checkpoint_dir: Path | None) -> str:
     """What a training that was stopped leaves behind, and how to go on."""
     if checkpoint_dir is None:
         return "Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on."
@@ -145,10 +145,10 @@ def predict_command(
         table, predicted, probability, notes = predict(
             run, data, Reading(separator, decimal, tuple(missing or ()))
         )
-        columns = {name: [plain(value) for value in values] for name, values in table.columns.items()}
+        columns = {name: [_plain(value) for value in values] for name, values in table.columns.items()}
         added = {"predicted": predicted.tolist(), "probability": [f"{value:.4f}" for value in probability]}
         for wanted, values in added.items():
-            name = free_name(wanted, columns)
+            name = _free_name(wanted, columns)
             columns[name] = values
             if name != wanted:
                 notes.append(f"The table has a column {wanted!r} already; that of the model is {name!r}.")
@@ -188,16 +188,16 @@ def audit_command(
     )
     if out is not None:
         check_new("--out", out, force=force)
-    with stoppable("Nothing was written."), stages(2) as tell:
+    with stoppable("Nothing was written."), _stages(2) as tell:
         found = audit(asked, tell)
-    say_audit(found)
+    _say_audit(found)
     if out is not None:
         write_output(out, suspects_csv(found.suspects).encode())
         say(f"All of them are in {out}")
 
 
 @contextmanager
-def stages(count: int) -> Iterator[Callable[[str], None]]:
+def _stages(count: int) -> Iterator[Callable[[str], None]]:
     """A line on standard error that says what is being done, and since when."""
     columns = (
         SpinnerColumn(),
@@ -217,13 +217,13 @@ def stages(count: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def say_run(run: TableRun, out: Path) -> None:
+def _say_run(run: TableRun, out: Path) -> None:
     """What changed, what was done to the table, and where everything is."""
     say(f"{upper(headline(run))}.")
     if run.collapse is not None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
     warnings = (worse_warning(run), guess_warning(run), label_warning(run.dropped))
-    say(*filter(None, warnings), *columns_lines(run.problem.features), *run.notes)
+    say(*filter(None, warnings), *_columns_lines(run.problem.features), *run.notes)
     positive = run.problem.labels.positive
     named = "" if positive is None else f", {positive!r} being the positive label"
     say(
@@ -231,7 +231,7 @@ def say_run(run: TableRun, out: Path) -> None:
     )
 
 
-def columns_lines(features: Sequence[Feature]) -> list[str]:
+def _columns_lines(features: Sequence[Feature]) -> list[str]:
     """Types and missing values, as they were handled."""
     learnt = used(features)
     numbers = sum(feature.kind == "numbers" for feature in learnt)
@@ -246,10 +246,10 @@ def columns_lines(features: Sequence[Feature]) -> list[str]:
     return [*lines, f"Left out: {', '.join(left_out)}."] if left_out else lines
 
 
-def say_audit(found: Audit) -> None:
+def _say_audit(found: Audit) -> None:
     """Cells, estimated noise, and the first suspects."""
     estimate, cells = found.estimate, found.estimate.cells
-    say(*columns_lines(found.features), *found.notes)
+    say(*_columns_lines(found.features), *found.notes)
     say("People, and the estimated share of wrong labels among them:")
     table = Table()
     table.add_column(Text(printable(f"{found.labels.column} \\ {found.groups.title}")))
@@ -270,13 +270,13 @@ def say_audit(found: Audit) -> None:
         say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")
 
 
-def plain(value: object) -> object:
+def _plain(value: object) -> object:
     """A value as its file had it: whole numbers without a point, nothing for missing."""
     if isinstance(value, float):
         return "" if value != value else f"{value:.15g}"
     return value
 
 
-def free_name(wanted: str, taken: dict[str, list[object]]) -> str:
+def _free_name(wanted: str, taken: dict[str, list[object]]) -> str:
     """A name that no column has yet."""
-    return wanted if wanted not in taken else free_name(f"{wanted}_", taken)
+    return wanted if wanted not in taken else _free_name(f"{wanted}_", taken)

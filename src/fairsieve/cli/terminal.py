@@ -40,13 +40,13 @@ def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not was_stopped(error):
+        if not _was_stopped(error):
             raise
         say(f"Stopped. {left if isinstance(left, str) else left()}", error=True)
         raise typer.Exit(STOPPED) from None
 
 
-def was_stopped(error: BaseException | None) -> bool:
+def _was_stopped(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind an error: compiled code may hand it on inside one of its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__

@@ -85,7 +85,7 @@ def load_adult(
         )
     race = COLUMNS.index("race")
     kept = [row for row in rows if row[race] in RACES and "?" not in row]
-    return encode(kept, files[0].parent, sensitive)
+    return _encode(kept, files[0].parent, sensitive)
 
 
 def find_files(path: str | os.PathLike[str] | None, *, source: str, check: bool) -> list[Path]:
@@ -110,7 +110,7 @@ def read_rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def encode(rows: Sequence[Sequence[str]], folder: Path, sensitive: str) -> Samples:
+def _encode(rows: Sequence[Sequence[str]], folder: Path, sensitive: str) -> Samples:
     """Samples of complete rows."""
     columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(COLUMNS, ())
     labels, _ = one_hot("income", columns["income"], INCOMES, folder)
@@ -134,10 +134,10 @@ def from_openml(rows: Iterable[Mapping[str, str | float | None]]) -> str:
     lines = []
     for row in rows:
         values = (row[name] for name in names)
-        lines.append(", ".join("?" if value is None else as_text(value) for value in values))
+        lines.append(", ".join("?" if value is None else _as_text(value) for value in values))
     return "\n".join(lines) + "\n"
 
 
-def as_text(value: str | float) -> str:
+def _as_text(value: str | float) -> str:
     """Whole numbers without a point."""
     return value if isinstance(value, str) else f"{value:.0f}"

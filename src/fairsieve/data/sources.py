@@ -140,38 +140,38 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     if name not in FILES:
         raise InvalidInputError(f"name must be one of {sorted(FILES)}; got {name!r}")
     file = FILES[name]
-    given = given_file(name, path, command=file.command)
+    given = _given_file(name, path, command=file.command)
     if given is not None:
         if check:
-            check_digest(
+            _check_digest(
                 given, file, way_out=f"{file.command} gets the right one; check=False takes this one"
             )
         return given
     cached = cache_folder() / name
     if cached.is_file():
-        check_digest(cached, file, way_out=f"{file.command} replaces it")
+        _check_digest(cached, file, way_out=f"{file.command} replaces it")
         return cached
-    packaged = packaged_file(file)
+    packaged = _packaged_file(file)
     if packaged is not None:
-        check_digest(
+        _check_digest(
             packaged, file, way_out=f"{file.command} puts the right one into the cache, which goes first"
         )
         return packaged
-    raise MissingDataError(missing_message(name, file.command, also=f"an installed {PACKAGE} package"))
+    raise MissingDataError(_missing_message(name, file.command, also=f"an installed {PACKAGE} package"))
 
 
 def locate_openml(name: str, path: str | os.PathLike[str] | None = None, *, command: str) -> Path:
     """Find a file converted from OpenML: ``path``, FAIRSIEVE_DATA, then the cache. It has no fixed digest."""
-    given = given_file(name, path, command=command)
+    given = _given_file(name, path, command=command)
     if given is not None:
         return given
     cached = cache_folder() / name
     if cached.is_file():
         return cached
-    raise MissingDataError(missing_message(name, command))
+    raise MissingDataError(_missing_message(name, command))
 
 
-def given_file(name: str, path: str | os.PathLike[str] | None, *, command: str) -> Path | None:
+def _given_file(name: str, path: str | os.PathLike[str] | None, *, command: str) -> Path | None:
     """The file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
     if path is not None:
         place = Path(path).expanduser()
@@ -193,7 +193,7 @@ def given_file(name: str, path: str | os.PathLike[str] | None, *, command: str) 
     return place / name if (place / name).is_file() else None
 
 
-def packaged_file(file: RawFile) -> Path | None:
+def _packaged_file(file: RawFile) -> Path | None:
     """The file inside the installed package, found through its metadata: its code is not run."""
     try:
         found = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
@@ -202,7 +202,7 @@ def packaged_file(file: RawFile) -> Path | None:
     return found if found.is_file() else None
 
 
-def missing_message(name: str, command: str, *, also: str = "") -> str:
+def _missing_message(name: str, command: str, *, also: str = "") -> str:
     """What is missing, where it was looked for, and both ways out."""
     data = os.environ.get("FAIRSIEVE_DATA")
     places = [
@@ -221,7 +221,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def check_digest(path: Path, file: RawFile, *, way_out: str) -> None:
+def _check_digest(path: Path, file: RawFile, *, way_out: str) -> None:
     """Refuse a file that is not the expected one."""
     found = digest(path)
     if found != file.sha256:

@@ -14,7 +14,7 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import percent_hint, shown
 
-__all__ = ["Scaling", "Splits", "fold_numbers", "split", "split_indices"]
+__all__ = ["Splits", "fold_numbers", "split", "split_indices"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ def split(
     others = samples.take(test_rows), samples.take(validation_rows)
     if not scale or not len(train):
         return Splits(train, *others)
-    scaling = Scaling.of(train.features)
+    scaling = _Scaling.of(train.features)
     return Splits(*(replace(part, features=scaling(part.features)) for part in (train, *others)))
 
 
@@ -101,8 +101,8 @@ def split_indices(
     order = generator.permutation(len(cells))
     order = order[np.argsort(cells.codes[order], kind="stable")]  # cell by cell, shuffled within
     sizes = cells.counts.reshape(-1)
-    tested = allot(sizes, test)
-    validated = allot(sizes - tested, validation)
+    tested = _allot(sizes, test)
+    validated = _allot(sizes - tested, validation)
     starts = np.cumsum(sizes) - sizes
     rank = np.arange(len(order)) - np.repeat(starts, sizes)
     is_test = rank < np.repeat(tested, sizes)
@@ -111,12 +111,12 @@ def split_indices(
     return np.sort(order[is_train]), np.sort(order[is_test]), np.sort(order[is_validation])
 
 
-def allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     """``share`` of each size, rounded so that the sum is the share of the total (largest remainders go up).
 
     Nothing that has members is allotted whole.
 
-    >>> allot(np.array([10, 11, 1]), 0.25).tolist()
+    >>> _allot(np.array([10, 11, 1]), 0.25).tolist()
     [3, 3, 0]
     """
     quotas = np.round(sizes * share, 9)  # 9 digits: 0.2 · 15 is 3, not a little more
@@ -130,13 +130,13 @@ def allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaling:
+class _Scaling:
     """Standardisation of the columns that are not 0/1, as learnt from some features.
 
     Examples
     --------
     >>> import numpy as np
-    >>> scaling = Scaling.of(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))
+    >>> scaling = _Scaling.of(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))
     >>> scaling(np.array([[1.0, 40.0, 8.0]])).tolist()
     [[1.0, 2.0, 1.0]]
     """
@@ -145,7 +145,7 @@ class Scaling:
     factor: NDArray[np.float64]
 
     @classmethod
-    def of(cls, features: NDArray[Any]) -> Scaling:
+    def of(cls, features: NDArray[Any]) -> _Scaling:
         """Learn the mean and deviation of each column; a constant one is only shifted."""
         low, high = features.min(axis=0), features.max(axis=0)
         is_binary = ((features == 0) | (features == 1)).all(axis=0)

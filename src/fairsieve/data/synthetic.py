@@ -53,13 +53,15 @@ def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] 
     angle = -ANGLE if rotation == "arrays" else ANGLE
     cos, sin = np.cos(angle), np.sin(angle)
     turned = points @ np.array([[cos, sin], [-sin, cos]])  # (x₁cos − x₂sin, x₁sin + x₂cos)
-    likely, unlikely = ODDS * density(turned, *POSITIVE), density(turned, *NEGATIVE)
+    likely, unlikely = ODDS * _density(turned, *POSITIVE), _density(turned, *NEGATIVE)
     groups = (rng.random(n) < likely / (likely + unlikely)).astype(np.int64)
     features = np.column_stack([points, groups]).astype(np.float32)
     return Samples(features, labels, groups, NAMES, classes=[0, 1], group_values=[0, 1])
 
 
-def density(points: NDArray[np.float64], mean: NDArray[Any], covariance: NDArray[Any]) -> NDArray[np.float64]:
+def _density(
+    points: NDArray[np.float64], mean: NDArray[Any], covariance: NDArray[Any]
+) -> NDArray[np.float64]:
     """Of a Gaussian in the plane."""
     offset = points - mean
     distance = np.einsum("ni,ij,nj->n", offset, np.linalg.inv(covariance), offset)
@@ -88,9 +90,9 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
     """
     parts = []
     for part in ("train", "test", "val"):
-        features = read_array(folder, f"xz_{part}.npy")
-        labels = as_binary(f"y_{part}.npy", read_array(folder, f"y_{part}.npy"))
-        groups = read_array(folder, f"z_{part}.npy").reshape(-1).astype(np.int64)
+        features = _read_array(folder, f"xz_{part}.npy")
+        labels = _as_binary(f"y_{part}.npy", _read_array(folder, f"y_{part}.npy"))
+        groups = _read_array(folder, f"z_{part}.npy").reshape(-1).astype(np.int64)
         if features.ndim != 2 or not len(features) == len(labels) == len(groups):
             raise InvalidInputError(
                 f"the {part} arrays must have equally many rows; got {features.shape} in xz_{part}.npy, "
@@ -103,7 +105,7 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
     train = parts[0]
     noisy = {}
     for name, file in (("general", "y_noise_general.npy"), ("group-targeted", "y_noise_grouptarget.npy")):
-        noisy[name] = as_binary(file, read_array(folder, file))
+        noisy[name] = _as_binary(file, _read_array(folder, file))
         if len(noisy[name]) != len(train):
             raise InvalidInputError(
                 f"{file} must have one label per training sample, {len(train)}; got {len(noisy[name])}"
@@ -111,7 +113,7 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
     return Splits(*parts), noisy
 
 
-def read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
+def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     """One .npy file, never unpickled."""
     path = Path(folder) / name
     if not path.is_file():
@@ -126,7 +128,7 @@ def read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     return array
 
 
-def as_binary(name: str, labels: NDArray[Any]) -> NDArray[np.int64]:
+def _as_binary(name: str, labels: NDArray[Any]) -> NDArray[np.int64]:
     """±1 (or 0/1) → 0/1."""
     flat = labels.reshape(-1)
     if not np.isin(flat, (-1, 0, 1)).all():

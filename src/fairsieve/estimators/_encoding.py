@@ -35,31 +35,31 @@ def numbers_of(X: Any) -> NDArray[np.float64]:
     if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
         return table.astype(np.float64)
     columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
-    return np.column_stack([encoded(as_array("X", column)) for column in columns])
+    return np.column_stack([_encoded(as_array("X", column)) for column in columns])
 
 
-def encoded(column: NDArray[Any]) -> NDArray[np.float64]:
+def _encoded(column: NDArray[Any]) -> NDArray[np.float64]:
     """One column of anything as one or more of numbers."""
     if column.dtype.kind in "mM":
         numbers = column.astype(np.int64).astype(np.float64)
-        return filled(np.where(np.isnat(column), np.nan, numbers))
+        return _filled(np.where(np.isnat(column), np.nan, numbers))
     missing = missing_in(column)
     try:
         numbers = np.full(len(column), np.nan)
         numbers[~missing] = column[~missing].astype(np.float64)
     except (TypeError, ValueError):
-        return indicators(np.where(missing, "", column.astype(str)))
-    return filled(numbers)
+        return _indicators(np.where(missing, "", column.astype(str)))
+    return _filled(numbers)
 
 
-def filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Gaps filled with the median; zeros where there is nothing else."""
     known = np.isfinite(numbers)
     middle = float(np.median(numbers[known])) if known.any() else 0.0
     return np.where(known, numbers, middle)
 
 
-def indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
+def _indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
     """One column for each of the commonest values."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])

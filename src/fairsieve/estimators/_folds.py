@@ -16,7 +16,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.resampler import rows_of
 from fairsieve.selection.cells import Cells
 
-__all__ = ["class_probabilities", "fit_weighted", "out_of_fold", "parts_of", "weight_argument"]
+__all__ = ["fit_weighted", "out_of_fold", "parts_of", "weight_argument"]
 
 Parts = list[tuple[NDArray[np.int64], NDArray[np.int64]]]  # (seen, shown) of each fold
 
@@ -53,7 +53,7 @@ def fit_weighted(estimator: Any, X: Any, labels: NDArray[Any], weights: NDArray[
         return clone(estimator).fit(X, labels, **options)
 
 
-def class_probabilities(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def _class_probabilities(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities of ``classes``, (n, classes); 0 for those that ``fitted`` has not seen."""
     found = np.asarray(fitted.predict_proba(X), dtype=np.float64)
     if len(fitted.classes_) == len(classes):
@@ -94,7 +94,7 @@ def out_of_fold(
         if len(present) == 1:  # nothing to tell apart
             return np.asarray(np.tile(classes == present[0], (len(shown), 1)), dtype=np.float64)
         fitted = fit_weighted(estimator, rows_of(X, seen), known, own)
-        return class_probabilities(fitted, rows_of(X, shown), classes)
+        return _class_probabilities(fitted, rows_of(X, shown), classes)
 
     answers = Parallel(n_jobs=n_jobs)(delayed(ask)(*part) for part in parts)
     probabilities = np.empty((len(labels), len(classes)))

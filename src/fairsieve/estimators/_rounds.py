@@ -63,7 +63,7 @@ def run_rounds(
     """
     probabilities = ask(None)
     belief = believe(probabilities, initial_ratios(cells))
-    plain = judge(probabilities, cells, belief, rule)
+    plain = _judge(probabilities, cells, belief, rule)
     done = [Round(None, initial_ratios(cells), np.ones(len(cells), bool), probabilities, *plain)]
     ratios, step = belief.ratios.copy(), rule.step_size
     for number in range(rounds):
@@ -73,11 +73,11 @@ def run_rounds(
         if done[-1].weights is not None and np.array_equal(weights, done[-1].weights):
             break
         probabilities = ask(weights)
-        scores = judge(probabilities, cells, belief, rule)
+        scores = _judge(probabilities, cells, belief, rule)
         done.append(Round(weights, ratios, belief.kept, probabilities, *scores))
         best = best_of(done[1:], rule.tolerance) + 1
         step = step if best == len(done) - 1 else step / 2
-        ratios = moved(done[best], cells, belief, rule, step)
+        ratios = _moved(done[best], cells, belief, rule, step)
         belief = believe(probabilities, ratios)
     return done
 
@@ -89,7 +89,7 @@ def best_of(rounds: list[Round], tolerance: float) -> int:
     return min(candidates, key=lambda number: (rounds[number].disparity, -rounds[number].accuracy))
 
 
-def judge(probabilities: Floats, cells: Cells, belief: Belief, rule: Rule) -> tuple[float, float]:
+def _judge(probabilities: Floats, cells: Cells, belief: Belief, rule: Rule) -> tuple[float, float]:
     """Accuracy and disparity on the true labels, as far as belief goes."""
     predictions = probabilities.argmax(axis=1)
     observed = count_table(cells.label_codes, cells.group_codes, predictions, *cells.shape, belief.judged)
@@ -100,11 +100,11 @@ def judge(probabilities: Floats, cells: Cells, belief: Belief, rule: Rule) -> tu
     return float(accuracy_of(table)), float(disparity)
 
 
-def moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) -> Floats:
+def _moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) -> Floats:
     """The ratios after a step, the further the wider the disparity, judged on the true labels."""
     ratios = start.ratios.copy()
     compared = comparisons(rule.fairness, cells, rule.pos_label)
-    costs = costs_of(start.probabilities, rule.signal) * belief.judged[:, None]
+    costs = _costs_of(start.probabilities, rule.signal) * belief.judged[:, None]
     observed = np.stack([by_cell(column, cells) for column in costs.T], axis=-1)
     sums = true_sums(observed, belief.table)
     own = np.diagonal(sums, axis1=0, axis2=2).T  # each class by its own cost
@@ -118,7 +118,7 @@ def moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) -
     return ratios
 
 
-def costs_of(probabilities: Floats, signal: SignalName) -> Floats:
+def _costs_of(probabilities: Floats, signal: SignalName) -> Floats:
     """What it costs if each class were the true one, (n, classes): a loss, or 1 for an error."""
     if signal == "loss":
         return np.asarray(-np.log(np.maximum(probabilities, 1e-12)))

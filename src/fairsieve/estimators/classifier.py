@@ -217,8 +217,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self.collapse_ = None
             return self._take_over(fitted, checked)
         self.collapse_ = collapse_of(
-            codes_of(decision_of(fitted.model, checked.data.features)),
-            codes_of(decision_of(plain.model, checked.data.features)),
+            _codes_of(_decision_of(fitted.model, checked.data.features)),
+            _codes_of(_decision_of(plain.model, checked.data.features)),
             checked.data.cells.label_codes,
             1 - self.clean_ratio_,
             estimate=self.estimate_,
@@ -241,7 +241,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             "watched": bool(self.verbose),
             "fairness": self.fairness,
             "epochs": self.epochs,
-            "warmup_epochs": warmup_of(self.epochs) if self.warmup_epochs is None else self.warmup_epochs,
+            "warmup_epochs": _warmup_of(self.epochs) if self.warmup_epochs is None else self.warmup_epochs,
             "batch_size": batch_size,
             "learning_rate": learning_rate,
             "step_size": self.step_size,
@@ -262,7 +262,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
         """Keep what training came to."""
         data, rows = checked.data, checked.rows
-        decision = decision_of(fitted.model, data.features)
+        decision = _decision_of(fitted.model, data.features)
         trusted = fitted.indices
         if self.estimate_ is not None and self.estimate_.credible:
             trusted = self.estimate_.believed  # who was kept is partly chance
@@ -294,7 +294,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
         features = check_features(self, X)  # first, for it says when there is no model yet
-        return decision_of(self.module_, features)
+        return _decision_of(self.module_, features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, (n, classes)."""
@@ -302,7 +302,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each sample."""
-        codes = codes_of(self.decision_function(X))
+        codes = _codes_of(self.decision_function(X))
         return np.asarray(self.classes_[codes])
 
     def __sklearn_tags__(self) -> Any:
@@ -311,10 +311,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
 
-def warmup_of(epochs: int) -> int:
+def _warmup_of(epochs: int) -> int:
     """The paper's 100 epochs, and at most a quarter of all.
 
-    >>> [warmup_of(epochs) for epochs in (2, 30, 400, 500)]
+    >>> [_warmup_of(epochs) for epochs in (2, 30, 400, 500)]
     [0, 7, 100, 100]
     """
     return min(check_at_least("epochs", epochs, 1) // 4, 100)
@@ -329,7 +329,7 @@ def auto_batch_size(samples: int) -> int:
     return min(max(samples // 20, 100), 2000)
 
 
-def decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
+def _decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
     """Logits of dense or sparse features: one per sample for two classes, else one per class."""
     dtype = next(module.parameters()).dtype
     chunks = (torch.tensor(chunk, dtype=dtype) for chunk in dense_chunks(features))
@@ -339,7 +339,7 @@ def decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
     return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()
 
 
-def codes_of(decision: NDArray[np.float64]) -> NDArray[np.int64]:
+def _codes_of(decision: NDArray[np.float64]) -> NDArray[np.int64]:
     """The likeliest class of each sample, by its number."""
     return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
 

@@ -133,7 +133,7 @@ class TradeoffDisplay:
 
     def plot(self, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
-        (self.ax_,) = [ax] if ax is not None else new_axes(1)
+        (self.ax_,) = [ax] if ax is not None else _new_axes(1)
         self.figure_ = self.ax_.figure
         for name, look in looks_of(self.names).items():
             place = self.names.index(name)
@@ -208,7 +208,7 @@ class SelectionDisplay:
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
         """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.plot``."""
-        axes = np.asarray(new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
+        axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
             raise InvalidInputError(
                 f"ax must be two axes, for what is kept and for the ratios; got {len(axes)}"
@@ -230,7 +230,7 @@ class SelectionDisplay:
         return self
 
 
-def new_axes(columns: int) -> list[Any]:
+def _new_axes(columns: int) -> list[Any]:
     """Axes side by side in a new figure; the user's own backend and style."""
     try:
         from matplotlib import pyplot as plt

@@ -77,13 +77,13 @@ class FairRobustResampler(BaseEstimator):  # type: ignore[misc]
             FairRobustClassifier(random_state=seed) if self.estimator is None else clone(self.estimator)
         )
         self.estimator_ = selector.fit(X, y, sensitive_features=sensitive_features)
-        rows = resampled_rows(self.estimator_, y, sensitive_features, seed)
+        rows = _resampled_rows(self.estimator_, y, sensitive_features, seed)
         self.sample_indices_ = rows
         self.sensitive_features_ = None if sensitive_features is None else rows_of(sensitive_features, rows)
         return rows_of(X, rows), rows_of(y, rows)
 
 
-def resampled_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) -> NDArray[np.int64]:
+def _resampled_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) -> NDArray[np.int64]:
     """The selection drawn anew, each cell by its ratio, whole rounds of it first."""
     samples = np.shape(y)[0]
     cells = Cells.of(

@@ -67,10 +67,10 @@ def fairness_scorer(
         "pos_label": pos_label,
         "with_accuracy": bool(with_accuracy),
     }
-    return make_scorer(fairness_score, **options).set_score_request(sensitive_features=True)
+    return make_scorer(_fairness_score, **options).set_score_request(sensitive_features=True)
 
 
-def fairness_score(
+def _fairness_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
@@ -84,7 +84,7 @@ def fairness_score(
     """What :func:`fairness_scorer` scores, in [−1, 0] or, with the accuracy, in [−1, 1].
 
     >>> options = {"fairness": "equalized_odds", "method": "to_overall", "pos_label": None}
-    >>> fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), with_accuracy=False, **options)
+    >>> _fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), with_accuracy=False, **options)
     -0.5
     """
     if sensitive_features is None:

@@ -46,7 +46,7 @@ from fairsieve.validation import (
 __all__ = ["SieveClassifier"]
 
 
-def estimator_has(method: str) -> Any:
+def _estimator_has(method: str) -> Any:
     """Whether the wrapped classifier, fitted or not, has a method."""
 
     def check(sieve: SieveClassifier) -> bool:
@@ -186,8 +186,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Each multiplies its sample's weight in training; a sample of weight 0 is left out.
         """
         rule = self._rule()
-        X, labels = check_labels(self, X, y)
-        data, own, rows, given = samples_without_features(labels, sensitive_features, sample_weight)
+        X, labels = _check_labels(self, X, y)
+        data, own, rows, given = _samples_without_features(labels, sensitive_features, sample_weight)
         X = X if len(rows) == given else rows_of(X, rows)
         if sensitive_features is not None:
             warn_of_groups(data.cells)
@@ -197,7 +197,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = parts_of(data.cells, self.cv, seed)
 
         def fit_and_ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-            together = combined(weights, own)
+            together = _combined(weights, own)
             return out_of_fold(self.estimator, X, labels, classes, together, parts, self.n_jobs)
 
         def estimate() -> CleanRatioEstimate:
@@ -214,7 +214,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
             rounds = run_rounds(ask, believe, data.cells, rule, self.rounds, report)
         best = best_of(rounds, self.tolerance)
-        self.estimator_ = fit_weighted(self.estimator, X, labels, combined(rounds[best].weights, own))
+        self.estimator_ = fit_weighted(self.estimator, X, labels, _combined(rounds[best].weights, own))
         self.classes_ = classes
         self.clean_ratio_, self.flip_rates_ = believe.clean_ratio, believe.flip_rates
         return self._take_over(rounds, best, data, rows, given)
@@ -283,13 +283,13 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    @available_if(estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, (n, classes)."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
-    @available_if(estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The wrapped classifier's decision values, where it has any."""
         check_is_fitted(self)
@@ -301,7 +301,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def _check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Features in a container whose rows can be picked, and their labels."""
     if y is None:
         raise InvalidInputError(
@@ -320,7 +320,7 @@ def check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[A
     return X, labels
 
 
-def samples_without_features(
+def _samples_without_features(
     labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
 ) -> Checked:
     """Labels, groups and weights, checked; the features are the classifier's business."""
@@ -332,7 +332,7 @@ def samples_without_features(
     return Checked(data, weights, rows, len(groups))
 
 
-def combined(
+def _combined(
     weights: NDArray[np.float64] | None, own: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
     """The product of two sets of weights, either of which may be None for ones."""

@@ -133,19 +133,19 @@ def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
     """The estimate for samples that have been checked."""
     data = checked.data
     rows = np.random.default_rng(seed).permutation(len(data))[:MOST]
-    observed, bent = (observe(data, checked.weights, curved=curved) for curved in (False, True))
+    observed, bent = (_observe(data, checked.weights, curved=curved) for curved in (False, True))
     plain, curved = fit_plain(observed.take(rows)), fit_plain(bent.take(rows))
     some = rows[:MOST_AIMED]
-    aimed = fit_aimed(observed.take(some), plain, fit_flips(bent.take(some), curved).log_likelihood)
+    aimed = _fit_aimed(observed.take(some), plain, fit_flips(bent.take(some), curved).log_likelihood)
     if aimed is not None:
-        return aimed_estimate(aimed, observed, data.cells)
+        return _aimed_estimate(aimed, observed, data.cells)
     if curved.criterion < plain.criterion:
         observed, plain = bent, curved
-    model, ties = fit_random(observed.take(rows), plain)
-    return random_estimate(model, ties, observed, rows, data.cells, seed)
+    model, ties = _fit_random(observed.take(rows), plain)
+    return _random_estimate(model, ties, observed, rows, data.cells, seed)
 
 
-def observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool) -> Observed:
+def _observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool) -> Observed:
     """Samples in the form the model of flips takes."""
     cells = data.cells
     return Observed(
@@ -157,7 +157,7 @@ def observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool)
     )
 
 
-def fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel | None:
+def _fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel | None:
     """Aimed flips, if they explain the labels clearly better than random ones do; else None.
 
     Also than random ones around a curved boundary between the classes, of which the log-likelihood
@@ -173,7 +173,7 @@ def fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel 
     return found if upside_down or clearly else None
 
 
-def fit_random(observed: Observed, plain: FlipModel) -> tuple[FlipModel, Ties]:
+def _fit_random(observed: Observed, plain: FlipModel) -> tuple[FlipModel, Ties]:
     """Flips at random at no more different rates than the labels bear out.
 
     No flips, one rate for all, and a rate for each group are weighed by Akaike's criterion. Rates
@@ -195,7 +195,7 @@ def fit_random(observed: Observed, plain: FlipModel) -> tuple[FlipModel, Ties]:
     return model, ties
 
 
-def random_estimate(
+def _random_estimate(
     model: FlipModel, ties: Ties, observed: Observed, rows: NDArray[np.int64], cells: Cells, seed: int
 ) -> CleanRatioEstimate:
     """Flips at random: the mean over all samples, its error from leaving out a fold at a time."""
@@ -203,16 +203,16 @@ def random_estimate(
     if ties is None:  # none were found; how many there might be nonetheless
         one_rate = np.zeros_like(model.level, dtype=np.int64)
         most = fit_flips(seen, model, ties=one_rate)
-        highest = most.noise(seen) + 1.96 * jackknife_error(most, one_rate, seen, seed)
+        highest = most.noise(seen) + 1.96 * _jackknife_error(most, one_rate, seen, seed)
         highest = max(highest, NONE_OF_MANY / len(seen))  # where every fold comes to none, too
         ratio, interval = 1.0, (1 - highest, 1.0)
     else:
-        error = jackknife_error(model, ties, seen, seed)
+        error = _jackknife_error(model, ties, seen, seed)
         ratio, interval = 1 - noise - error, (1 - noise - 1.96 * error, 1 - noise + 1.96 * error)
     return CleanRatioEstimate(
         float(np.clip(ratio, 0.5, 1.0)),
         (max(interval[0], 0.0), min(interval[1], 1.0)),
-        noise_of(model.true_class(observed), cells),
+        _noise_of(model.true_class(observed), cells),
         model.flip_rates.T,
         False,
         True,
@@ -221,7 +221,7 @@ def random_estimate(
     )
 
 
-def jackknife_error(model: FlipModel, ties: Ties, observed: Observed, seed: int) -> float:
+def _jackknife_error(model: FlipModel, ties: Ties, observed: Observed, seed: int) -> float:
     """Standard error of the share of wrong labels, from leaving out a fold at a time."""
     folds = min(FOLDS, len(observed))
     number = np.random.default_rng(seed).permutation(len(observed)) % folds
@@ -231,7 +231,7 @@ def jackknife_error(model: FlipModel, ties: Ties, observed: Observed, seed: int)
     )
 
 
-def aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanRatioEstimate:
+def _aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanRatioEstimate:
     """Aimed flips: the labels that are surely wrong, where that is credible."""
     true_class = model.true_class(observed)
     wrong = 1 - true_class[np.arange(len(observed)), observed.labels]
@@ -247,7 +247,7 @@ def aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanR
     return CleanRatioEstimate(
         float(1 - sure) if credible else 1 - BLIND_NOISE,
         (float(1 - likely), float(1 - surest)) if credible else (0.0, 1.0),
-        noise_of(true_class, cells),
+        _noise_of(true_class, cells),
         rates.T,
         True,
         credible,
@@ -256,7 +256,7 @@ def aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanR
     )
 
 
-def noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+def _noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
     """Share of wrong labels in every cell; NaN where it is empty."""
     wrong = 1 - true_class[np.arange(len(cells)), cells.label_codes]
     sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)

@@ -86,7 +86,7 @@ class FlipModel:
 
     def true_class(self, observed: Observed) -> Floats:
         """Probabilities of the true classes, given the features and the observed label."""
-        joint = joint_of(observed, self.weights, self.level, self.aim)[0]
+        joint = _joint_of(observed, self.weights, self.level, self.aim)[0]
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
     def noise(self, observed: Observed) -> float:
@@ -101,15 +101,15 @@ def design(features: NDArray[np.floating], *, curved: bool) -> Floats:
     Columns of two values have no curve, and their products would let a model learn the flips by
     heart, so they are left out of those.
     """
-    X = standardised(np.asarray(features, np.float64).reshape(len(features), -1))
+    X = _standardised(np.asarray(features, np.float64).reshape(len(features), -1))
     if curved:
         numeric = [column for column in X.T if len(np.unique(column)) > 2][:MOST_CURVED]
         products = [left * right for index, left in enumerate(numeric) for right in numeric[index:]]
-        X = np.column_stack([X, standardised(np.column_stack(products))]) if products else X
+        X = np.column_stack([X, _standardised(np.column_stack(products))]) if products else X
     return np.column_stack([X, np.ones(len(X))])
 
 
-def standardised(X: Floats) -> Floats:
+def _standardised(X: Floats) -> Floats:
     """Columns with mean 0 and deviation 1; constant ones are 0."""
     spread = X.std(axis=0)
     constant = spread <= 1e-12 * np.abs(X).max(axis=0, initial=1.0)
@@ -122,7 +122,7 @@ def fit_plain(observed: Observed) -> FlipModel:
     shape = observed.group_count, observed.classes
     weights = np.zeros((observed.design.shape[1], observed.classes))
     never = np.full(shape, -np.inf)
-    return maximise(observed, FlipModel(weights, never, np.zeros(shape), 0.0))
+    return _maximise(observed, FlipModel(weights, never, np.zeros(shape), 0.0))
 
 
 def fit_flips(
@@ -134,10 +134,10 @@ def fit_flips(
         level, aim = np.full_like(level, -2.0), np.full_like(aim, 0.5 if aimed else 0.0)
     if ties is None:
         ties = np.arange(level.size).reshape(level.shape)
-    return maximise(observed, FlipModel(start.weights, level, aim, 0.0), ties=ties, aimed=aimed)
+    return _maximise(observed, FlipModel(start.weights, level, aim, 0.0), ties=ties, aimed=aimed)
 
 
-def joint_of(
+def _joint_of(
     observed: Observed, weights: Floats, level: Floats, aim: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """log P(true class, observed label), log P(true class), its log odds m, and the flip's log odds."""
@@ -150,7 +150,7 @@ def joint_of(
     return log_true + transfer, log_true, odds, flip
 
 
-def maximise(
+def _maximise(
     observed: Observed, start: FlipModel, *, ties: NDArray[np.int64] | None = None, aimed: bool = False
 ) -> FlipModel:
     """The likeliest model, by L-BFGS in coordinates in which it is about equally curved all around.
@@ -163,7 +163,7 @@ def maximise(
     curvature = observed.weights * (likely * (1 - likely)).mean(axis=1)
     gram = observed.design.T @ (observed.design * curvature[:, None])
     factor = np.linalg.cholesky(gram + RIDGE * np.eye(shape[0]))
-    tied = np.zeros((0, start.level.size)) if ties is None else one_hot(ties.ravel())
+    tied = np.zeros((0, start.level.size)) if ties is None else _one_hot(ties.ravel())
     rates = len(tied)
 
     def parts(values: Floats) -> tuple[Floats, Floats, Floats]:
@@ -177,7 +177,7 @@ def maximise(
 
     def negative(values: Floats) -> tuple[float, Floats]:
         weights, level, aim = parts(values)
-        likelihood, (by_weights, by_level, by_aim) = slope_of(observed, weights, level, aim)
+        likelihood, (by_weights, by_level, by_aim) = _slope_of(observed, weights, level, aim)
         ridge = weights.copy()
         ridge[-1] = 0.0  # the constant is free
         held = level - level.mean(axis=0) if rates else np.zeros_like(level)
@@ -205,21 +205,21 @@ def maximise(
         options={"maxiter": 300, "maxcor": 20, "ftol": 1e-7},
     )
     weights, level, aim = parts(found.x)
-    likelihood = slope_of(observed, weights, level, aim)[0]
+    likelihood = _slope_of(observed, weights, level, aim)[0]
     return FlipModel(weights, level, aim, likelihood, rates * (2 if aimed else 1))
 
 
-def one_hot(codes: NDArray[np.int64]) -> Floats:
+def _one_hot(codes: NDArray[np.int64]) -> Floats:
     """(number of codes, length): 1 where a place has the code."""
     found, places = np.unique(codes, return_inverse=True)
     return np.equal.outer(np.arange(len(found)), places.reshape(-1)).astype(np.float64)
 
 
-def slope_of(
+def _slope_of(
     observed: Observed, weights: Floats, level: Floats, aim: Floats
 ) -> tuple[float, tuple[Floats, Floats, Floats]]:
     """The log-likelihood and its derivatives by the weights, a and b."""
-    joint, log_true, odds, flip = joint_of(observed, weights, level, aim)
+    joint, log_true, odds, flip = _joint_of(observed, weights, level, aim)
     seen = logsumexp(joint, axis=1)
     posterior = np.exp(joint - seen[:, None]) * observed.weights[:, None]
     own = np.zeros_like(flip)

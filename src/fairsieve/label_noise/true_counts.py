@@ -83,7 +83,7 @@ def refined_rates(flip_rates: Floats, probabilities: Floats, cells: Cells) -> Fl
     rates = flip_rates.copy()
     for rate in np.unique(flip_rates[flip_rates > 0]):
         alike = flip_rates == rate
-        share, error = surest_share(alike, probabilities, cells)
+        share, error = _surest_share(alike, probabilities, cells)
         rates[alike] = share if share <= 1.1 * rate + 0.01 else min(rate, share + error)
     return rates
 
@@ -112,7 +112,7 @@ def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
     return np.asarray(low * flip_rates)
 
 
-def surest_share(alike: NDArray[np.bool_], probabilities: Floats, cells: Cells) -> tuple[float, float]:
+def _surest_share(alike: NDArray[np.bool_], probabilities: Floats, cells: Cells) -> tuple[float, float]:
     """The lowest share of other labels where a class is surest, and its standard error.
 
     Looked for over the classes and groups where ``alike``, (classes, groups), and several sizes.

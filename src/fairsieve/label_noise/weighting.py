@@ -14,7 +14,12 @@ from fairsieve.label_noise.true_counts import chance_right, refined_rates, scale
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import select_cells
 
-__all__ = ["Belief", "Believer", "Flips", "by_cell", "trusted", "walked"]
+__all__ = [
+    "Belief",
+    "Believer",
+    "Flips",
+    "by_cell",
+]
 
 Floats = NDArray[np.float64]
 Flips = Literal["auto", "random", "aimed"]
@@ -45,7 +50,7 @@ class Belief:
     table: Floats
 
 
-def trusted(probabilities: Floats, cells: Cells, flip_rates: Floats) -> Belief:
+def _trusted(probabilities: Floats, cells: Cells, flip_rates: Floats) -> Belief:
     """Labels wrong at random: nobody is left out, and everybody weighs what the label is worth."""
     table = transitions(flip_rates)
     right, mass = chance_right(probabilities, cells, table)
@@ -54,7 +59,7 @@ def trusted(probabilities: Floats, cells: Cells, flip_rates: Floats) -> Belief:
     return Belief(mass, ratios, right >= 0.5, np.ones(len(cells)), table)
 
 
-def walked(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: float) -> Belief:
+def _walked(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: float) -> Belief:
     """Labels wrong where it hurts: the paper's selection by losses, under the ratios (Algorithm 1)."""
     own = probabilities[np.arange(len(cells)), cells.label_codes]
     losses = -np.log(np.maximum(own, 1e-12))
@@ -130,8 +135,8 @@ class Believer:
     def belief(self, probabilities: Floats, ratios: Floats) -> Belief:
         """By what was found out."""
         if self.flip_rates is None:
-            return walked(probabilities, self.cells, ratios, self.clean_ratio)
-        return trusted(probabilities, self.cells, self.flip_rates)
+            return _walked(probabilities, self.cells, ratios, self.clean_ratio)
+        return _trusted(probabilities, self.cells, self.flip_rates)
 
 
 def by_cell(values: Floats, cells: Cells) -> Floats:

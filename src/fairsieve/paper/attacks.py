@@ -14,12 +14,12 @@ from fairsieve.samples import Samples
 __all__ = ["NOISES", "add_noise"]
 
 
-def unflipped(samples: Samples, rate: float, seed: int) -> NoisyLabels:
+def _unflipped(samples: Samples, rate: float, seed: int) -> NoisyLabels:
     return NoisyLabels(samples.labels.copy(), np.zeros(len(samples), dtype=bool))
 
 
 NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels]] = {
-    "none": unflipped,
+    "none": _unflipped,
     "label": lambda samples, rate, seed: flip_margin(samples, rate),
     "influence": lambda samples, rate, seed: flip_influence(samples, rate),
     "group-targeted": lambda samples, rate, seed: flip_group_targeted(samples, rate),

@@ -104,7 +104,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> dict[str, Any]:
     method = METHODS[name]
     asked = comparison.run_settings(method, seed)
     record: dict[str, Any] = {"run": fingerprint(asked), "settings": asked, "versions": versions()}
-    problem = problem_of(comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays)
+    problem = _problem_of(comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays)
     record["checksum"] = problem.checksum
     settings = settings_of(comparison)
     validation = validation_of(problem, comparison) if method.uses_validation else None
@@ -131,14 +131,14 @@ def run_one(comparison: Comparison, name: str, seed: int) -> dict[str, Any]:
     record["seconds"] = round(time.perf_counter() - tuned, 4)
     record["tuning_seconds"] = round(tuned - started, 4)
     record["hyperparameters"] = chosen
-    record["metrics"] = metrics_of(fitted, problem)
+    record["metrics"] = _metrics_of(fitted, problem)
     if comparison.history:
-        record["history"] = history_of(fitted)
+        record["history"] = _history_of(fitted)
     return record
 
 
 @lru_cache(maxsize=1)
-def problem_of(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> Problem:
+def _problem_of(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> Problem:
     """A problem, kept for the next method on it: Adult takes seconds to load and attack."""
     return make_problem(data, noise, rate, seed, arrays=arrays)
 
@@ -161,7 +161,7 @@ def validation_of(problem: Problem, comparison: Comparison) -> Samples:
     return clean_with_itlm(problem.noisy_validation, 1 - comparison.rate)
 
 
-def metrics_of(fitted: Fitted, problem: Problem) -> dict[str, float]:
+def _metrics_of(fitted: Fitted, problem: Problem) -> dict[str, float]:
     """Accuracy and disparities on the test samples, and how well the selection found the flips."""
     measured: dict[str, float] = {}
     for fairness in get_args(FairnessName):
@@ -174,7 +174,7 @@ def metrics_of(fitted: Fitted, problem: Problem) -> dict[str, float]:
     return {name: round(value, 6) for name, value in measured.items()}
 
 
-def history_of(fitted: Fitted) -> dict[str, Any]:
+def _history_of(fitted: Fitted) -> dict[str, Any]:
     """The cells' sizes and their mean losses in every epoch, small enough for a record."""
     history = fitted.history
     return {

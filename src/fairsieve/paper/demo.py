@@ -18,13 +18,13 @@ from fairsieve.training.fit import fit
 from fairsieve.training.methods import SELECTION_METHODS
 from fairsieve.training.result import Fitted
 
-__all__ = ["DEMO_METHODS", "Demo", "DemoRow", "run_demo"]
+__all__ = ["DEMO_METHODS", "Demo", "run_demo"]
 
 DEMO_METHODS = ("lr", "itlm", "fairbatch", "fairsieve")
 
 
 @dataclass(frozen=True)
-class DemoRow:
+class _DemoRow:
     """One method over all seeds: mean and standard deviation."""
 
     title: str
@@ -38,7 +38,7 @@ class DemoRow:
 class Demo:
     """What the demo found; data, flips and fits are those of the first seed."""
 
-    rows: list[DemoRow]
+    rows: list[_DemoRow]
     fairness: str
     noise: str
     rate: float
@@ -85,16 +85,16 @@ def run_demo(
                 epochs=epochs,
             )
             seconds[name] += time.perf_counter() - started
-            scores[name].append(score(fitted, parts.test))
+            scores[name].append(_score(fitted, parts.test))
             first.setdefault(name, fitted)
     rows = []
     for name in DEMO_METHODS:
         right, odds, parity = ((float(np.mean(v)), float(np.std(v))) for v in zip(*scores[name], strict=True))
-        rows.append(DemoRow(SELECTION_METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
+        rows.append(_DemoRow(SELECTION_METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
     return Demo(rows, notion, noise, rate, train, flipped, first)
 
 
-def score(fitted: Fitted, test: Samples) -> tuple[float, float, float]:
+def _score(fitted: Fitted, test: Samples) -> tuple[float, float, float]:
     """Accuracy, EO and DP disparity on clean samples."""
     predicted = fitted.predict(test.features)
     groups = test.groups

@@ -21,10 +21,10 @@ def draw_demo(demo: Demo, path: Path) -> None:
     """Draw the demo into a file; its ending says the format."""
     plt = pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-    draw_flips(axes[0, 0], demo)
-    draw_selection(axes[0, 1], demo)
-    draw_disparity(axes[1, 0], demo)
-    draw_ratios(axes[1, 1], demo)
+    _draw_flips(axes[0, 0], demo)
+    _draw_selection(axes[0, 1], demo)
+    _draw_disparity(axes[1, 0], demo)
+    _draw_ratios(axes[1, 1], demo)
     figure.suptitle(f"{demo.rate:.0%} of the training labels flipped ({demo.noise})", fontsize="large")
     try:
         figure.savefig(path)
@@ -32,7 +32,7 @@ def draw_demo(demo: Demo, path: Path) -> None:
         plt.close(figure)
 
 
-def scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
+def _scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
     """Points of some samples; the shape is the group."""
     for group, marker in zip(demo.train.cells.groups, "ox", strict=False):
         part = mask & (demo.train.groups == group)
@@ -40,11 +40,11 @@ def scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
         axis.scatter(points[:, 0], points[:, 1], marker=marker, s=14, linewidths=0.8, **style)
 
 
-def draw_flips(axis: Any, demo: Demo) -> None:
+def _draw_flips(axis: Any, demo: Demo) -> None:
     """The data and the flips."""
     for label, shade in ((0, "#D55E00"), (1, "#0072B2")):
-        scatter(axis, demo, (demo.train.labels == label) & ~demo.flipped, c=shade, alpha=0.25)
-    scatter(axis, demo, demo.flipped, c="black", alpha=0.8)
+        _scatter(axis, demo, (demo.train.labels == label) & ~demo.flipped, c=shade, alpha=0.25)
+    _scatter(axis, demo, demo.flipped, c="black", alpha=0.8)
     axis.set(title="Flipped labels (black)", xlabel="x₁", ylabel="x₂")
     handles = [
         axis.scatter([], [], c="#0072B2", s=14, label="y = 1"),
@@ -55,15 +55,15 @@ def draw_flips(axis: Any, demo: Demo) -> None:
     axis.legend(handles=handles, loc="lower right", ncols=2)
 
 
-def draw_selection(axis: Any, demo: Demo) -> None:
+def _draw_selection(axis: Any, demo: Demo) -> None:
     """What the method kept at last."""
     kept = np.zeros(len(demo.train), dtype=bool)
     kept[demo.fits["fairsieve"].indices] = True
     caught = int((~kept & demo.flipped).sum())
-    scatter(axis, demo, kept & ~demo.flipped, c="#999999", alpha=0.25)
-    scatter(axis, demo, ~kept & ~demo.flipped, c="#E69F00", alpha=0.8)
-    scatter(axis, demo, ~kept & demo.flipped, c="#009E73", alpha=0.8)
-    scatter(axis, demo, kept & demo.flipped, c="#CC0000", alpha=0.9)
+    _scatter(axis, demo, kept & ~demo.flipped, c="#999999", alpha=0.25)
+    _scatter(axis, demo, ~kept & ~demo.flipped, c="#E69F00", alpha=0.8)
+    _scatter(axis, demo, ~kept & demo.flipped, c="#009E73", alpha=0.8)
+    _scatter(axis, demo, kept & demo.flipped, c="#CC0000", alpha=0.9)
     axis.set(title="The last selection of fairsieve", xlabel="x₁", ylabel="x₂")
     handles = [
         axis.scatter([], [], c=shade, s=14, label=text)
@@ -77,7 +77,7 @@ def draw_selection(axis: Any, demo: Demo) -> None:
     axis.legend(handles=handles, loc="lower right")
 
 
-def draw_disparity(axis: Any, demo: Demo) -> None:
+def _draw_disparity(axis: Any, demo: Demo) -> None:
     """Disparity on the test samples, by epoch."""
     for name in DEMO_METHODS:
         history = demo.fits[name].history
@@ -93,7 +93,7 @@ def draw_disparity(axis: Any, demo: Demo) -> None:
     axis.legend()
 
 
-def draw_ratios(axis: Any, demo: Demo) -> None:
+def _draw_ratios(axis: Any, demo: Demo) -> None:
     """The ratios of the method, by epoch."""
     history = demo.fits["fairsieve"].history
     lines = [(i, j) for i in range(len(history.classes)) for j in range(len(history.groups))]

@@ -66,13 +66,13 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
         noisy, flipped = attacked.labels, attacked.flipped
     else:
         flipped = noisy != parts.train.labels
-    validation = attacked_validation(parts, noise, rate, seed)
+    validation = _attacked_validation(parts, noise, rate, seed)
     train = parts.train.with_labels(noisy)
-    checksum = digest(train, parts.test, parts.validation, validation)
+    checksum = _digest(train, parts.test, parts.validation, validation)
     return Problem(train, flipped, parts.test, parts.validation, validation, checksum)
 
 
-def attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Samples:
+def _attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Samples:
     """The validation set with flips of the same kind; at random where that attack does not fit it."""
     try:
         labels = add_noise(parts.validation, noise, rate, seed=seed).labels
@@ -81,7 +81,7 @@ def attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Sa
     return parts.validation.with_labels(labels)
 
 
-def digest(*parts: Samples) -> str:
+def _digest(*parts: Samples) -> str:
     """One checksum of some samples."""
     found = hashlib.sha256()
     for part in parts:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from fairsieve.files import locked
 from fairsieve.selection.fairness import FairnessName
 
-__all__ = ["append_record", "fingerprint", "read_records", "read_results"]
+__all__ = ["append_record", "fingerprint", "read_results"]
 
 MEASURES = ("accuracy", *get_args(FairnessName))
 LARGEST = sys.float_info.max
@@ -42,7 +42,7 @@ def append_record(path: Path, record: dict[str, Any]) -> bool:
     line = json.dumps(record, sort_keys=True) + "\n"
     with path.open("a+b") as file, locked(file.fileno()):
         file.seek(0)
-        if is_recorded(file, record):
+        if _is_recorded(file, record):
             return False
         size = file.seek(0, os.SEEK_END)
         content = line.encode()
@@ -54,33 +54,33 @@ def append_record(path: Path, record: dict[str, Any]) -> bool:
     return True
 
 
-def is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
+def _is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
     """Whether lines hold a record of the same run that is as good."""
     name = json.dumps(record.get("run")).encode()
-    found = (parsed(line) for line in lines if name in line)
+    found = (_parsed(line) for line in lines if name in line)
     same = [old for old in found if old is not None and old["run"] == record.get("run")]
     return any(
-        (is_result(old), "error" not in old) >= (is_result(record), "error" not in record) for old in same
+        (_is_result(old), "error" not in old) >= (_is_result(record), "error" not in record) for old in same
     )
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
+def _read_records(path: Path) -> Iterator[dict[str, Any]]:
     """The whole records of a file; half-written lines are dropped, and nothing in a file is run."""
     if not path.exists():
         return
     with path.open("rb") as lines:
         for line in lines:
-            record = parsed(line)
+            record = _parsed(line)
             if record is not None:
                 yield record
 
 
 def read_results(path: Path) -> Iterator[dict[str, Any]]:
     """The records that say what came of a run; one that does not is as good as none, and the run is made again."""
-    return (record for record in read_records(path) if is_result(record))
+    return (record for record in _read_records(path) if _is_result(record))
 
 
-def is_result(record: dict[str, Any]) -> bool:
+def _is_result(record: dict[str, Any]) -> bool:
     """Whether a record has the name of its settings, and what follows from them: an error, a choice or measures."""
     settings = record.get("settings")
     if not isinstance(settings, dict) or record.get("run") != fingerprint(settings):
@@ -93,15 +93,15 @@ def is_result(record: dict[str, Any]) -> bool:
     if settings.get("history") and not (isinstance(history, dict) and history.keys() >= HISTORY):
         return False
     numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
-    return all(is_number(value) for value in (*numbers, record.get("seconds")))
+    return all(_is_number(value) for value in (*numbers, record.get("seconds")))
 
 
-def is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     """Whether this is a number that a double holds, or NaN."""
     return type(value) in (int, float) and not abs(value) > LARGEST
 
 
-def parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> dict[str, Any] | None:
     """The record in a line, if it is whole."""
     try:
         record = json.loads(line)

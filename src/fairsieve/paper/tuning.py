@@ -84,7 +84,7 @@ def fold_scores(
     """Accuracies and disparities on the held-out folds: (2, folds, candidates)."""
     options = candidates(method)
     scores = np.zeros((2, folds, len(options)))
-    for fold, (kept, held) in enumerate(fold_indices(data, folds, seed)):
+    for fold, (kept, held) in enumerate(_fold_indices(data, folds, seed)):
         train, test = data.take(kept), data.take(held)
         for i, values in enumerate(options):
             fitted = train_with(
@@ -109,7 +109,7 @@ def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> i
     return 0 if close[0] and gains.mean() <= error else best
 
 
-def fold_indices(
+def _fold_indices(
     data: Samples, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Training and held-out positions, every cell spread evenly over the folds."""

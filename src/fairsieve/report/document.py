@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def check_name(of: str, name: str) -> None:
+def _check_name(of: str, name: str) -> None:
     """A name becomes a file's name and an anchor."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InvalidInputError(
@@ -122,7 +122,7 @@ class Table:
     reference_title: str = "reference"
 
     def __post_init__(self) -> None:
-        check_name("a table", self.name)
+        _check_name("a table", self.name)
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise InvalidInputError(
@@ -186,7 +186,7 @@ class Figure:
     panels: Sequence[Panel]
 
     def __post_init__(self) -> None:
-        check_name("a figure", self.name)
+        _check_name("a figure", self.name)
         if not self.panels:
             raise InvalidInputError(f"panels of figure {self.name!r} must not be empty; leave the figure out")
 
@@ -211,7 +211,7 @@ class Section:
     blocks: Sequence[Block]
 
     def __post_init__(self) -> None:
-        check_name("a section", self.name)
+        _check_name("a section", self.name)
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,10 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
     drawn, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     try:
         for axis, panel in zip(axes.flat, figure.panels, strict=False):
-            draw_panel(axis, panel, looks)
+            _draw_panel(axis, panel, looks)
         for axis in axes.flat[len(figure.panels) :]:
             axis.set_axis_off()
-        draw_legend(drawn, figure, looks)
+        _draw_legend(drawn, figure, looks)
         for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
             stream = io.BytesIO()
             with warnings.catch_warnings():  # a script our font lacks is drawn as boxes
@@ -61,7 +61,7 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
     return paths
 
 
-def draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
+def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
     """Axes, titles and series."""
     for put, text in (
         (axis.set_title, panel.title),
@@ -69,17 +69,17 @@ def draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
         (axis.set_ylabel, panel.y_title),
     ):
         put(text, parse_math=False)
-    places = positions(panel)
+    places = _positions(panel)
     bars = [series for series in panel.series if series.kind == "bars"]
     for series in panel.series:
         look = looks[series.name]
         x = np.array([places[value] for value in series.x]) if places else np.asarray(series.x, dtype=float)
         if series.kind == "bars":
-            draw_bars(axis, series, look, x, index(bars, series), len(bars))
+            _draw_bars(axis, series, look, x, _index(bars, series), len(bars))
         elif series.kind == "points":
-            draw_points(axis, series, look, x)
+            _draw_points(axis, series, look, x)
         else:
-            draw_line(axis, series, look, x)
+            _draw_line(axis, series, look, x)
     if places:
         axis.set_xticks(list(places.values()))
         labels = axis.set_xticklabels([str(value) for value in places])
@@ -90,7 +90,7 @@ def draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
         axis.grid(visible=False, axis="x")
 
 
-def positions(panel: Panel) -> dict[float | str, int]:
+def _positions(panel: Panel) -> dict[float | str, int]:
     """Where categories stand, in order of appearance; empty where the axis has numbers."""
     values = [x for series in panel.series for x in series.x]
     if not any(isinstance(x, str) for x in values):
@@ -98,84 +98,84 @@ def positions(panel: Panel) -> dict[float | str, int]:
     return {value: i for i, value in enumerate(dict.fromkeys(values))}
 
 
-def index(bars: Sequence[Series], series: Series) -> int:
+def _index(bars: Sequence[Series], series: Series) -> int:
     """Which of the bars it is; two may be equal."""
     return next(i for i, other in enumerate(bars) if other is series)
 
 
-def hue(look: Look) -> str:
+def _hue(look: Look) -> str:
     return THEMES["light"].hues[look.hue]
 
 
-def line_style(series: Series) -> str:
+def _line_style(series: Series) -> str:
     return "--" if series.dashed else "-"
 
 
-def line_marker(series: Series, look: Look) -> str:
+def _line_marker(series: Series, look: Look) -> str:
     """A line's marker: none where it is a reference or would hide the line; points always have one."""
     bare = series.kind == "line" and (series.dashed or len(series.x) > MOST_MARKERS)
     return "" if bare else SYMBOLS[look.symbol].matplotlib
 
 
-def draw_line(axis: Any, series: Series, look: Look, x: Any) -> None:
+def _draw_line(axis: Any, series: Series, look: Look, x: Any) -> None:
     """A line, and its deviation as a band."""
     y = np.asarray(series.y, dtype=float)
-    style, marker = line_style(series), line_marker(series, look)
-    axis.plot(x, y, color=hue(look), linestyle=style, linewidth=1.5, marker=marker, markersize=4)
+    style, marker = _line_style(series), _line_marker(series, look)
+    axis.plot(x, y, color=_hue(look), linestyle=style, linewidth=1.5, marker=marker, markersize=4)
     if series.deviation is not None:
         deviation = np.asarray(series.deviation, dtype=float)
-        axis.fill_between(x, y - deviation, y + deviation, color=hue(look), alpha=0.18, linewidth=0)
+        axis.fill_between(x, y - deviation, y + deviation, color=_hue(look), alpha=0.18, linewidth=0)
 
 
-def draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
+def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
     """Points, with bars of deviation."""
     many = len(x) > MANY_POINTS
-    face = "none" if series.dashed else hue(look)
+    face = "none" if series.dashed else _hue(look)
     axis.errorbar(
         x,
         np.asarray(series.y, dtype=float),
-        yerr=lengths(series.deviation, series.interval, series.y),
-        xerr=lengths(series.x_deviation, series.x_interval, x),
+        yerr=_lengths(series.deviation, series.interval, series.y),
+        xerr=_lengths(series.x_deviation, series.x_interval, x),
         linestyle="none",
         marker=SYMBOLS[look.symbol].matplotlib,
         markersize=3 if many else 6,
         alpha=0.55 if many else None,
         rasterized=len(x) > MANY_POINTS * 10,  # thousands of shapes make a large file
-        color=hue(look),
+        color=_hue(look),
         markerfacecolor=face,
         elinewidth=0.8,
         capsize=2,
     )
 
 
-def lengths(deviations: Any, intervals: Any, middle: Any) -> Any:
+def _lengths(deviations: Any, intervals: Any, middle: Any) -> Any:
     """How far error bars reach: to both sides alike, or to the ends of intervals."""
     if intervals is None:
         return deviations
     return np.abs(np.asarray(intervals, dtype=float).T - np.asarray(middle, dtype=float))
 
 
-def draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int) -> None:
+def _draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int) -> None:
     """Bars beside those of the other series."""
     step = np.diff(np.unique(x)).min() if len(np.unique(x)) > 1 else 1
     width = 0.8 * step / count
     place = x + (i - (count - 1) / 2) * width
-    face = "none" if series.dashed else hue(look)
+    face = "none" if series.dashed else _hue(look)
     hatch = "///" if series.dashed else None
     errors = {"elinewidth": 0.8, "capsize": 2, "ecolor": THEMES["light"].ink}
     axis.bar(
         place,
         series.y,
         width,
-        yerr=lengths(series.deviation, series.interval, series.y),
+        yerr=_lengths(series.deviation, series.interval, series.y),
         facecolor=face,
-        edgecolor=hue(look),
+        edgecolor=_hue(look),
         hatch=hatch,
         error_kw=errors,
     )
 
 
-def draw_legend(drawn: Any, figure: Figure, looks: dict[str, Look]) -> None:
+def _draw_legend(drawn: Any, figure: Figure, looks: dict[str, Look]) -> None:
     """One legend for all panels, above them."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -184,10 +184,10 @@ def draw_legend(drawn: Any, figure: Figure, looks: dict[str, Look]) -> None:
     for series in (series for panel in figure.panels for series in panel.series):
         look = looks[series.name]
         if series.kind == "bars":
-            handle: Any = Patch(color=hue(look))
+            handle: Any = Patch(color=_hue(look))
         else:
-            style: Any = "none" if series.kind == "points" else line_style(series)
-            handle = Line2D([], [], color=hue(look), linestyle=style, marker=line_marker(series, look))
+            style: Any = "none" if series.kind == "points" else _line_style(series)
+            handle = Line2D([], [], color=_hue(look), linestyle=style, marker=_line_marker(series, look))
         handles.setdefault(series.name, handle)
     if not handles:
         return

@@ -11,11 +11,11 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["SYMBOLS", "THEMES", "Look", "Symbol", "Theme", "looks_of"]
+__all__ = ["SYMBOLS", "THEMES", "Look", "Theme", "looks_of"]
 
 
 @dataclass(frozen=True)
-class Symbol:
+class _Symbol:
     """A shape, for Matplotlib, for Plotly, and as an SVG path in a box of 10 by 10 around the origin."""
 
     matplotlib: str
@@ -24,12 +24,12 @@ class Symbol:
 
 
 SYMBOLS = {
-    "circle": Symbol("o", "circle", "M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z"),
-    "square": Symbol("s", "square", "M-3.6-3.6H3.6V3.6H-3.6Z"),
-    "triangle": Symbol("^", "triangle-up", "M0-4.4L4.4 3.4H-4.4Z"),
-    "diamond": Symbol("D", "diamond", "M0-5L5 0L0 5L-5 0Z"),
-    "cross": Symbol("P", "cross", "M-1.6-4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z"),
-    "point": Symbol("v", "triangle-down", "M0 4.4L4.4-3.4H-4.4Z"),
+    "circle": _Symbol("o", "circle", "M4 0A4 4 0 1 1-4 0A4 4 0 1 1 4 0Z"),
+    "square": _Symbol("s", "square", "M-3.6-3.6H3.6V3.6H-3.6Z"),
+    "triangle": _Symbol("^", "triangle-up", "M0-4.4L4.4 3.4H-4.4Z"),
+    "diamond": _Symbol("D", "diamond", "M0-5L5 0L0 5L-5 0Z"),
+    "cross": _Symbol("P", "cross", "M-1.6-4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z"),
+    "point": _Symbol("v", "triangle-down", "M0 4.4L4.4-3.4H-4.4Z"),
 }
 
 
@@ -163,13 +163,13 @@ def looks_of(names: Iterable[str]) -> dict[str, Look]:
     hues = {look.hue for look in taken}
     for name in distinct:
         if name not in found:
-            found[name] = free_look(name, taken, hues, len(found))
+            found[name] = _free_look(name, taken, hues, len(found))
             taken.add(found[name])
             hues.add(found[name].hue)
     return {name: found[name] for name in distinct}
 
 
-def free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
+def _free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
     """A look for a name that has none of its own: of a new hue while there is one, then merely new.
 
     The hue goes by the name, so that it is likely the same in the next figure, the symbol by the place.

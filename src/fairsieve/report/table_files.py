@@ -14,10 +14,6 @@ from fairsieve.report.document import Cell, Table
 
 __all__ = [
     "csv_text",
-    "for_spreadsheet",
-    "safe_field",
-    "table_csv",
-    "table_latex",
     "table_markdown",
     "write_table_files",
 ]
@@ -72,7 +68,7 @@ def write_table_files(table: Table, folder: Path | str) -> list[Path]:
     ...     [path.name for path in write_table_files(table, folder)]
     ['one.md', 'one.csv', 'one.tex']
     """
-    forms = {"md": table_markdown, "csv": table_csv, "tex": table_latex}
+    forms = {"md": table_markdown, "csv": _table_csv, "tex": _table_latex}
     paths = [Path(folder) / f"{table.name}.{ending}" for ending in forms]
     for path, form in zip(paths, forms.values(), strict=True):
         write_output(path, form(table).encode())
@@ -96,19 +92,19 @@ def table_markdown(table: Table) -> str:
     <BLANKLINE>
     """
     lines = [f"**{markdown(table.caption)}**", ""]
-    lines.append(markdown_row(markdown(column.full_title) for column in table.columns))
-    lines.append(markdown_row("---:" if column.numeric else "---" for column in table.columns))
+    lines.append(_markdown_row(markdown(column.full_title) for column in table.columns))
+    lines.append(_markdown_row("---:" if column.numeric else "---" for column in table.columns))
     marks = {"best": "**{}**".format, "second": "*{}*".format}
-    lines += [markdown_row(marked(cell, markdown, marks, "({})") for cell in row) for row in table.rows]
-    notes = legend(table, "**Bold**", "*italic*", markdown)
+    lines += [_markdown_row(_marked(cell, markdown, marks, "({})") for cell in row) for row in table.rows]
+    notes = _legend(table, "**Bold**", "*italic*", markdown)
     return "\n".join([*lines, *(["", notes] if notes else []), ""])
 
 
-def markdown_row(entries: Iterable[str]) -> str:
+def _markdown_row(entries: Iterable[str]) -> str:
     return f"| {' | '.join(entries)} |"
 
 
-def table_csv(table: Table) -> str:
+def _table_csv(table: Table) -> str:
     r"""A CSV file that is safe to open in a spreadsheet.
 
     A column that says more than numbers ("0.7 ± 0.1") is followed by its bare values, one with references by
@@ -117,7 +113,7 @@ def table_csv(table: Table) -> str:
     Examples
     --------
     >>> from fairsieve.report.document import Column
-    >>> print(table_csv(Table("one", "One", [Column("name")], [[Cell("=1+1")]])), end="")
+    >>> print(_table_csv(Table("one", "One", [Column("name")], [[Cell("=1+1")]])), end="")
     name
     '=1+1
     """
@@ -127,59 +123,59 @@ def table_csv(table: Table) -> str:
         title = column.full_title
         columns.append([title, *(cell.text for cell in cells)])
         if any(isinstance(cell.value, int | float) and not NUMBER.fullmatch(cell.text) for cell in cells):
-            columns.append([f"{title}: value", *(plain(cell.value) for cell in cells)])
+            columns.append([f"{title}: value", *(_plain(cell.value) for cell in cells)])
         if any(cell.reference for cell in cells):
             columns.append([f"{title}: {table.reference_title}", *(cell.reference for cell in cells)])
         if any(cell.apart is not None for cell in cells):
-            columns.append([f"{title}: deviations apart", *(plain(cell.apart) for cell in cells)])
+            columns.append([f"{title}: deviations apart", *(_plain(cell.apart) for cell in cells)])
     return csv_text(zip(*columns, strict=True))
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """Rows as CSV in which no field is a formula, and none ends its row."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([safe_field(value) for value in row] for row in rows)
+    csv.writer(stream, lineterminator="\n").writerows([_safe_field(value) for value in row] for row in rows)
     return stream.getvalue()
 
 
-def safe_field(value: Any) -> str:
+def _safe_field(value: Any) -> str:
     r"""A value as text that is no formula, wherever a spreadsheet splits it.
 
     Examples
     --------
-    >>> safe_field("a;=1"), safe_field("a\r=1"), safe_field(-3)
+    >>> _safe_field("a;=1"), _safe_field("a\r=1"), _safe_field(-3)
     ("a;'=1", "a\n'=1", '-3')
     """
     text = "" if value is None else value if isinstance(value, str) else str(value)
     if NUMBER.fullmatch(text):
         return text
     one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
-    return for_spreadsheet(STARTS.sub(r"\1'", one_kind))
+    return _for_spreadsheet(STARTS.sub(r"\1'", one_kind))
 
 
-def plain(value: float | str | None) -> str:
+def _plain(value: float | str | None) -> str:
     """A value without words, to more digits than any reader needs."""
     return "" if value is None else value if isinstance(value, str) else f"{value:.10g}"
 
 
-def for_spreadsheet(text: str) -> str:
+def _for_spreadsheet(text: str) -> str:
     """Text that a spreadsheet takes for text: an apostrophe goes before what could be a formula.
 
     Examples
     --------
-    >>> for_spreadsheet("=cmd()"), for_spreadsheet("-0.5"), for_spreadsheet("-0.5+cmd()")
+    >>> _for_spreadsheet("=cmd()"), _for_spreadsheet("-0.5"), _for_spreadsheet("-0.5+cmd()")
     ("'=cmd()", '-0.5', "'-0.5+cmd()")
     """
     return "'" + text if text.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(text) else text
 
 
-def table_latex(table: Table) -> str:
+def _table_latex(table: Table) -> str:
     r"""A LaTeX table (booktabs): best bold, second underlined, references in brackets.
 
     Examples
     --------
     >>> from fairsieve.report.document import Column
-    >>> print(table_latex(Table("one", "One", [Column("a_b", True)], [[Cell("0.7", mark="best")]])))
+    >>> print(_table_latex(Table("one", "One", [Column("a_b", True)], [[Cell("0.7", mark="best")]])))
     \begin{table}
     \centering
     \caption{One. \textbf{Bold}: best.}
@@ -195,10 +191,10 @@ def table_latex(table: Table) -> str:
     <BLANKLINE>
     """
     marks = {"best": r"\textbf{{{}}}".format, "second": r"\underline{{{}}}".format}
-    notes = legend(table, r"\textbf{Bold}", r"\underline{underlined}", latex)
-    caption = latex(table.caption) + (f". {notes}" if notes else "")
+    notes = _legend(table, r"\textbf{Bold}", r"\underline{underlined}", _latex)
+    caption = _latex(table.caption) + (f". {notes}" if notes else "")
     rows = [
-        " & ".join(marked(cell, latex, marks, r"{{\scriptsize({})}}") for cell in row) for row in table.rows
+        " & ".join(_marked(cell, _latex, marks, r"{{\scriptsize({})}}") for cell in row) for row in table.rows
     ]
     return "\n".join(
         [
@@ -208,8 +204,8 @@ def table_latex(table: Table) -> str:
             rf"\label{{tab:{table.name}}}",
             rf"\begin{{tabular}}{{{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
             r"\toprule",
-            *latex_groups(table),
-            " & ".join(latex(column.title) for column in table.columns) + r" \\",
+            *_latex_groups(table),
+            " & ".join(_latex(column.title) for column in table.columns) + r" \\",
             r"\midrule",
             *(row + r" \\" for row in rows),
             r"\bottomrule",
@@ -220,17 +216,17 @@ def table_latex(table: Table) -> str:
     )
 
 
-def latex_groups(table: Table) -> list[str]:
+def _latex_groups(table: Table) -> list[str]:
     """The line of common heads, and rules under them."""
     heads, rules, first = [], [], 1
     for group, span in table.groups():
-        heads.append(rf"\multicolumn{{{span}}}{{c}}{{{latex(group)}}}")
+        heads.append(rf"\multicolumn{{{span}}}{{c}}{{{_latex(group)}}}")
         rules += [rf"\cmidrule(lr){{{first}-{first + span - 1}}}"] if group else []
         first += span
     return [" & ".join(heads) + r" \\", " ".join(rules)] if heads else []
 
 
-def marked(
+def _marked(
     cell: Cell, escape: Callable[[str], str], marks: Mapping[str, Callable[[str], str]], reference: str
 ) -> str:
     """A cell's text as it ranks, and its reference behind it."""
@@ -240,7 +236,7 @@ def marked(
     return text if not cell.reference else f"{text} {reference.format(escape(cell.reference))}"
 
 
-def legend(table: Table, best: str, second: str, escape: Callable[[str], str]) -> str:
+def _legend(table: Table, best: str, second: str, escape: Callable[[str], str]) -> str:
     """What marks and brackets mean, where there are any."""
     cells = [cell for row in table.rows for cell in row]
     marks = {cell.mark for cell in cells}
@@ -258,13 +254,13 @@ def legend(table: Table, best: str, second: str, escape: Callable[[str], str]) -
 
 def markdown(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return MARKDOWN_SPECIAL.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
+    return MARKDOWN_SPECIAL.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
 
 
-def latex(text: str) -> str:
+def _latex(text: str) -> str:
     """Text that LaTeX sets as it is, on one line."""
-    return "".join(LATEX_SPECIAL.get(letter, letter) for letter in one_line(text))
+    return "".join(LATEX_SPECIAL.get(letter, letter) for letter in _one_line(text))
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())

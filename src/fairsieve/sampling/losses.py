@@ -19,7 +19,6 @@ __all__ = [
     "LossFunction",
     "as_outputs",
     "check_outputs",
-    "class_losses",
     "cross_entropy",
     "device_of",
     "evaluation_mode",
@@ -76,7 +75,7 @@ def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:
     return outputs.argmax(dim=1)
 
 
-def class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
+def _class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
     """Losses as if every sample had the label ``target``."""
     return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
 
@@ -99,7 +98,7 @@ def signals_of(
             wanted: Any = labels if target == OWN_LABEL else target
             rows.append((predicted_classes(outputs) != wanted).to(losses.dtype))
         else:
-            rows.append(losses if target == OWN_LABEL else class_losses(outputs, target, loss))
+            rows.append(losses if target == OWN_LABEL else _class_losses(outputs, target, loss))
     return torch.stack(rows)
 
 
@@ -195,7 +194,7 @@ def sample_losses(
     parts = []
     with evaluation_mode(model):
         for batch in chunks:
-            features, targets = features_and_targets(batch)
+            features, targets = _features_and_targets(batch)
             values = loss(model(features.to(device)), targets.to(device))
             if values.shape != (len(targets),):
                 raise InvalidInputError(
@@ -208,7 +207,7 @@ def sample_losses(
     return torch.cat(parts)
 
 
-def features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """The first two parts of a batch."""
     if not isinstance(batch, (list, tuple)) or len(batch) < 2:
         raise InvalidInputError(

@@ -162,7 +162,7 @@ def check_dataset(dataset: Any, samples: int) -> None:
         )
 
 
-def first_part(model: nn.Module, batch: Any) -> torch.Tensor:
+def _first_part(model: nn.Module, batch: Any) -> torch.Tensor:
     """Outputs for a batch that is the features, or starts with them."""
     return model(batch[0] if isinstance(batch, (list, tuple)) else batch)  # type: ignore[no-any-return]
 
@@ -187,14 +187,14 @@ def outputs_in_chunks(
         batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
     else:
         loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
-        batches = DataLoader(dataset, batch_sampler=Lists(chunks), **loading)
+        batches = DataLoader(dataset, batch_sampler=_Lists(chunks), **loading)
     for chunk, batch in zip(chunks, batches, strict=True):
         with evaluation_mode(model):
-            outputs = (forward or first_part)(model, moved(batch, place))
+            outputs = (forward or _first_part)(model, _moved(batch, place))
         yield chunk, outputs
 
 
-class Lists:
+class _Lists:
     """Arrays of indices as lists, each made when it is asked for: a list takes five times the room."""
 
     def __init__(self, arrays: list[NDArray[np.int64]]) -> None:
@@ -207,12 +207,12 @@ class Lists:
         return (array.tolist() for array in self.arrays)
 
 
-def moved(batch: Any, device: torch.device) -> Any:
+def _moved(batch: Any, device: torch.device) -> Any:
     """A batch's tensors on a device, in whatever they are wrapped."""
     if isinstance(batch, torch.Tensor):
         return batch.to(device, non_blocking=True)
     if isinstance(batch, Mapping):
-        return {name: moved(value, device) for name, value in batch.items()}
+        return {name: _moved(value, device) for name, value in batch.items()}
     if isinstance(batch, (list, tuple)):
-        return [moved(value, device) for value in batch]
+        return [_moved(value, device) for value in batch]
     return batch

@@ -290,7 +290,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def state_dict(self) -> dict[str, Any]:
         """Everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those."""
         state = self.plan.state_dict()
-        return as_tensors(state | ({} if self._running is None else {"running": self._running.state_dict()}))  # type: ignore[no-any-return]
+        return _as_tensors(state | ({} if self._running is None else {"running": self._running.state_dict()}))  # type: ignore[no-any-return]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
@@ -299,12 +299,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             self.running.load_state_dict(state["running"])
 
 
-def as_tensors(state: Any) -> Any:
+def _as_tensors(state: Any) -> Any:
     """A nested state with tensors for arrays, which ``torch.load`` reads without running anything.
 
-    >>> as_tensors({"epoch": 3, "running": {"seen": np.arange(2)}})
+    >>> _as_tensors({"epoch": 3, "running": {"seen": np.arange(2)}})
     {'epoch': 3, 'running': {'seen': tensor([0, 1])}}
     """
     if isinstance(state, Mapping):
-        return {name: as_tensors(value) for name, value in state.items()}
+        return {name: _as_tensors(value) for name, value in state.items()}
     return torch.from_numpy(state) if isinstance(state, np.ndarray) else state

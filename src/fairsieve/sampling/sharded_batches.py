@@ -73,11 +73,11 @@ def own_places(
                     count += 1
             lap += 1
         column += share
-    return in_order(np.cumsum(starts), rows[:count], found[:count], places[:count])
+    return _in_order(np.cumsum(starts), rows[:count], found[:count], places[:count])
 
 
 @compiled
-def in_order(
+def _in_order(
     starts: NDArray[np.int64], rows: NDArray[np.int64], found: NDArray[np.int64], places: NDArray[np.int64]
 ) -> Any:
     """Samples by batch, and in a batch by column."""

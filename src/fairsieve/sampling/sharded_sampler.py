@@ -101,7 +101,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
         Such a batch comes as tensors of length 0, so that every worker takes as many steps.
         """
-        collate = PossiblyEmpty(dataset, collate_fn)
+        collate = _PossiblyEmpty(dataset, collate_fn)
         return DataLoader(dataset, batch_sampler=self, collate_fn=collate, **options)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
@@ -132,26 +132,26 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         self.running.load_state_dict(joined)
 
 
-class PossiblyEmpty:
+class _PossiblyEmpty:
     """Collates a batch that may have no samples: one of the dataset's shows what there are none of."""
 
     def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any]) -> None:
         self.dataset, self.collate = dataset, collate
 
     def __call__(self, items: list[Any]) -> Any:
-        return self.collate(items) if items else emptied(self.collate([self.dataset[0]]))
+        return self.collate(items) if items else _emptied(self.collate([self.dataset[0]]))
 
 
-def emptied(batch: Any) -> Any:
+def _emptied(batch: Any) -> Any:
     """A batch without its samples.
 
-    >>> emptied([torch.ones(1, 3), {"name": ["a"]}])
+    >>> _emptied([torch.ones(1, 3), {"name": ["a"]}])
     [tensor([], size=(0, 3)), {'name': []}]
     """
     if isinstance(batch, torch.Tensor):
         return batch[:0]
     if isinstance(batch, Mapping):
-        return {name: emptied(value) for name, value in batch.items()}
+        return {name: _emptied(value) for name, value in batch.items()}
     if isinstance(batch, (list, tuple)) and batch and not isinstance(batch[0], str):
-        return type(batch)(emptied(value) for value in batch)
+        return type(batch)(_emptied(value) for value in batch)
     return type(batch)() if isinstance(batch, (list, tuple)) else batch

@@ -47,11 +47,11 @@ def select_shard(
     while True:
         counts = count_part(bits, lowest, smallest, codes, first, walk.window, ratios.size)
         if advance(walk, workers.sum(counts)):
-            return take_own(bits, lowest, smallest, codes, walk, shard.first)
+            return _take_own(bits, lowest, smallest, codes, walk, shard.first)
 
 
 @compiled
-def take_own(
+def _take_own(
     bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any], walk: Walk, first: int
 ) -> NDArray[np.int64]:
     """The samples below their cell's closing point, ascending."""

@@ -70,25 +70,25 @@ def draw_batches(
     shuffled again and gone through once more.
     """
     members = np.empty(chosen.size, np.uint64)
-    group_by_cell(chosen, codes, counts, members)
+    _group_by_cell(chosen, codes, counts, members)
     drawn = np.empty((batches, shares.sum()), np.int64)
-    draw_rows(members, counts, shares, seed, epoch, drawn, 0, batches)
+    _draw_rows(members, counts, shares, seed, epoch, drawn, 0, batches)
     return drawn
 
 
 @compiled
-def group_by_cell(
+def _group_by_cell(
     chosen: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], members: NDArray[Any]
 ) -> None:
     """Write the chosen samples cell after cell, those of a cell ascending."""
     filled = np.zeros(counts.size, np.int64)
     for cell in range(1, counts.size):
         filled[cell] = filled[cell - 1] + counts[cell - 1]
-    append(chosen, codes, members, filled, 1)
+    _append(chosen, codes, members, filled, 1)
 
 
 @compiled
-def append(
+def _append(
     chosen: NDArray[np.int64],
     codes: NDArray[Any],
     members: NDArray[Any],
@@ -102,7 +102,7 @@ def append(
 
 
 @compiled
-def draw_rows(
+def _draw_rows(
     members: NDArray[Any],
     counts: NDArray[np.int64],
     shares: NDArray[np.int64],
@@ -161,13 +161,13 @@ def draw_many(
 
     def group(a: int, b: int) -> None:
         if a == 0:
-            append(chosen[a:b], codes, members, ends - counts, 1)
+            _append(chosen[a:b], codes, members, ends - counts, 1)
         else:
-            append(chosen[a:b][::-1], codes, members, ends - 1, -1)
+            _append(chosen[a:b][::-1], codes, members, ends - 1, -1)
 
     both_halves(chosen.size, group)
     drawn = np.empty((batches, int(shares.sum())), np.int64)
-    both_halves(batches, lambda a, b: draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
+    both_halves(batches, lambda a, b: _draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
     return drawn
 
 

@@ -201,20 +201,20 @@ def encode(
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2 and crossed:
-        return encode_crossed(name, array, known)
+        return _encode_crossed(name, array, known)
     if array.ndim != 1:
         rule = "one or two dimensions" if crossed else "one dimension"
         raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
     refuse_missing(name, array)
     if known is None and array.dtype == bool:
         known = [False, True]
-    codes, values_found = rank_integers(array) or rank(name, array)
+    codes, values_found = rank_integers(array) or _rank(name, array)
     if known is not None and list(known) != values_found:
-        codes, values_found = place(name, codes, values_found, list(known))
+        codes, values_found = _place(name, codes, values_found, list(known))
     return codes if small else codes.astype(np.int64), values_found
 
 
-def rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     """Each value's place among those that occur, and these in order; by a sort."""
     try:
         found, codes = np.unique(array, return_inverse=True)
@@ -264,7 +264,7 @@ def is_ungrouped(groups: Sequence[Any] | None) -> bool:
     return groups is not None and len(groups) > 0 and groups[-1] is None
 
 
-def encode_crossed(
+def _encode_crossed(
     name: str, array: NDArray[Any], known: Sequence[Any] | None
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Cross the columns of ``array`` into one; only the combinations that occur, unless known."""
@@ -281,10 +281,10 @@ def encode_crossed(
     ]
     if known is None:
         return codes.reshape(-1).astype(np.int64), values_found
-    return place(name, codes.reshape(-1), values_found, [tuple(value) for value in known])
+    return _place(name, codes.reshape(-1), values_found, [tuple(value) for value in known])
 
 
-def place(
+def _place(
     name: str, codes: NDArray[Any], found: list[Any], known: list[Any]
 ) -> tuple[NDArray[Any], list[Any]]:
     """Re-number codes of the values found to their places among the known ones."""

@@ -30,24 +30,24 @@ def rank_integers(array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]] | None:
     if greatest - least >= WIDEST:
         return None
     table = np.zeros(greatest - least + 1, np.uint16)
-    mark(numbers, numbers.dtype.type(least), table)
+    _mark(numbers, numbers.dtype.type(least), table)
     found = np.flatnonzero(table)
     table[found] = np.arange(len(found))
     codes = np.empty(len(array), np.min_scalar_type(len(found) - 1))
-    look_up(numbers, numbers.dtype.type(least), table, codes)
+    _look_up(numbers, numbers.dtype.type(least), table, codes)
     values = [least + place for place in found.tolist()]  # in Python's integers: uint64 may be beyond int64
     return codes, [bool(value) for value in values] if array.dtype.kind == "b" else values
 
 
 @compiled
-def mark(values: NDArray[Any], least: Any, table: NDArray[np.uint16]) -> None:
+def _mark(values: NDArray[Any], least: Any, table: NDArray[np.uint16]) -> None:
     """Mark the values that occur."""
     for value in values:
         table[np.uint64(value) - np.uint64(least)] = 1
 
 
 @compiled
-def look_up(values: NDArray[Any], least: Any, table: NDArray[np.uint16], codes: NDArray[Any]) -> None:
+def _look_up(values: NDArray[Any], least: Any, table: NDArray[np.uint16], codes: NDArray[Any]) -> None:
     for i in range(values.size):
         codes[i] = table[np.uint64(values[i]) - np.uint64(least)]
 

@@ -40,11 +40,11 @@ def add_to(total: NDArray[np.int64], value: Any) -> None:
     if exponent > 0:
         mantissa |= FRACTION + 1
         exponent -= 1
-    add_scaled(total, mantissa, exponent, 1 if bits >= 0 else -1)
+    _add_scaled(total, mantissa, exponent, 1 if bits >= 0 else -1)
 
 
 @compiled
-def add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int) -> None:
+def _add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int) -> None:
     """Add ± number · 2^(exponent − 1074), for a number below 2⁶³, to the digits of a sum."""
     place, shift = exponent >> 5, exponent & 31
     low = (number & LOW) << shift
@@ -79,8 +79,8 @@ def add_many(
             elif low != 0 or high != 0:
                 sign = 1 if exponent < 2048 else -1
                 scale = max(exponent & 2047, 1) - 1
-                add_scaled(totals[code], low, scale, sign)
-                add_scaled(totals[code], high, scale + HALF, sign)
+                _add_scaled(totals[code], low, scale, sign)
+                _add_scaled(totals[code], high, scale + HALF, sign)
     if not is_finite:
         for i in chosen:
             if not np.isfinite(values[i]):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_choice
 
-__all__ = ["Comparisons", "FairnessName", "SignalName", "comparisons", "fairness_name"]
+__all__ = ["FairnessName", "SignalName", "comparisons", "fairness_name"]
 
 FairnessName = Literal["equalized_odds", "demographic_parity", "equal_opportunity"]
 SignalName = Literal["loss", "error"]
@@ -32,7 +32,7 @@ OWN_LABEL = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class _Comparisons:
     """What a notion of fairness compares, for given classes.
 
     Attributes
@@ -62,7 +62,7 @@ def fairness_name(fairness: Any) -> FairnessName:
     return name  # type: ignore[no-any-return]
 
 
-def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> Comparisons:
+def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> _Comparisons:
     """What ``fairness`` compares between the groups of ``cells``; nothing when it is None.
 
     Examples
@@ -90,4 +90,4 @@ def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None
             for label in classes
         ]
     by_group = fairness is not None and fairness_name(fairness) == "demographic_parity"
-    return Comparisons(targets, np.array(rows, dtype=np.int64).reshape(-1, 3), by_group)
+    return _Comparisons(targets, np.array(rows, dtype=np.int64).reshape(-1, 3), by_group)

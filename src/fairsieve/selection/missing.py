@@ -26,10 +26,10 @@ def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnat(array))
     if array.dtype.kind != "O":
         return np.zeros(array.shape, bool)
-    return np.array([is_missing(value) for value in array.reshape(-1)], bool).reshape(array.shape)
+    return np.array([_is_missing(value) for value in array.reshape(-1)], bool).reshape(array.shape)
 
 
-def is_missing(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """Whether a value is None, or differs from itself as NaN and NaT do, or may (NA, which says NA)."""
     differs = value is None or value != value
     return not isinstance(differs, (bool, np.bool_)) or bool(differs)

@@ -57,11 +57,11 @@ def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: 
     """Start a walk over ``samples`` whose keys span ``[0, key_range]``."""
     cells = ratios.size
     bits = np.zeros(3, np.uint64)
-    bits[0] = bit_length(np.uint64(key_range))
-    bits[1] = bit_length(np.uint64(max(samples - 1, 0)))
+    bits[0] = _bit_length(np.uint64(key_range))
+    bits[1] = _bit_length(np.uint64(max(samples - 1, 0)))
     bits[2] = width
     window = np.zeros(6, np.uint64)
-    set_digit(window, bits[0], bits[2])
+    _set_digit(window, bits[0], bits[2])
     window[TOP] = np.uint64(1)
     return Walk(
         window,
@@ -78,7 +78,7 @@ def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: 
 
 
 @compiled
-def bit_length(value: Any) -> int:
+def _bit_length(value: Any) -> int:
     """Bits needed to write ``value``."""
     bits = 0
     while value != np.uint64(0):
@@ -117,63 +117,63 @@ def advance(walk: Walk, counts: NDArray[np.int64]) -> bool:
     Returns True when the walk is over, else ``walk.window`` holds the next question.
     """
     window = walk.window
-    accumulate(counts)
+    _accumulate(counts)
     if window[TOP]:
         window[TOP] = np.uint64(0)
         walk.top[:] = counts
-        if close_full_cells(walk, np.uint64(0), np.uint64(0)):
+        if _close_full_cells(walk, np.uint64(0), np.uint64(0)):
             return True
-        back_to_top(walk)
+        _back_to_top(walk)
     while True:
-        digit = first_broken(walk, counts)
-        if count_in(walk, counts, digit) > 1:
-            zoom(walk, counts, digit)
+        digit = _first_broken(walk, counts)
+        if _count_in(walk, counts, digit) > 1:
+            _zoom(walk, counts, digit)
             return False
         # The digit holds one sample of an open cell, the first that is refused.
         point = (window[PREFIX] << window[WIDTH] | np.uint64(digit)) << window[SHIFT]
         for cell in range(walk.taken.size):
             if walk.is_open[cell]:
-                walk.taken[cell] = counts_below(walk, counts, cell, digit)
+                walk.taken[cell] = _counts_below(walk, counts, cell, digit)
         if window[ON_INDEX]:
-            over = close_full_cells(walk, window[KEY], point)
+            over = _close_full_cells(walk, window[KEY], point)
         else:
-            over = close_full_cells(walk, point, np.uint64(0))
+            over = _close_full_cells(walk, point, np.uint64(0))
         if over:
             return True
-        back_to_top(walk)
+        _back_to_top(walk)
         counts = walk.top
 
 
 @compiled
-def accumulate(counts: NDArray[np.int64]) -> None:
+def _accumulate(counts: NDArray[np.int64]) -> None:
     for cell in range(counts.shape[0]):
         for digit in range(1, counts.shape[1]):
             counts[cell, digit] += counts[cell, digit - 1]
 
 
 @compiled
-def counts_below(walk: Walk, counts: NDArray[np.int64], cell: int, digit: int) -> int:
+def _counts_below(walk: Walk, counts: NDArray[np.int64], cell: int, digit: int) -> int:
     """Samples of ``cell`` before ``digit`` of the present window."""
     return int(walk.below[cell] + (counts[cell, digit - 1] if digit > 0 else 0))
 
 
 @compiled
-def state_at(walk: Walk, counts: NDArray[np.int64], digit: int) -> NDArray[np.int64]:
+def _state_at(walk: Walk, counts: NDArray[np.int64], digit: int) -> NDArray[np.int64]:
     """What each cell would hold if the open ones took everything before ``digit``."""
     state = walk.taken.copy()
     for cell in range(state.size):
         if walk.is_open[cell]:
-            state[cell] = counts_below(walk, counts, cell, digit)
+            state[cell] = _counts_below(walk, counts, cell, digit)
     return state
 
 
 @compiled
-def first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
+def _first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
     """The first digit whose samples cannot all be taken."""
     low, high = 0, counts.shape[1] - 1
     while low < high:
         middle = (low + high) // 2
-        if fits(state_at(walk, counts, middle + 1), walk.ratios, walk.budget):
+        if fits(_state_at(walk, counts, middle + 1), walk.ratios, walk.budget):
             low = middle + 1
         else:
             high = middle
@@ -181,13 +181,13 @@ def first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
 
 
 @compiled
-def count_in(walk: Walk, counts: NDArray[np.int64], digit: int) -> int:
+def _count_in(walk: Walk, counts: NDArray[np.int64], digit: int) -> int:
     """Samples of open cells in one digit."""
-    return int((state_at(walk, counts, digit + 1) - state_at(walk, counts, digit)).sum())
+    return int((_state_at(walk, counts, digit + 1) - _state_at(walk, counts, digit)).sum())
 
 
 @compiled
-def close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
+def _close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
     """Close the cells that cannot take one more after the point (key, index); True when all is said."""
     any_open = False
     for cell in range(walk.taken.size):
@@ -216,11 +216,11 @@ def close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
 
 
 @compiled
-def zoom(walk: Walk, counts: NDArray[np.int64], digit: int) -> None:
+def _zoom(walk: Walk, counts: NDArray[np.int64], digit: int) -> None:
     """Ask for the next digits inside one digit of the present window."""
     window = walk.window
     for cell in range(walk.below.size):
-        walk.below[cell] = counts_below(walk, counts, cell, digit)
+        walk.below[cell] = _counts_below(walk, counts, cell, digit)
     prefix = window[PREFIX] << window[WIDTH] | np.uint64(digit)
     shift = window[SHIFT]
     if shift == np.uint64(0):  # equal losses: go on by index
@@ -229,20 +229,20 @@ def zoom(walk: Walk, counts: NDArray[np.int64], digit: int) -> None:
         prefix = np.uint64(0)
         shift = walk.bits[1]
     window[PREFIX] = prefix
-    set_digit(window, shift, walk.bits[2])
+    _set_digit(window, shift, walk.bits[2])
 
 
 @compiled
-def back_to_top(walk: Walk) -> None:
+def _back_to_top(walk: Walk) -> None:
     """Look at the first window again, whose counts are kept."""
     walk.window[ON_INDEX] = np.uint64(0)
     walk.window[PREFIX] = np.uint64(0)
-    set_digit(walk.window, walk.bits[0], walk.bits[2])
+    _set_digit(walk.window, walk.bits[0], walk.bits[2])
     walk.below[:] = 0
 
 
 @compiled
-def set_digit(window: NDArray[np.uint64], left: Any, width: Any) -> None:
+def _set_digit(window: NDArray[np.uint64], left: Any, width: Any) -> None:
     """Look at the highest ``width`` of the ``left`` bits that are not known yet."""
     window[WIDTH] = min(left, width)
     window[SHIFT] = left - window[WIDTH]

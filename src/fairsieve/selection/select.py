@@ -93,7 +93,7 @@ def select(
     >>> chosen.indices.tolist(), chosen.budget
     ([0, 1], 3)
     """
-    wanted = None if ratios is None else check_ratios(as_array("ratios", ratios))
+    wanted = None if ratios is None else _check_ratios(as_array("ratios", ratios))
     if wanted is not None and classes is None and group_values is None:
         for codes, are_right in codes_on_device(labels, groups, wanted.shape, losses):
             chosen = select_codes(losses, codes, wanted, budget_of(clean_ratio, len(codes)))
@@ -102,10 +102,10 @@ def select(
     cells = Cells.of(
         labels,
         groups,
-        classes=classes if wanted is None else rows_of("labels", labels, classes, wanted.shape[0]),
+        classes=classes if wanted is None else _rows_of("labels", labels, classes, wanted.shape[0]),
         group_values=group_values
         if wanted is None
-        else rows_of("groups", groups, group_values, wanted.shape[1]),
+        else _rows_of("groups", groups, group_values, wanted.shape[1]),
     )
     if wanted is not None and wanted.shape != cells.shape:
         raise InvalidInputError(
@@ -141,8 +141,8 @@ def select_cells(
 def select_codes(losses: Any, codes: Any, ratios: NDArray[np.float64], budget: int) -> Selection:
     """:func:`select` for the code of each sample's cell, an array or a tensor where the losses are."""
     is_tensor = isinstance(losses, torch.Tensor)
-    values = losses.detach() if is_tensor else torch.from_numpy(as_numbers(as_array("losses", losses)))
-    check_shape(values, len(codes))
+    values = losses.detach() if is_tensor else torch.from_numpy(_as_numbers(as_array("losses", losses)))
+    _check_shape(values, len(codes))
     bits, infinity = bit_patterns(values)
     found: tuple[Any, Any] | None
     if len(codes) == 0:
@@ -152,7 +152,7 @@ def select_codes(losses: Any, codes: Any, ratios: NDArray[np.float64], budget: i
     else:
         found = select_on_device(bits, codes, ratios, budget, infinity)
     if found is None:
-        refuse_nan(values)
+        _refuse_nan(values)
     indices, taken = found
     counts = taken.reshape(ratios.shape)
     if is_tensor:
@@ -171,7 +171,7 @@ def budget_of(clean_ratio: float, samples: int) -> int:
     return min(samples, math.floor(share * samples + 1e-9))
 
 
-def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
+def _rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
     """What ``size`` rows (or columns) stand for: codes 0, 1, … where the data fit them."""
     if known is not None:
         return known
@@ -181,7 +181,7 @@ def rows_of(name: str, values: Any, known: Sequence[Any] | None, size: int) -> S
     return range(size) if array.min(initial=0) >= 0 and array.max(initial=0) < size else None
 
 
-def check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
+def _check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
     """Ratios as doubles, or a clear error."""
     if ratios.ndim != 2 or ratios.dtype.kind not in "fiub":
         raise InvalidInputError(
@@ -204,14 +204,14 @@ def as_losses(losses: Any, samples: int) -> NDArray[np.floating[Any]]:
     if isinstance(losses, torch.Tensor):
         losses = losses.detach().cpu()
         losses = losses if losses.dtype in (torch.float32, torch.float64) else losses.float()
-    values = as_numbers(as_array("losses", losses))
+    values = _as_numbers(as_array("losses", losses))
     if values.dtype == np.float16:
         values = values.astype(np.float32)
-    check_losses(torch.from_numpy(values), samples)
+    _check_losses(torch.from_numpy(values), samples)
     return values
 
 
-def as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
+def _as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
     """Losses in a float format whose bits we can order, contiguous and writable."""
     if losses.dtype.kind not in "fiub":
         raise InvalidInputError(f"losses must be real numbers; got {losses.dtype}")
@@ -220,14 +220,14 @@ def as_numbers(losses: NDArray[Any]) -> NDArray[np.floating[Any]]:
     return np.require(losses, dtype=dtype, requirements=["C", "W"])
 
 
-def check_losses(losses: torch.Tensor, samples: int) -> None:
+def _check_losses(losses: torch.Tensor, samples: int) -> None:
     """One loss per sample, and none of them NaN, which has no place in the order."""
-    check_shape(losses, samples)
+    _check_shape(losses, samples)
     if samples and bool(torch.isnan(torch.aminmax(losses).min)):  # NaN is the least and the greatest
-        refuse_nan(losses)
+        _refuse_nan(losses)
 
 
-def check_shape(losses: torch.Tensor, samples: int) -> None:
+def _check_shape(losses: torch.Tensor, samples: int) -> None:
     if tuple(losses.shape) != (samples,):
         raise InvalidInputError(
             f"losses must have one value per sample, the shape ({samples},); got {tuple(losses.shape)}. "
@@ -235,7 +235,7 @@ def check_shape(losses: torch.Tensor, samples: int) -> None:
         )
 
 
-def refuse_nan(losses: torch.Tensor) -> NoReturn:
+def _refuse_nan(losses: torch.Tensor) -> NoReturn:
     missing = torch.isnan(losses)
     count, first = int(missing.sum()), int(missing.int().argmax())
     raise InvalidInputError(

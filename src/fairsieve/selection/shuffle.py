@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.backends.jit import compiled
 
-__all__ = ["GOLDEN", "Shuffle", "inverse_factors", "new_shuffle", "shuffle_block", "shuffled", "unshuffled"]
+__all__ = ["GOLDEN", "inverse_factors", "new_shuffle", "shuffle_block", "unshuffled"]
 
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Shuffle(NamedTuple):
+class _Shuffle(NamedTuple):
     """A shuffle of 0 … size − 1."""
 
     size: int
@@ -32,7 +32,7 @@ class Shuffle(NamedTuple):
 
 
 @compiled
-def mix(value: Any) -> Any:
+def _mix(value: Any) -> Any:
     """SplitMix64's output function: every bit of the input moves every bit of the output."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,11 +40,11 @@ def mix(value: Any) -> Any:
 
 
 @compiled
-def key_of(seed: int, epoch: int, cell: int, lap: int) -> Any:
+def _key_of(seed: int, epoch: int, cell: int, lap: int) -> Any:
     """One key from four numbers."""
     key = GOLDEN
     for part in (seed, epoch, cell, lap):
-        key = mix(key ^ np.uint64(part)) + GOLDEN
+        key = _mix(key ^ np.uint64(part)) + GOLDEN
     return key
 
 
@@ -55,15 +55,15 @@ def new_shuffle(size: int, seed: int, epoch: int, cell: int, lap: int) -> Any:
     while (1 << bits) < size:
         bits += 1
     constants = np.empty(2 * ROUNDS, np.uint64)
-    state = key_of(seed, epoch, cell, lap)
+    state = _key_of(seed, epoch, cell, lap)
     for i in range(constants.size):
         state += GOLDEN
-        constants[i] = mix(state)
-    return Shuffle(size, np.uint64((1 << bits) - 1), np.uint64(max(bits // 2, 1)), constants)
+        constants[i] = _mix(state)
+    return _Shuffle(size, np.uint64((1 << bits) - 1), np.uint64(max(bits // 2, 1)), constants)
 
 
 @compiled
-def shuffled(shuffle: Shuffle, position: int) -> int:
+def _shuffled(shuffle: _Shuffle, position: int) -> int:
     """The element at ``position`` of a shuffle."""
     value, constants = np.uint64(position), shuffle.constants
     size, mask, half = np.uint64(shuffle.size), np.uint64(shuffle.mask), np.uint64(shuffle.half)
@@ -77,8 +77,8 @@ def shuffled(shuffle: Shuffle, position: int) -> int:
 
 
 @compiled
-def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> None:
-    """The elements at ``position`` and after it: :func:`shuffled`, many at a time.
+def shuffle_block(shuffle: _Shuffle, position: int, elements: NDArray[Any]) -> None:
+    """The elements at ``position`` and after it: :func:`_shuffled`, many at a time.
 
     All are sent through once, then those that landed beyond the last are sent through again, so that
     no decision stands in the way of the next element. The elements' type, unsigned, must hold the
@@ -88,14 +88,14 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
     last = elements.dtype.type(shuffle.size - 1)  # the size itself may need a bit more
     for j in range(elements.size):
         elements[j] = position + j
-    send_through(shuffle, elements)
+    _send_through(shuffle, elements)
     pending, values = np.empty(elements.size, np.uint32), np.empty_like(elements)
     left = np.uint64(0)
     for j in range(elements.size):
         pending[left], values[left] = j, elements[j]
         left += np.uint64(elements[j] > last)  # the next one comes over it unless it must go on
     while left > 0:
-        send_through(shuffle, values[:left])
+        _send_through(shuffle, values[:left])
         kept = np.uint64(0)
         for j in range(left):
             place, value = pending[j], values[j]
@@ -106,7 +106,7 @@ def shuffle_block(shuffle: Shuffle, position: int, elements: NDArray[Any]) -> No
 
 
 @compiled
-def send_through(shuffle: Shuffle, values: NDArray[Any]) -> None:
+def _send_through(shuffle: _Shuffle, values: NDArray[Any]) -> None:
     """All rounds of a shuffle over its next power of two, in place."""
     unsigned, constants = values.dtype.type, shuffle.constants
     mask, half = unsigned(shuffle.mask), unsigned(unsigned(shuffle.half) & unsigned(31))  # below 32 anyway
@@ -119,7 +119,7 @@ def send_through(shuffle: Shuffle, values: NDArray[Any]) -> None:
 
 
 @compiled
-def inverse_factors(shuffle: Shuffle) -> NDArray[np.uint64]:
+def inverse_factors(shuffle: _Shuffle) -> NDArray[np.uint64]:
     """For every round, the number that undoes its multiplication."""
     factors = shuffle.constants[::2] | np.uint64(1)
     inverses = factors.copy()  # right in the lowest three bits; each turn doubles their number
@@ -129,8 +129,8 @@ def inverse_factors(shuffle: Shuffle) -> NDArray[np.uint64]:
 
 
 @compiled
-def unshuffled(shuffle: Shuffle, inverses: NDArray[np.uint64], element: int) -> int:
-    """The position at which a shuffle has ``element``: :func:`shuffled` backwards."""
+def unshuffled(shuffle: _Shuffle, inverses: NDArray[np.uint64], element: int) -> int:
+    """The position at which a shuffle has ``element``: :func:`_shuffled` backwards."""
     value, constants = np.uint64(element), shuffle.constants
     size, mask, half = np.uint64(shuffle.size), np.uint64(shuffle.mask), np.uint64(shuffle.half)
     while True:

@@ -51,35 +51,35 @@ def scores_of(
         table = count_table(cells.label_codes, cells.group_codes, codes, classes, groups)
         tables = np.zeros((DRAWS, classes * groups * classes))
         np.add.at(tables.T, kinds[0] * classes + kinds[model + 1], draws.T)
-        values = measured(table[None], cells, fairness, positive)
-        again = measured(tables.reshape(DRAWS, classes, groups, classes), cells, fairness, positive)
-        models.append({name: score(float(values[name][0]), again[name]) for name in values})
+        values = _measured(table[None], cells, fairness, positive)
+        again = _measured(tables.reshape(DRAWS, classes, groups, classes), cells, fairness, positive)
+        models.append({name: _score(float(values[name][0]), again[name]) for name in values})
         drawn.append(again)
     change = {
-        name: score(models[-1][name].value - models[0][name].value, drawn[-1][name] - drawn[0][name])
+        name: _score(models[-1][name].value - models[0][name].value, drawn[-1][name] - drawn[0][name])
         for name in models[0]
     }
     return models, change
 
 
-def measured(
+def _measured(
     tables: NDArray[np.float64], cells: Cells, fairness: str, positive: int
 ) -> dict[str, NDArray[np.float64]]:
     """Accuracy, and the disparity of a notion, of confusion tables."""
-    grouped = grouped_part(tables, cells.groups) * enough(cells, fairness)
+    grouped = grouped_part(tables, cells.groups) * _enough(cells, fairness)
     return {
         "accuracy": accuracy_of(tables),
         "disparity": disparity_of(grouped, fairness, positive=positive),
     }
 
 
-def enough(cells: Cells, fairness: str) -> NDArray[np.bool_]:
+def _enough(cells: Cells, fairness: str) -> NDArray[np.bool_]:
     """Which cells have enough people to tell a rate of them; the others would be the disparity, by chance."""
     people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
     return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
 
 
-def score(value: float, again: NDArray[np.float64]) -> Score:
+def _score(value: float, again: NDArray[np.float64]) -> Score:
     """A value with the interval of its draws."""
     low, high = np.percentile(again, LEVELS)
     return Score(value, (float(low), float(high)))

@@ -97,7 +97,7 @@ def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
     None where groups are too small to tell.
     """
     compared = [cell for cell in cells if cell.group is not None and cell.dropped.total >= FEW]
-    found = [uneven(most, least) for most, least in permutations(compared, 2) if most.label == least.label]
+    found = [_uneven(most, least) for most, least in permutations(compared, 2) if most.label == least.label]
 
     def weight(one: Uneven) -> tuple[bool, float]:
         explained = 0.0 if one.even_handed else one.expected
@@ -106,7 +106,7 @@ def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
     return max(found, key=weight, default=None)
 
 
-def uneven(most: DroppedCell, least: DroppedCell) -> Uneven:
+def _uneven(most: DroppedCell, least: DroppedCell) -> Uneven:
     """How much more of one cell was dropped than of another, and how much of that is explained."""
     known = most.noise is not None and least.noise is not None
     return Uneven(

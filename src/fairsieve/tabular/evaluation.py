@@ -73,7 +73,7 @@ class Gap(NamedTuple):
     fair_interval: tuple[float, float]
 
 
-class Rate(NamedTuple):
+class _Rate(NamedTuple):
     """What a measure counts in one group's table of (label, prediction): some, and of how many."""
 
     name: str
@@ -93,7 +93,7 @@ def measure_groups(
         for codes in (plain, fair)
     ]
     found = []
-    for rate in rates_of(labels):
+    for rate in _rates_of(labels):
         shares = [
             [Share(*map(int, rate.rule(table[:, group]))) for group in range(groups)] for table in tables
         ]
@@ -101,29 +101,29 @@ def measure_groups(
     return found
 
 
-def rates_of(labels: Labels) -> list[Rate]:
+def _rates_of(labels: Labels) -> list[_Rate]:
     """Accuracy, and the rates of the classes that are told."""
     meaning = "of everyone, predicted as labelled"
-    found = [Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
-    for code, label in told_classes(labels):
-        found += rates_of_class(code, label, labels)
+    found = [_Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
+    for code, label in _told_classes(labels):
+        found += _rates_of_class(code, label, labels)
     return found
 
 
-def rates_of_class(code: int, label: str, labels: Labels) -> list[Rate]:
+def _rates_of_class(code: int, label: str, labels: Labels) -> list[_Rate]:
     """How often a class is predicted: to everyone, to its own, and of two classes to the other."""
     single = len(labels.classes) == 2
     which = "" if single else f" of {label}"
     notions = ("equalized_odds", "equal_opportunity") if label == labels.positive else ("equalized_odds",)
     found = [
-        Rate(
+        _Rate(
             f"selection_rate{which}",
             f"share predicted {label}",
             f"of everyone, predicted {label}",
             ("demographic_parity",),
             lambda table: (table[:, code].sum(), table.sum()),
         ),
-        Rate(
+        _Rate(
             f"true_positive_rate{which}",
             f"true-positive rate{which}",
             f"of those labelled {label}, predicted {label}",
@@ -132,7 +132,7 @@ def rates_of_class(code: int, label: str, labels: Labels) -> list[Rate]:
         ),
     ]
     if single:
-        wrongly = Rate(
+        wrongly = _Rate(
             "false_positive_rate",
             "false-positive rate",
             f"of those labelled otherwise, predicted {label}",
@@ -143,7 +143,7 @@ def rates_of_class(code: int, label: str, labels: Labels) -> list[Rate]:
     return found
 
 
-def told_classes(labels: Labels) -> list[tuple[int, str]]:
+def _told_classes(labels: Labels) -> list[tuple[int, str]]:
     """The classes whose rates are told: the positive one of two, or all."""
     pairs = list(enumerate(labels.classes))
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["copies", "leak_notes"]
+__all__ = ["leak_notes"]
 
 NEARLY_ALL = 0.98  # of the rows in which a copy says the same
 
@@ -25,12 +25,12 @@ def leak_notes(
         values = np.array(
             [None if value != value or value == "" else value for value in frame[column]], object
         )
-        if copies(values, labels):
+        if _copies(values, labels):
             notes.append(
                 f"Careful: column {column!r} says the label {label!r} in other words, so the models read the answer "
                 f"instead of learning it. Unless it is known where you predict, add --drop {column!r}."
             )
-        elif copies(values, groups):
+        elif _copies(values, groups):
             notes.append(
                 f"Column {column!r} says {' and '.join(sensitive)!r} in other words, so the models know the group; add "
                 f"--drop {column!r} to keep it from them."
@@ -38,13 +38,13 @@ def leak_notes(
     return notes
 
 
-def copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
+def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
     """Whether each value stands for one target and each target for one value, in nearly all rows; None is no value.
 
     Examples
     --------
     >>> targets = np.array(["yes", "no", "no", "yes"], dtype=object)
-    >>> copies(np.array([1, 0, 0, 1], dtype=object), targets), copies(np.array([1, 0, 1, 1], dtype=object), targets)
+    >>> _copies(np.array([1, 0, 0, 1], dtype=object), targets), _copies(np.array([1, 0, 1, 1], dtype=object), targets)
     (True, False)
     """
     found, kinds = set(values) - {None}, set(targets) - {None}

@@ -42,7 +42,7 @@ def predict(
             "given to train as --out"
         )
     model = load_model(folder / "model.skops")
-    table = read_table(data, with_missing_of(folder, reading or Reading()))
+    table = read_table(data, _with_missing_of(folder, reading or Reading()))
     kinds = kinds_of(model)
     absent = [column for column in kinds if column not in table.columns]
     if absent:
@@ -70,7 +70,7 @@ def predict(
     return table, model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
 
 
-def with_missing_of(folder: Path, reading: Reading) -> Reading:
+def _with_missing_of(folder: Path, reading: Reading) -> Reading:
     """What counted as missing in training counts as missing here."""
     try:
         known = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["settings"]["missing"]

@@ -21,14 +21,14 @@ from fairsieve.tabular.reading.labels import Labels, labels_of
 from fairsieve.tabular.reading.read import Table, read_table
 from fairsieve.tabular.request import Asked
 
-__all__ = ["Part", "Problem", "read_problem", "whole_problem"]
+__all__ = ["Problem", "read_problem", "whole_problem"]
 
 
 LEAST_ROWS = 30  # to learn from
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class _Part:
     """Some rows: what a model sees of them, their labels and groups, and where they stand in the file."""
 
     frame: Any
@@ -58,12 +58,12 @@ class Problem:
     labels: Labels
     groups: Groups
     features: list[Feature]
-    train: Part
-    test: Part
+    train: _Part
+    test: _Part
     notes: list[str]
 
 
-def whole_problem(asked: Asked) -> tuple[Part, Labels, Groups, list[Feature], list[str]]:
+def whole_problem(asked: Asked) -> tuple[_Part, Labels, Groups, list[Feature], list[str]]:
     """The whole table in its roles, less the rows without a label."""
     table = read_table(asked.data, asked.reading)
     labels = labels_of(table, asked.label, asked.positive)
@@ -72,12 +72,14 @@ def whole_problem(asked: Asked) -> tuple[Part, Labels, Groups, list[Feature], li
     )
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
     features = features_of(table, apart=apart, drop=asked.drop, categories=asked.categories)
-    part, more = part_of(table, labels, groups, features)
+    part, more = _part_of(table, labels, groups, features)
     leaks = leak_notes(part.frame, part.labels, part.groups, labels.column, groups.columns)
     return part, labels, groups, features, [*leaks, *table.notes, *notes, *more]
 
 
-def part_of(table: Table, labels: Labels, groups: Groups, features: list[Feature]) -> tuple[Part, list[str]]:
+def _part_of(
+    table: Table, labels: Labels, groups: Groups, features: list[Feature]
+) -> tuple[_Part, list[str]]:
     """The rows of a table that have a label, and what to say of the others."""
     known = known_in(labels.read(table))
     if not known.any():
@@ -89,7 +91,7 @@ def part_of(table: Table, labels: Labels, groups: Groups, features: list[Feature
         notes.append(f"Rows of {table.name} without a label, left out: {(~known).sum():,}.")
         table = table.take(known)
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = Part(frame_of(table, kinds), labels.read(table).astype(str), groups.read(table), table.rows)
+    part = _Part(frame_of(table, kinds), labels.read(table).astype(str), groups.read(table), table.rows)
     ungrouped = sum(group is None for group in part.groups)
     if ungrouped:
         notes.append(
@@ -105,10 +107,10 @@ def read_problem(asked: Asked) -> Problem:
     if asked.test_file is None:
         cells = Cells.of(whole.labels, whole.groups, missing="own")
         train_rows, test_rows, _ = split_indices(cells, test=asked.test, validation=0.0, seed=asked.seed)
-        train, test = taken(whole, train_rows), taken(whole, test_rows)
+        train, test = _taken(whole, train_rows), _taken(whole, test_rows)
     else:
         table = read_table(asked.test_file, asked.reading)
-        train, (test, more) = whole, part_of(table, labels, groups, features)
+        train, (test, more) = whole, _part_of(table, labels, groups, features)
         notes = [*notes, *table.notes, *more]
         if asked.test_file.samefile(asked.data):
             notes = [
@@ -126,16 +128,16 @@ def read_problem(asked: Asked) -> Problem:
             f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
             f"{len(train)}: lower it, or give a larger table"
         )
-    return Problem(asked, labels, groups, features, train, test, [*notes, *few_notes(test, labels, groups)])
+    return Problem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test, labels, groups)])
 
 
-def taken(part: Part, rows: NDArray[np.intp]) -> Part:
+def _taken(part: _Part, rows: NDArray[np.intp]) -> _Part:
     """Some rows of a part."""
     frame = part.frame.iloc[rows].reset_index(drop=True)
-    return Part(frame, part.labels[rows], part.groups[rows], part.rows[rows])
+    return _Part(frame, part.labels[rows], part.groups[rows], part.rows[rows])
 
 
-def few_notes(test: Part, labels: Labels, groups: Groups) -> list[str]:
+def _few_notes(test: _Part, labels: Labels, groups: Groups) -> list[str]:
     """Cells of the test part that say little."""
     few = [
         f"{group} with {label} ({count})"

@@ -39,10 +39,10 @@ def pipeline_of(
     weights = linear.weight.detach().cpu().double().numpy()
     bias = linear.bias.detach().cpu().double().numpy()
     factor = 2.0 if len(weights) == 1 else 1.0
-    return fitted_pipeline(prepared, factor * weights, factor * bias, classes, epochs)
+    return _fitted_pipeline(prepared, factor * weights, factor * bias, classes, epochs)
 
 
-def fitted_pipeline(
+def _fitted_pipeline(
     prepared: ColumnTransformer,
     weights: NDArray[np.float64],
     bias: NDArray[np.float64],
@@ -61,7 +61,7 @@ def fitted_pipeline(
 def between(first: Pipeline, second: Pipeline, share: float) -> Pipeline:
     """The linear model ``share`` of the way from one to another, on the same preparation."""
     one, other = first["model"], second["model"]
-    return fitted_pipeline(
+    return _fitted_pipeline(
         first["prepare"],
         (1 - share) * one.coef_ + share * other.coef_,
         (1 - share) * one.intercept_ + share * other.intercept_,
@@ -91,7 +91,7 @@ def load_model(path: Path) -> Pipeline:
             f"the model must be a file that can be read; {path}: {error.strerror}"
         ) from error
     try:
-        check_size(content)
+        _check_size(content)
         untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
         pipeline = None if untrusted else skops.loads(content, trusted=list(TRUSTED))
     except Exception as error:  # zip, JSON, NumPy and skops have many, and none of them matters
@@ -102,7 +102,7 @@ def load_model(path: Path) -> Pipeline:
             f"{', '.join(untrusted)}: it was not made by fairsieve, and was not loaded"
         )
     try:
-        check_parts(pipeline)
+        _check_parts(pipeline)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise damaged(path, error) from error
     return pipeline
@@ -115,7 +115,7 @@ def damaged(path: Path, error: Exception) -> InvalidInputError:
     )
 
 
-def check_size(content: bytes) -> None:
+def _check_size(content: bytes) -> None:
     """Whether a file stays small when it is unpacked; no member gives more than it says."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         size = sum(member.file_size for member in archive.infolist())
@@ -123,7 +123,7 @@ def check_size(content: bytes) -> None:
         raise ValueError(f"it unpacks to {size:,} bytes")
 
 
-def check_parts(pipeline: Any) -> None:
+def _check_parts(pipeline: Any) -> None:
     """Whether a pipeline is built as :func:`pipeline_of` builds it, of the same parts and no others."""
     prepared, model = pipeline["prepare"], pipeline["model"]
     built: list[tuple[Any, type]] = [

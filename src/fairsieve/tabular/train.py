@@ -116,27 +116,27 @@ def train(
     """
     started = time.perf_counter()
     tell = report or (lambda stage: None)
-    keep = Keep(checkpoint_dir, checkpoint_every)
+    keep = _Keep(checkpoint_dir, checkpoint_every)
     check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
-    check_positive(asked, problem)
+    _check_positive(asked, problem)
     prepared = preparation(problem.features)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
         features = dense(prepared.fit_transform(problem.train.frame))
         tell(STAGES[1])
-        plain = train_plain(features, problem, keep)
+        plain = _train_plain(features, problem, keep)
         tell(STAGES[2])
-        model, notes = train_fair(features, problem, keep)
+        model, notes = _train_fair(features, problem, keep)
         tell(STAGES[3])
         ends = [
             pipeline_of(prepared, module, model.classes_, asked.epochs) for module in (plain, model.module_)
         ]
-        return measured_run(problem, ends, model, notes, started)
+        return _measured_run(problem, ends, model, notes, started)
 
 
-def check_positive(asked: Asked, problem: Problem) -> None:
+def _check_positive(asked: Asked, problem: Problem) -> None:
     """One notion is of one label."""
     if asked.fairness == "equal_opportunity" and problem.labels.positive is None:
         raise InvalidInputError(
@@ -145,7 +145,7 @@ def check_positive(asked: Asked, problem: Problem) -> None:
         )
 
 
-class Keep(NamedTuple):
+class _Keep(NamedTuple):
     """Where and how often to keep checkpoints."""
 
     folder: Path | None
@@ -157,7 +157,7 @@ class Keep(NamedTuple):
         return {"checkpoint_dir": folder, "checkpoint_every": self.every}
 
 
-def train_plain(features: NDArray[np.float64], problem: Problem, keep: Keep) -> Any:
+def _train_plain(features: NDArray[np.float64], problem: Problem, keep: _Keep) -> Any:
     """The same model, trained on everything as it is."""
     asked, train_part = problem.asked, problem.train
     data = Samples(features, train_part.labels, train_part.groups, missing="own")
@@ -181,8 +181,8 @@ def train_plain(features: NDArray[np.float64], problem: Problem, keep: Keep) -> 
     return fitted.model
 
 
-def train_fair(
-    features: NDArray[np.float64], problem: Problem, keep: Keep
+def _train_fair(
+    features: NDArray[np.float64], problem: Problem, keep: _Keep
 ) -> tuple[FairRobustClassifier, list[str]]:
     """The fair and robust model, and what it warned of; the plain one takes its place if it collapsed."""
     asked = problem.asked
@@ -205,7 +205,7 @@ def train_fair(
     return model, [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]
 
 
-def measured_run(
+def _measured_run(
     problem: Problem, ends: list[Pipeline], model: FairRobustClassifier, notes: list[str], started: float
 ) -> TableRun:
     """Everything that is told of a run."""

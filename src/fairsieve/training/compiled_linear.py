@@ -55,7 +55,7 @@ class Adam(NamedTuple):
     steps: NDArray[np.int64]  # one number
 
 
-class Workspace(NamedTuple):
+class _Workspace(NamedTuple):
     """Arrays that every epoch fills anew."""
 
     everyone: NDArray[np.int64]  # 0 … n − 1
@@ -72,8 +72,8 @@ class Evaluation(NamedTuple):
 
 
 @compiled
-def new_workspace(samples: int, outputs: int) -> Workspace:
-    return Workspace(
+def new_workspace(samples: int, outputs: int) -> _Workspace:
+    return _Workspace(
         np.arange(samples), np.empty((samples, outputs)), np.empty(samples), np.empty(samples, np.int64)
     )
 
@@ -105,7 +105,9 @@ def scores(
 
 
 @compiled
-def cross_entropies(out: NDArray[np.float64], labels: NDArray[np.int64], losses: NDArray[np.float64]) -> None:
+def _cross_entropies(
+    out: NDArray[np.float64], labels: NDArray[np.int64], losses: NDArray[np.float64]
+) -> None:
     """Loss of each row of outputs against its label; one output f stands for σ(2·f)."""
     if out.shape[1] == 1:
         for r in range(losses.size):
@@ -129,13 +131,13 @@ def predict(out: NDArray[np.float64], predicted: NDArray[np.int64]) -> None:
 
 @compiled
 def evaluate(
-    task: Task, parameters: NDArray[np.float64], workspace: Workspace, signals: NDArray[np.float64]
+    task: Task, parameters: NDArray[np.float64], workspace: _Workspace, signals: NDArray[np.float64]
 ) -> None:
     """Losses, predictions and signals of every sample."""
     out, losses, predicted = workspace.out, workspace.losses, workspace.predicted
     scores(task.features, workspace.everyone, parameters, out)
     predict(out, predicted)
-    cross_entropies(out, task.labels, losses)
+    _cross_entropies(out, task.labels, losses)
     for t in range(task.targets.size):
         labels = task.labels
         if task.targets[t] >= 0:
@@ -144,13 +146,13 @@ def evaluate(
             for i in range(labels.size):
                 signals[t, i] = 1.0 if predicted[i] != labels[i] else 0.0
         elif task.targets[t] >= 0:
-            cross_entropies(out, labels, signals[t])
+            _cross_entropies(out, labels, signals[t])
         else:
             signals[t] = losses
 
 
 @compiled
-def gradient(
+def _gradient(
     task: Task,
     parameters: NDArray[np.float64],
     batch: NDArray[np.int64],
@@ -161,7 +163,7 @@ def gradient(
     features = task.features
     d, outputs = features.shape[1], out.shape[1]
     scores(features, batch, parameters, out)
-    residuals(task.labels, batch, out)
+    _residuals(task.labels, batch, out)
     if task.weights.size > 0:
         for r in range(batch.size):
             out[r] *= task.weights[batch[r]]
@@ -174,7 +176,7 @@ def gradient(
 
 
 @compiled
-def add_penalty(task: Task, parameters: NDArray[np.float64], slope: NDArray[np.float64]) -> None:
+def _add_penalty(task: Task, parameters: NDArray[np.float64], slope: NDArray[np.float64]) -> None:
     """Add the gradient of the penalty over everyone."""
     for term in range(task.directions.shape[0]):
         direction = task.directions[term]
@@ -186,7 +188,7 @@ def add_penalty(task: Task, parameters: NDArray[np.float64], slope: NDArray[np.f
 
 
 @compiled
-def residuals(labels: NDArray[np.int64], batch: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+def _residuals(labels: NDArray[np.int64], batch: NDArray[np.int64], out: NDArray[np.float64]) -> None:
     """Outputs → derivatives of the mean loss by the outputs, in place."""
     if out.shape[1] == 1:
         for r in range(batch.size):
@@ -230,9 +232,9 @@ def train_batches(
     out = np.empty((batches.shape[1], outputs))
     slope = np.empty(parameters.size)
     for b in range(batches.shape[0]):
-        gradient(task, parameters, batches[b], out, slope)
+        _gradient(task, parameters, batches[b], out, slope)
         if penalised:
-            add_penalty(task, parameters, slope)
+            _add_penalty(task, parameters, slope)
         adam_step(parameters, slope, adam, task.learning_rate)
 
 

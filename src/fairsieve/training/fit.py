@@ -139,14 +139,14 @@ def fit_seeds(
     """
     chosen, wanted = selection_method(method), Settings.of(settings)
     check_data(data, evaluation)
-    check_seeds(seeds)
+    _check_seeds(seeds)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     part = data if len(rows) == len(data) else data.take(rows)
     every = epochs_between(checkpoint_every, wanted.epochs)
     keepers = []
     for seed, folder in zip(seeds, seed_folders(checkpoint_dir, seeds), strict=True):
-        run = new_run(model, part, chosen, wanted, seed, evaluation, engine, weights)
+        run = _new_run(model, part, chosen, wanted, seed, evaluation, engine, weights)
         training = {} if folder is None else training_of(run, part, chosen, seed, weights)
         keepers.append(Keeper(run, folder, every, training))
     with progress_bar(
@@ -155,12 +155,12 @@ def fit_seeds(
         interrupted = advance_together(keepers, list(seeds), wanted.epochs, report, watched=watched)
     seconds = time.perf_counter() - started
     return [
-        fitted_of(keeper.run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
+        _fitted_of(keeper.run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
         for keeper, seed in zip(keepers, seeds, strict=True)
     ]
 
 
-def check_seeds(seeds: Sequence[int]) -> None:
+def _check_seeds(seeds: Sequence[int]) -> None:
     """A list of whole numbers, each a seed."""
     if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
         raise InvalidInputError(
@@ -214,7 +214,7 @@ def make_module(model: ModelLike, data: Samples, seed: int) -> nn.Module:
     return made
 
 
-def new_run(
+def _new_run(
     model: ModelLike,
     data: Samples,
     method: SelectionMethod,
@@ -251,7 +251,7 @@ def new_run(
     return AutogradRun(module, data, plan, settings, evaluation, weights)
 
 
-def fitted_of(
+def _fitted_of(
     run: Run, settings: Settings, method: SelectionMethod, seed: int, seconds: float, interrupted: bool
 ) -> Fitted:
     """What a run came to."""

@@ -14,11 +14,11 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import FairnessName
 from fairsieve.training.recording import Recording
 
-__all__ = ["History", "Scores", "history_of"]
+__all__ = ["History", "history_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class _Scores:
     """Accuracy and disparities on one set of samples, one value per epoch.
 
     Attributes
@@ -32,7 +32,7 @@ class Scores:
     disparity: dict[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, tables: NDArray[np.float64], groups: Sequence[Any], positive: int = -1) -> Scores:
+    def of(cls, tables: NDArray[np.float64], groups: Sequence[Any], positive: int = -1) -> _Scores:
         """Scores of confusion tables, (epochs, classes, groups, predicted classes)."""
         grouped = grouped_part(tables, groups)
         notions = get_args(FairnessName)
@@ -75,8 +75,8 @@ class History:
     cell_losses: NDArray[np.float64]
     ratios: NDArray[np.float64]
     counts: NDArray[np.int64]
-    train: Scores
-    evaluation: Scores | None
+    train: _Scores
+    evaluation: _Scores | None
     kept: NDArray[np.int32]
     warmup_epochs: int
     sizes: NDArray[np.int64]
@@ -121,8 +121,8 @@ def history_of(
     rows = len(epochs)
     shape = (rows, *cells.shape)
 
-    def scores(tables: NDArray[np.float64]) -> Scores:
-        return Scores.of(tables[:rows].reshape(*shape, -1), cells.groups, positive)
+    def scores(tables: NDArray[np.float64]) -> _Scores:
+        return _Scores.of(tables[:rows].reshape(*shape, -1), cells.groups, positive)
 
     return History(
         epochs,

@@ -31,7 +31,7 @@ def advance_together(
     try:
         compiled = all(isinstance(keeper.run, CompiledRun) for keeper in keepers)
         if compiled and (len(keepers) > 1 or not watched):
-            share_processors(keepers, epochs, report)
+            _share_processors(keepers, epochs, report)
         else:
             for keeper, seed in zip(keepers, seeds, strict=True):
                 with torch.random.fork_rng():
@@ -46,7 +46,7 @@ def advance_together(
     return False
 
 
-def share_processors(keepers: Sequence[Keeper], epochs: int, report: Callable[[int], None]) -> None:
+def _share_processors(keepers: Sequence[Keeper], epochs: int, report: Callable[[int], None]) -> None:
     """Advance compiled runs on threads; in slices, so that no processor waits for the last run."""
     workers = min(len(keepers), os.cpu_count() or 1)
     slice_size = max(1, epochs // 20)

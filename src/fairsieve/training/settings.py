@@ -101,10 +101,10 @@ class Settings:
             if value is not None and not callable(value):
                 raise InvalidInputError(f"{name} must be None or a function; got {shown(value)}")
         if self.device is not None:
-            check_device(self.device)
+            _check_device(self.device)
 
 
-def check_device(device: Any) -> None:
+def _check_device(device: Any) -> None:
     """Whether torch has it here."""
     try:
         torch.empty(0, device=device)

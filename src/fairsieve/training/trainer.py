@@ -43,7 +43,7 @@ __all__ = ["AutogradRun", "CompiledRun", "Run", "can_compile"]
 State = dict[str, torch.Tensor]
 
 
-class Measurement(NamedTuple):
+class _Measurement(NamedTuple):
     """A model on all training samples."""
 
     losses: NDArray[Any]  # (n,)
@@ -68,7 +68,7 @@ class Run(ABC):
         self.average: State | None = None
 
     @abstractmethod
-    def measure(self) -> Measurement:
+    def measure(self) -> _Measurement:
         """Losses, signals and predictions on the training samples."""
 
     @abstractmethod
@@ -178,14 +178,14 @@ class AutogradRun(Run):
         else:
             self.optimizer = settings.optimizer(model.parameters())
 
-    def measure(self) -> Measurement:
+    def measure(self) -> _Measurement:
         outputs = outputs_of(self.model, self.features, chunk_size=self.settings.chunk_size)
         check_outputs(outputs, len(self.labels), self.plan.cells.shape[0])
         losses = self.loss(outputs, self.labels)
         targets = self.plan.comparisons.targets
         signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
         predicted = predicted_classes(outputs)
-        return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
+        return _Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
 
     def predict_evaluation(self) -> NDArray[np.int64]:
         outputs = outputs_of(self.model, self.shown, chunk_size=self.settings.chunk_size)
@@ -269,9 +269,9 @@ class CompiledRun(Run):
         classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
         return penalty_directions(features, self.plan.cells, outputs, classes)
 
-    def measure(self) -> Measurement:
+    def measure(self) -> _Measurement:
         evaluate(self.task, self.parameters, self.workspace, self.signals)
-        return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
+        return _Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
 
     def predict_evaluation(self) -> NDArray[np.int64]:
         room = self.shown_workspace

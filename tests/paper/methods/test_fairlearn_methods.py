@@ -19,7 +19,7 @@ from fairsieve.metrics import (
     equalized_odds_disparity,
 )
 from fairsieve.paper.methods.fairlearn_methods import train_exponentiated_gradient, train_threshold_optimizer
-from fairsieve.paper.methods.fitted_estimator import draw_classes
+from fairsieve.paper.methods.fitted_estimator import _draw_classes
 from fairsieve.training.settings import Settings
 
 reductions = pytest.importorskip("fairlearn.reductions")
@@ -189,7 +189,7 @@ def test_what_it_cannot_do_is_said(data, train):
 
 def test_draws_follow_the_chances():
     chances = np.tile([0.2, 0.5, 0.3], (20_000, 1))
-    shares = np.bincount(draw_classes(chances, 0)) / 20_000
+    shares = np.bincount(_draw_classes(chances, 0)) / 20_000
     np.testing.assert_allclose(shares, [0.2, 0.5, 0.3], atol=0.015)
     certain = np.tile([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], (1000, 1))
-    assert (draw_classes(certain, 1) == np.tile([1, 0, 2], 1000)).all()
+    assert (_draw_classes(certain, 1) == np.tile([1, 0, 2], 1000)).all()

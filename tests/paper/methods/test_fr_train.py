@@ -13,7 +13,7 @@ from fairsieve.data import flip_group_targeted, flip_margin, make_synthetic, syn
 from fairsieve.errors import FairsieveError
 from fairsieve.metrics import accuracy, equalized_odds_disparity
 from fairsieve.paper.methods import fr_train_games
-from fairsieve.paper.methods.fr_train import FR_TRAIN, clean_with_itlm, tells_groups, train_fr_train
+from fairsieve.paper.methods.fr_train import FR_TRAIN, _tells_groups, _train_fr_train, clean_with_itlm
 from fairsieve.training.settings import Settings
 
 QUICK = {"epochs": 60, "pretrain_epochs": 20, "discriminator_rate": 0.5, "classifier_rate": 0.02}
@@ -32,7 +32,7 @@ def validation():
 
 def train(data, validation, *, fairness="equalized_odds", seed=0, **options):
     wanted = Settings(fairness=fairness, clean_ratio=0.9)
-    return train_fr_train(data, wanted, seed=seed, validation=validation, **(QUICK | options))
+    return _train_fr_train(data, wanted, seed=seed, validation=validation, **(QUICK | options))
 
 
 def parameters(fitted):
@@ -101,7 +101,7 @@ def test_each_weight_changes_the_game(data, validation):
 def test_the_result_averages_the_last_epochs(data, validation):
     model = LogisticRegression(3, generator=torch.Generator().manual_seed(0)).double()
     single = [parameters(train(data, validation, model=model, epochs=epochs)) for epochs in (50, 51, 52)]
-    averaged = train_fr_train(
+    averaged = _train_fr_train(
         data, Settings(average_last=3), seed=0, validation=validation, model=model, **(QUICK | {"epochs": 52})
     )
     np.testing.assert_allclose(parameters(averaged), np.mean(single, axis=0), atol=1e-12)
@@ -183,7 +183,7 @@ def test_any_module_with_its_own_loss_and_optimiser(data, validation):
 
     wanted = Settings(loss=loss, optimizer=lambda found: torch.optim.SGD(found, lr=0.1))
     options = {"validation": validation, "epochs": 200, "pretrain_epochs": 100}
-    one, two = (train_fr_train(data, wanted, seed=0, model=make, **options) for _ in range(2))
+    one, two = (_train_fr_train(data, wanted, seed=0, model=make, **options) for _ in range(2))
     assert parameters(one).tolist() == parameters(two).tolist()
     assert one.history.train.accuracy[-1] > 0.6
     with pytest.raises(InvalidInputError, match="outputs must be the logits"):
@@ -238,9 +238,9 @@ def test_clear_refusals(data, validation):
 def test_groups_are_an_input_once():
     groups = np.array([0, 1, 2, 1])
     features = np.array([[1.0, 0.0], [2.0, 3.0], [3.0, 5.0], [4.0, 3.0]])
-    assert tells_groups(features, groups)
-    assert not tells_groups(features[:, :1], groups)
-    assert not tells_groups(np.ones((4, 1)), groups)
+    assert _tells_groups(features, groups)
+    assert not _tells_groups(features[:, :1], groups)
+    assert not _tells_groups(np.ones((4, 1)), groups)
 
 
 # What it is for
@@ -281,7 +281,7 @@ def test_accurate_and_fair_under_flips_given_clean_labels(attacked):
         return accuracy(parts.test.labels, guessed), unfair
 
     def played(validation):
-        return scores(train_fr_train(noisy_train, Settings(), seed=0, validation=validation, **options))
+        return scores(_train_fr_train(noisy_train, Settings(), seed=0, validation=validation, **options))
 
     plain = scores(fit(None, noisy_train, "lr", seed=0))
     clean, noisy = played(parts.validation), played(noisy_validation)

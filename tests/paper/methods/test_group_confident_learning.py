@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fairsieve import InvalidInputError, Samples
 from fairsieve.data.corruption.flips import flip_uniform
 from fairsieve.paper.methods.group_confident_learning import (
-    confident_labels,
-    out_of_fold_probabilities,
+    _confident_labels,
+    _out_of_fold_probabilities,
     train_group_confident_learning,
 )
 from fairsieve.training.settings import Settings
@@ -34,7 +34,7 @@ def separable(n=1000, seed=0, groups=("a", "b"), classes=("no", "yes")):
 def test_flipped_labels_go_and_right_ones_stay(seed, decoupled):
     clean = separable(seed=seed)
     noisy = flip_uniform(clean, 0.1, seed=seed)
-    found = confident_labels(clean.with_labels(noisy.labels), seed=seed, decoupled=decoupled)
+    found = _confident_labels(clean.with_labels(noisy.labels), seed=seed, decoupled=decoupled)
     assert (~found.kept)[noisy.flipped].mean() > 0.7
     assert (~found.kept)[~noisy.flipped].mean() < 0.06
     assert (found.labels != clean.labels).mean() < noisy.flipped.mean() / 2
@@ -43,7 +43,7 @@ def test_flipped_labels_go_and_right_ones_stay(seed, decoupled):
 def test_noise_in_one_group_is_found_in_that_group():
     clean = separable(2000)
     noisy = flip_uniform(clean, {("yes", "b"): 0.3}, seed=0)
-    dropped = ~confident_labels(clean.with_labels(noisy.labels), seed=0).kept
+    dropped = ~_confident_labels(clean.with_labels(noisy.labels), seed=0).kept
     assert dropped[noisy.flipped].mean() > 0.5
     assert dropped[clean.groups == "a"].mean() < 0.06
 
@@ -51,7 +51,7 @@ def test_noise_in_one_group_is_found_in_that_group():
 def test_thresholds_are_means_within_the_group():
     data = separable(300)
     data = data.with_labels(flip_uniform(data, 0.2, seed=0).labels)
-    chances, found = out_of_fold_probabilities(data, seed=1), confident_labels(data, seed=1)
+    chances, found = _out_of_fold_probabilities(data, seed=1), _confident_labels(data, seed=1)
     for group in "ab":
         members = data.groups == group
         for i in np.flatnonzero(members):
@@ -67,10 +67,10 @@ def test_thresholds_are_means_within_the_group():
 
 def test_probabilities_do_not_come_from_the_sample_itself():
     data = separable(60)
-    chances = out_of_fold_probabilities(data, folds=60, seed=0)
+    chances = _out_of_fold_probabilities(data, folds=60, seed=0)
     labels = data.labels.copy()
     labels[7] = "no" if labels[7] == "yes" else "yes"
-    again = out_of_fold_probabilities(data.with_labels(labels), folds=60, seed=0)
+    again = _out_of_fold_probabilities(data.with_labels(labels), folds=60, seed=0)
     np.testing.assert_allclose(again[7], chances[7])
     np.testing.assert_allclose(chances.sum(axis=1), 1)
 
@@ -87,7 +87,7 @@ def test_no_cell_is_lost(seed, n, classes, groups, decoupled):
         classes=list(range(classes)),
         group_values=list(range(groups)),
     )
-    found = confident_labels(data, folds=3, seed=0, decoupled=decoupled)
+    found = _confident_labels(data, folds=3, seed=0, decoupled=decoupled)
     assert ((data.take(np.flatnonzero(found.kept)).cells.counts > 0) == (data.cells.counts > 0)).all()
     assert (found.labels[found.kept] == labels[found.kept]).all()
 
@@ -97,7 +97,7 @@ def test_a_fitted_model_speaks_of_the_original_samples():
     noisy = flip_uniform(clean, 0.1, seed=0)
     data = clean.with_labels(noisy.labels)
     fitted = train_group_confident_learning(data, SHORT, seed=2, evaluation=clean)
-    kept = confident_labels(data, seed=2).kept
+    kept = _confident_labels(data, seed=2).kept
     assert (fitted.indices == np.flatnonzero(kept)).all()
     assert ((fitted.history.kept > 0) == kept).all()
     assert fitted.history.kept.shape == (400,)
@@ -120,7 +120,7 @@ def test_a_seed_repeats_and_inputs_stay():
 def test_an_empty_cell():
     clean = separable(300, groups=("a", "b", "c"))
     data = clean.take(np.flatnonzero((clean.labels != "yes") | (clean.groups != "c")))
-    found = confident_labels(data, seed=0)
+    found = _confident_labels(data, seed=0)
     assert not (found.labels[data.groups == "c"] == "yes").any()
     train_group_confident_learning(data, SHORT, seed=0)
 
@@ -128,9 +128,9 @@ def test_an_empty_cell():
 def test_wrong_values_are_refused():
     data = separable(20)
     with pytest.raises(InvalidInputError, match="folds must be a whole number of at least 2; got 1"):
-        confident_labels(data, folds=1, seed=0)
+        _confident_labels(data, folds=1, seed=0)
     with pytest.raises(InvalidInputError, match="folds must not exceed the samples, 20; got 21"):
-        confident_labels(data, folds=21, seed=0)
+        _confident_labels(data, folds=21, seed=0)
     with pytest.raises(
         InvalidInputError, match=r"has the hyperparameters folds, decoupled beside .*; got also fold"
     ):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fairsieve import Cells, InvalidInputError, Samples, fit
 from fairsieve.data.corruption.flips import flip_uniform
 from fairsieve.paper.methods.label_correction import (
-    correct_labels,
-    flips_towards_parity,
+    _correct_labels,
+    _flips_towards_parity,
     train_fair_label_correction,
 )
 from fairsieve.training.settings import Settings
@@ -40,7 +40,7 @@ def test_unfair_noise_is_undone(seed):
     clean = separable(seed=seed)
     noisy = flip_uniform(clean, {("yes", "b"): 0.3}, seed=seed)
     data = clean.with_labels(noisy.labels)
-    corrected = correct_labels(data, noisy.flipped.mean(), seed=seed)
+    corrected = _correct_labels(data, noisy.flipped.mean(), seed=seed)
     assert (corrected.labels != clean.labels).mean() < noisy.flipped.mean() / 2
     assert rate_gap(corrected.labels, data.groups) < rate_gap(data.labels, data.groups) / 2
 
@@ -49,7 +49,7 @@ def test_unfair_noise_is_undone(seed):
 def test_uniform_noise_is_lowered(seed):
     clean = separable(seed=seed, groups=("a", "b", "c"))
     noisy = flip_uniform(clean, 0.1, seed=seed)
-    corrected = correct_labels(clean.with_labels(noisy.labels), noisy.flipped.mean(), seed=seed)
+    corrected = _correct_labels(clean.with_labels(noisy.labels), noisy.flipped.mean(), seed=seed)
     assert (corrected.labels != clean.labels).mean() < noisy.flipped.mean() / 2
 
 
@@ -57,7 +57,7 @@ def test_the_budget_holds_and_changes_are_told():
     data = separable(200)
     data = data.with_labels(flip_uniform(data, 0.2, seed=0).labels)
     for rate in (0.0, 0.05, 0.5, 1.0):
-        corrected = correct_labels(data, rate, seed=0)
+        corrected = _correct_labels(data, rate, seed=0)
         assert corrected.changed.sum() <= rate * 200
         assert ((corrected.labels != data.labels) == corrected.changed).all()
         assert corrected.labels.dtype == data.labels.dtype
@@ -77,7 +77,7 @@ def judged(draw):
 @given(judged())
 def test_every_flip_is_contradicted_and_towards_parity(problem):
     cells, suggested, margins, budget = problem
-    flips = flips_towards_parity(cells, suggested, margins, budget)
+    flips = _flips_towards_parity(cells, suggested, margins, budget)
     assert len(flips) == len(set(flips.tolist())) <= budget
     assert (margins[flips] > 0).all()
     counts = cells.counts.astype(float)
@@ -93,14 +93,14 @@ def test_every_flip_is_contradicted_and_towards_parity(problem):
 def test_with_one_group_the_largest_margins_are_flipped():
     cells = Cells.of([0, 0, 0, 1, 1, 1], ["a"] * 6)
     margins = np.array([0.3, 0.9, -0.2, 0.5, 0.9, 0.1])
-    assert flips_towards_parity(cells, 1 - cells.label_codes, margins, 3).tolist() == [1, 4, 3]
+    assert _flips_towards_parity(cells, 1 - cells.label_codes, margins, 3).tolist() == [1, 4, 3]
 
 
 def test_the_budget_is_what_the_clean_ratio_leaves():
     clean = separable(400)
     data = clean.with_labels(flip_uniform(clean, 0.15, seed=0).labels)
     fitted = train_fair_label_correction(data, SHORT, seed=0, members=5, evaluation=clean)
-    corrected = correct_labels(data, 0.15, members=5, seed=0)
+    corrected = _correct_labels(data, 0.15, members=5, seed=0)
     same = fit(None, data.with_labels(corrected.labels), "lr", epochs=5, batch_size=50, learning_rate=0.01)
     assert torch.equal(fitted.model.linear.weight, same.model.linear.weight)
     assert fitted.method == "fair-label-correction"
@@ -124,7 +124,7 @@ def test_a_seed_repeats_and_inputs_stay():
 def test_an_empty_cell():
     clean = separable(300, groups=("a", "b", "c"))
     data = clean.take(np.flatnonzero((clean.labels != "yes") | (clean.groups != "c")))
-    corrected = correct_labels(data, 0.1, seed=0)
+    corrected = _correct_labels(data, 0.1, seed=0)
     assert corrected.changed.sum() <= 0.1 * len(data)
     train_fair_label_correction(data, SHORT, seed=0, members=2)
 
@@ -132,9 +132,9 @@ def test_an_empty_cell():
 def test_wrong_values_are_refused():
     data = separable(20)
     with pytest.raises(InvalidInputError, match=r"rate must be a number in \[0, 1\]; got 2"):
-        correct_labels(data, 2, seed=0)
+        _correct_labels(data, 2, seed=0)
     with pytest.raises(InvalidInputError, match="members must be a whole number of at least 1; got 0"):
-        correct_labels(data, 0.1, members=0, seed=0)
+        _correct_labels(data, 0.1, members=0, seed=0)
     with pytest.raises(
         InvalidInputError, match=r"has the hyperparameters members, rate beside .*; got also budget"
     ):

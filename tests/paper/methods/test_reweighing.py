@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fairsieve import Cells, InvalidInputError, Samples, fit
 from fairsieve.data import make_synthetic
 from fairsieve.metrics import demographic_parity_disparity
-from fairsieve.paper.methods.reweighing import independence_weights, train_reweighing
+from fairsieve.paper.methods.reweighing import _independence_weights, train_reweighing
 from fairsieve.training.settings import Settings
 
 SHORT = Settings(epochs=8, batch_size=50, learning_rate=0.01)
@@ -45,7 +45,7 @@ def tables(draw, fewest):
 @given(tables(fewest=1))
 def test_label_and_group_are_independent_under_the_weights(counts):
     cells = counted(counts)
-    weights = independence_weights(cells)
+    weights = _independence_weights(cells)
     weighed = np.bincount(cells.codes, weights=weights, minlength=counts.size).reshape(counts.shape)
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     np.testing.assert_allclose(weighed, expected, rtol=1e-12)
@@ -55,13 +55,13 @@ def test_label_and_group_are_independent_under_the_weights(counts):
 def test_weights_are_those_of_kamiran_and_calders(counts):
     cells, n = counted(counts), counts.sum()
     formula = np.outer(counts.sum(axis=1) / n, counts.sum(axis=0) / n) / (counts / n)
-    np.testing.assert_allclose(independence_weights(cells), formula.ravel()[cells.codes], rtol=1e-12)
+    np.testing.assert_allclose(_independence_weights(cells), formula.ravel()[cells.codes], rtol=1e-12)
 
 
 @given(tables(fewest=0).filter(lambda counts: counts.sum() > 0))
 def test_classes_keep_their_sizes_with_empty_cells_too(counts):
     cells = counted(counts)
-    weights = independence_weights(cells)
+    weights = _independence_weights(cells)
     by_class = np.bincount(cells.label_codes, weights=weights, minlength=counts.shape[0])
     np.testing.assert_allclose(by_class, counts.sum(axis=1), rtol=1e-12)
 
@@ -71,7 +71,7 @@ def test_training_follows_the_weights(data):
     settings = Settings(epochs=1, batch_size=len(data), learning_rate=0.01)
     model = torch.nn.Linear(3, 1)
     fitted = train_reweighing(data, settings, seed=0, model=model)
-    weights = torch.from_numpy(independence_weights(data.cells)).float()
+    weights = torch.from_numpy(_independence_weights(data.cells)).float()
     logits = model(torch.from_numpy(data.features)).squeeze(1)
     losses = torch.nn.functional.binary_cross_entropy_with_logits(
         logits, torch.from_numpy(data.labels).float(), reduction="none"

@@ -21,7 +21,7 @@ from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
 from fairsieve.paper.reproduce import trials
 from fairsieve.paper.reproduce.figures import FIGURES, pareto_front
-from fairsieve.paper.reproduce.page import reproduction_document, write_reproduction
+from fairsieve.paper.reproduce.page import _reproduction_document, write_reproduction
 from fairsieve.paper.reproduce.published import paper_tables
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.tables import paper_table
@@ -196,7 +196,7 @@ def everything():
 
 
 def test_a_document_shows_every_table_and_figure(everything):
-    document = reproduction_document(everything, list(ITEMS.values()))
+    document = _reproduction_document(everything, list(ITEMS.values()))
     blocks = [block for section in document.sections for block in section.blocks]
     tables = {block.name for block in blocks if isinstance(block, Table)}
     figures = {block.name for block in blocks if isinstance(block, Figure)}

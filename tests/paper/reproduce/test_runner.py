@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from fairsieve import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.records import fingerprint, read_records
+from fairsieve.paper.records import _read_records, fingerprint
 from fairsieve.paper.reproduce import runner as engine
 from fairsieve.paper.reproduce import trials
-from fairsieve.paper.reproduce.published import Line, Number, paper_tables, parse_tables
+from fairsieve.paper.reproduce.published import Line, Number, _parse_tables, paper_tables
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.runner import Clock, Job, choose_once, reproduce, run_jobs
+from fairsieve.paper.reproduce.runner import _choose_once, _Clock, _Job, _run_jobs, reproduce
 from fairsieve.paper.reproduce.targets import ITEMS, find_items, trials_of
 from fairsieve.paper.reproduce.trials import TUNING_SEEDS, Scope, Trial
 
@@ -84,7 +84,7 @@ def test_repeated_numbers_agree_between_tables():
 )
 def test_numbers_read_as_they_are_printed(numbers):
     printed = " ".join(f".{value:03}±.{deviation:03}{mark}" for value, deviation, mark in numbers)
-    table = parse_tables(f"table 1 | adult label DP\nlr | {printed}\n")[1]
+    table = _parse_tables(f"table 1 | adult label DP\nlr | {printed}\n")[1]
     for (value, deviation, mark), read in zip(numbers, table.lines[Line("lr")][0], strict=True):
         assert read == Number(value / 1000, deviation / 1000, {"": "", "¹": "best", "²": "second"}[mark])
 
@@ -111,7 +111,7 @@ def test_trials_are_equal_where_their_runs_are(one, other, quick):
 
 def test_nothing_is_trained_twice():
     scope = Scope(seeds=5)
-    jobs = run_jobs(trials_of(ITEMS.values()), Results([], scope))
+    jobs = _run_jobs(trials_of(ITEMS.values()), Results([], scope))
     names = [fingerprint(job.work.args[0].run_settings(METHODS[job.trial.method], job.seed)) for job in jobs]
     assert len(set(names)) == len(names)
     plain = [job for job in jobs if (job.trial.method, job.trial.data) == ("lr", "adult")]
@@ -150,7 +150,7 @@ def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epoch
     assert [(step.done, step.total) for step in rest] == [(1, 2), (2, 2)]
     assert rest[-1].seconds_left == 0
     assert list(reproduce(PAIR, LOOK, path)) == []
-    names = [record["run"] for record in read_records(path)]
+    names = [record["run"] for record in _read_records(path)]
     assert len(names) == len(set(names)) == 3
     assert all(Results.read(path, LOOK).has(trial) for trial in PAIR)
 
@@ -180,18 +180,18 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
         "synthetic, ITLM, seed 0",
         "synthetic, ITLM, seed 1",
     ]
-    chosen, *runs = read_records(path)
+    chosen, *runs = _read_records(path)
     assert chosen["settings"]["tuning"]["rate"] == 0.1
     assert [candidate["learning_rate"] for candidate in chosen["candidates"]] == [0.0005, 0.0001]
     assert [run["hyperparameters"] for run in runs] == [chosen["hyperparameters"]] * 2
-    again = choose_once(Trial("itlm", "synthetic"), scope)
+    again = _choose_once(Trial("itlm", "synthetic"), scope)
     assert again["hyperparameters"] == chosen["hyperparameters"]
     assert again["run"] == chosen["run"]
 
 
 def test_histories_are_recorded_where_they_are_drawn(path, few_epochs):
     list(reproduce([Trial("lr", "synthetic", rate=0), Trial("lr", "synthetic")], LOOK, path))
-    with_history = [record for record in read_records(path) if "history" in record]
+    with_history = [record for record in _read_records(path) if "history" in record]
     assert [record["settings"]["noise"] for record in with_history] == ["none"]
     history = with_history[0]["history"]
     assert sum(map(sum, history["counts"])) == 2000
@@ -199,8 +199,8 @@ def test_histories_are_recorded_where_they_are_drawn(path, few_epochs):
 
 
 def test_the_clock_expects_what_it_measured():
-    jobs = [Job(Trial(name, "compas"), seed, dict) for name in ("lr", "fr-train") for seed in range(3)]
-    clock = Clock(workers=2)
+    jobs = [_Job(Trial(name, "compas"), seed, dict) for name in ("lr", "fr-train") for seed in range(3)]
+    clock = _Clock(workers=2)
     clock.expect(jobs)
     clock.note(jobs[0], 10.0)
     step = clock.note(jobs[1], 20.0)
@@ -226,8 +226,8 @@ def test_an_interrupted_command_leaves_whole_records(path, stop):
     _, printed = process.communicate(timeout=30)
     assert process.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
     assert b"Traceback" not in printed
-    done = len(list(read_records(path)))
+    done = len(list(_read_records(path)))
     trials_left = ITEMS["table6"].trials
     assert done >= 2
-    left = run_jobs(trials_of([ITEMS["table6"]]), Results.read(path, LOOK))
+    left = _run_jobs(trials_of([ITEMS["table6"]]), Results.read(path, LOOK))
     assert len(left) == len(set(trials_left)) - done

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.support.sample_document import by_epoch, by_rate, trade_off
 
 from fairsieve.report.document import Figure, Panel, Series
-from fairsieve.report.page.charts import chart_data, data_tables, plain_number, plotly_text
+from fairsieve.report.page.charts import _plain_number, _plotly_text, chart_data, data_tables
 
 numbers = st.floats() | st.integers(-(10**12), 10**12)
 
 
 @given(st.text())
 def test_text_for_plotly_holds_no_tag_and_reads_the_same(text):
-    escaped = plotly_text(text)
+    escaped = _plotly_text(text)
     assert not set(escaped) & set("<>\n")
     assert html.unescape(escaped).split() == html.unescape(html.escape(text)).split()
 
@@ -33,7 +33,7 @@ def test_charts_are_strict_json(points, name):
 
 @given(numbers)
 def test_numbers_are_kept_to_six_digits(number):
-    plain = plain_number(number)
+    plain = _plain_number(number)
     if math.isfinite(number):
         assert plain is not None
         assert math.isclose(plain, number, rel_tol=1e-5)

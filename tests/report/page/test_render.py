@@ -27,8 +27,8 @@ from fairsieve.report.document import (
     Verdict,
 )
 from fairsieve.report.page import render_page, write_page
-from fairsieve.report.page.charts import plotly_text
-from fairsieve.report.page.render import apart_level, digest, environment, folded, plotly_packed
+from fairsieve.report.page.charts import _plotly_text
+from fairsieve.report.page.render import _apart_level, _digest, _folded, environment, plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(
@@ -87,7 +87,7 @@ def test_no_text_makes_a_tag_or_an_attribute(text):
         r'<script type="application/json" class="chart">(.*?)</script>', html, flags=re.DOTALL
     )[0]
     assert not set(chart) & set("<>&'")
-    assert json.loads(chart)["names"] == [plotly_text(text)]
+    assert json.loads(chart)["names"] == [_plotly_text(text)]
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_the_same_document_has_the_same_bytes(sample):
 def test_the_policy_allows_our_script_and_no_other(sample):
     content = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', sample)[1]
     script = re.search(r"<script>(.*?)</script>\s*</body>", sample, flags=re.DOTALL)[1]
-    assert digest(script) in content
+    assert _digest(script) in content
     assert content.startswith("default-src &#39;none&#39;")
     assert "unsafe-inline" not in content.split("script-src")[1].split(";")[0]
 
@@ -135,7 +135,7 @@ def test_ids_are_unique_and_links_lead_to_them(sample):
 
 @given(st.text("ab. ", max_size=300))
 def test_folding_loses_nothing(evidence):
-    gist, rest = folded(evidence)
+    gist, rest = _folded(evidence)
     assert (f"{gist} {rest}" if rest else gist) == evidence
     assert len(evidence) > 150 or not rest
 
@@ -155,7 +155,7 @@ def test_folding_loses_nothing(evidence):
     ],
 )
 def test_shades_go_by_standard_deviations(apart, level):
-    assert apart_level(Cell("", apart=apart)) == level
+    assert _apart_level(Cell("", apart=apart)) == level
 
 
 @pytest.mark.parametrize("package", ["plotly.offline", "jinja2"])

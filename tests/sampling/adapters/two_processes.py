@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from examples import accelerate_loop, lightning_trainer, transformers_trainer
 
-from fairsieve.sampling.adapters.shared import FilledBatches, Sieve
+from fairsieve.sampling.adapters.shared import Sieve, _FilledBatches
 
 warnings.filterwarnings("ignore")  # the frameworks' advice on workers and logging
 EPOCHS = {"accelerate": 8, "lightning": 8, "transformers": 4}
@@ -36,7 +36,7 @@ class Watched:
 
     def __init__(self):
         self.epochs = []
-        begin, batches = Sieve.begin_epoch, FilledBatches.batches
+        begin, batches = Sieve.begin_epoch, _FilledBatches.batches
 
         def begin_epoch(sieve, *arguments, **options):
             begin(sieve, *arguments, **options)
@@ -50,7 +50,7 @@ class Watched:
                 self.epochs[-1]["batches"].append(own.tolist())
                 yield batch
 
-        Sieve.begin_epoch, FilledBatches.batches = begin_epoch, watched_batches
+        Sieve.begin_epoch, _FilledBatches.batches = begin_epoch, watched_batches
 
 
 def main():

@@ -14,7 +14,7 @@ from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveError
 from fairsieve.paper import compare as comparing
 from fairsieve.paper.methods.registry import find_methods
-from fairsieve.paper.records import append_record, fingerprint, read_records
+from fairsieve.paper.records import _read_records, append_record, fingerprint
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.trials import Scope, Trial
 from fairsieve.tabular.reading.columns import as_kind, kind_of
@@ -22,9 +22,9 @@ from fairsieve.tabular.reading.features import features_of
 from fairsieve.tabular.reading.groups import groups_of
 from fairsieve.tabular.reading.labels import labels_of
 from fairsieve.tabular.reading.read import Reading, read_table
-from fairsieve.training.checkpoint.store import Checkpoints, signed
+from fairsieve.training.checkpoint.store import Checkpoints, _signed
 from fairsieve.training.checkpoint.trainer_state import state_of, take_over
-from fairsieve.training.fit import new_run
+from fairsieve.training.fit import _new_run
 from fairsieve.training.methods import selection_method
 from fairsieve.training.settings import Settings
 
@@ -93,13 +93,13 @@ def checkpoint_target(folder: Path) -> Target:
     asked: dict[str, Any] = {"seed": 0}
     runs, kept, seeds = [], [], []
     for number, engine in enumerate(("compiled", "autograd")):
-        run = new_run(None, data, method, settings, 0, None, engine)
+        run = _new_run(None, data, method, settings, 0, None, engine)
         for _ in range(2):
             run.run_epoch()
         place = folder / engine
         checkpoints = Checkpoints(place, asked)
         checkpoints.write(2, *state_of(run))
-        runs.append(new_run(None, data, method, settings, 0, None, engine))
+        runs.append(_new_run(None, data, method, settings, 0, None, engine))
         kept.append(checkpoints)
         description, tensors = (
             (place / "000002.json").read_bytes(),
@@ -124,13 +124,13 @@ def checkpoint_target(folder: Path) -> Target:
             if kind == 1:
                 try:
                     described.update(json.loads(content))
-                    changed = signed(described)
+                    changed = _signed(described)
                 except (ValueError, TypeError, RecursionError):
                     return
             else:
                 (place / "000002.safetensors").write_bytes(content)
                 described["tensors_sha256"] = hashlib.sha256(content).hexdigest()
-                changed = signed(described)
+                changed = _signed(described)
             (place / "000002.json").write_bytes(changed)
         with warnings.catch_warnings(), ours:
             warnings.simplefilter("ignore")
@@ -163,9 +163,9 @@ def records_target(folder: Path) -> Target:
 
     def run(content: bytes) -> None:
         path.write_bytes(content)
-        before = [record["run"] for record in read_records(path)]
+        before = [record["run"] for record in _read_records(path)]
         assert append_record(path, {"run": "mine"}) == ("mine" not in before)
-        after = [record["run"] for record in read_records(path)]
+        after = [record["run"] for record in _read_records(path)]
         assert after == (before if "mine" in before else [*before, "mine"])
         comparing.run_one, kept = stand_in, comparing.run_one
         try:

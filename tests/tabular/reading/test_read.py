@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairsieve import optional as packages
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.tabular.reading.raw_text import decoded
-from fairsieve.tabular.reading.read import MISSING, Reading, find_column, from_csv, read_table
+from fairsieve.tabular.reading.read import MISSING, Reading, _from_csv, find_column, read_table
 
 
 def write(tmp_path, content, name="table.csv"):
@@ -167,7 +167,7 @@ def test_any_text_comes_back(rows, separator):
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows([("first", "second"), *rows])
     content = decoded("t.csv", stream.getvalue().encode())
-    table = from_csv("t.csv", content, Reading(separator))
+    table = _from_csv("t.csv", content, Reading(separator))
     there = [place for place, row in enumerate(rows) if "".join(row).strip()]  # others are blank lines
     assert table.rows.tolist() == [place + 2 for place in there]
     for place, name in enumerate(("first", "second")):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.reading.bins import bin_names, binned, edges_of, parse_bins
+from fairsieve.tabular.reading.bins import _bin_names, binned, edges_of, parse_bins
 from fairsieve.tabular.reading.columns import as_kind, canonical, kind_of
 from fairsieve.tabular.reading.features import features_of, frame_of, new_categories, preparation, used
 from fairsieve.tabular.reading.groups import groups_of
@@ -207,7 +207,7 @@ def test_bins_are_for_numbers():
 )
 def test_every_number_is_in_the_bin_that_says_so(numbers, edges):
     edges = sorted(float(edge) for edge in edges)
-    names = bin_names(edges)
+    names = _bin_names(edges)
     for number, name in zip(numbers, binned(np.array(numbers), edges), strict=True):
         assert name == names[sum(number >= edge for edge in edges)]
 

@@ -17,7 +17,7 @@ from tests.support.stopping import ENGINES, SHORT, Killed, everything, names, re
 from fairsieve import CheckpointError, InvalidInputError, fit
 from fairsieve.data import make_synthetic
 from fairsieve.training.checkpoint import store as checkpoints
-from fairsieve.training.checkpoint.store import read_checkpoint, signed
+from fairsieve.training.checkpoint.store import _read_checkpoint, _signed
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -93,7 +93,7 @@ def test_links_and_huge_files_are_refused_unread(stopped, noisy, tmp_path):
     os.truncate(tmp_path / "000008.safetensors", 2**40)
     assert resume(noisy, tmp_path, options, "000011", "000010", "000009", "000008") == end
     with pytest.raises(CheckpointError, match="at most 1,000 bytes"):
-        read_checkpoint(tmp_path, 12, largest=1000)
+        _read_checkpoint(tmp_path, 12, largest=1000)
 
 
 def forged(folder, number, tensors, change=lambda described: None):
@@ -104,7 +104,7 @@ def forged(folder, number, tensors, change=lambda described: None):
     described["tensors_sha256"] = hashlib.sha256(tensors).hexdigest()
     change(described)
     (folder / f"{number:06d}.safetensors").write_bytes(tensors)
-    path.write_bytes(signed(described))
+    path.write_bytes(_signed(described))
 
 
 def raw(header, body=b"", length=None):
@@ -206,7 +206,7 @@ def test_tensors_that_do_not_fit_the_run_are_refused(stopped, noisy, tmp_path, c
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    tensors = read_checkpoint(tmp_path, 10).tensors
+    tensors = _read_checkpoint(tmp_path, 10).tensors
     change(tensors)
     forged(tmp_path, 10, checkpoints.save(tensors))
     assert resume(noisy, tmp_path, options, "000010") == end

@@ -24,7 +24,7 @@ from tests.support.stopping import (
 from fairsieve import CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
 from fairsieve.training import trainer as runs
 from fairsieve.training.checkpoint import store as checkpoints
-from fairsieve.training.checkpoint.store import Checkpoints, read_checkpoint
+from fairsieve.training.checkpoint.store import Checkpoints, _read_checkpoint
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -192,4 +192,4 @@ def test_checkpoints_kept_are_the_last_two(tmp_path):
     for number in (3, 7, 9, 1_000_000, 2_000_000):
         kept.write(number, {}, {"a": torch.tensor(number)})
     assert kept.numbers() == [1_000_000, 2_000_000]
-    assert int(read_checkpoint(tmp_path, 2_000_000).tensors["a"]) == 2_000_000
+    assert int(_read_checkpoint(tmp_path, 2_000_000).tensors["a"]) == 2_000_000

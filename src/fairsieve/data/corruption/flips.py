@@ -19,7 +19,12 @@ from fairsieve.samples import Samples
 from fairsieve.selection.select import budget_of
 from fairsieve.validation import check_seed, check_share, shown
 
-__all__ = ["NoisyLabels", "flip_group_targeted", "flip_margin", "flip_uniform", "worst_group"]
+__all__ = [
+    "NoisyLabels",
+    "flip_group_targeted",
+    "flip_margin",
+    "flip_uniform",
+]
 
 Attack = Callable[[Samples, float, NDArray[np.bool_]], "NoisyLabels"]
 
@@ -60,7 +65,7 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
     >>> int(noisy.flipped.sum())
     100
     """
-    check_samples(samples)
+    _check_samples(samples)
     candidates = mask_of(among, len(samples))
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
     codes = samples.cells.label_codes
@@ -97,19 +102,19 @@ def flip_group_targeted(
     rate : float in [0, 1]
         Share of *all* samples to flip.
     group : optional
-        The group to attack; the worst, see :func:`worst_group`, when None.
+        The group to attack; the worst, see :func:`_worst_group`, when None.
     attack : callable, optional
         ``attack(samples, rate, among)``; :func:`flip_margin` when None.
     """
-    check_samples(samples)
-    chosen = worst_group(samples, rate, attack=attack) if group is None else group
+    _check_samples(samples)
+    chosen = _worst_group(samples, rate, attack=attack) if group is None else group
     if chosen not in samples.cells.groups:
         raise InvalidInputError(f"group must be one of {samples.cells.groups}; got {group!r}")
     among = samples.cells.group_codes == samples.cells.groups.index(chosen)
-    return (attack or margin_attack)(samples, rate, among)
+    return (attack or _margin_attack)(samples, rate, among)
 
 
-def worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) -> Any:
+def _worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) -> Any:
     """The group whose attack leaves the least accurate logistic regression.
 
     Only groups in which the flips stay under half are considered: beyond it the group's labels say
@@ -119,7 +124,7 @@ def worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) 
     for code, group in enumerate(samples.cells.groups):
         among = samples.cells.group_codes == code
         if flips_of(rate, len(samples), len(samples)) < among.sum() / 2:
-            noisy = (attack or margin_attack)(samples, rate, among)
+            noisy = (attack or _margin_attack)(samples, rate, among)
             model = LogisticRegression(max_iter=1000).fit(samples.features, noisy.labels)
             accuracies[group] = model.score(samples.features, samples.labels)
     if not accuracies:
@@ -153,7 +158,7 @@ def flip_uniform(
     >>> set(samples.groups[noisy.flipped].tolist()), set(samples.labels[noisy.flipped].tolist())
     ({0}, {1})
     """
-    check_samples(samples)
+    _check_samples(samples)
     cells = samples.cells
     if isinstance(rates, Mapping):
         table = np.zeros(cells.shape)
@@ -187,7 +192,7 @@ def flip_uniform(
     return flipped_to(samples, chosen, (cells.label_codes[chosen] + shift) % cells.shape[0])
 
 
-def check_samples(samples: Samples) -> None:
+def _check_samples(samples: Samples) -> None:
     """Samples, and not their features alone."""
     if not isinstance(samples, Samples):
         raise InvalidInputError(
@@ -195,7 +200,7 @@ def check_samples(samples: Samples) -> None:
         )
 
 
-def margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> NoisyLabels:
+def _margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> NoisyLabels:
     return flip_margin(samples, rate, among=among)
 
 

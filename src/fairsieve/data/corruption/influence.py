@@ -66,15 +66,15 @@ def flip_influence(
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
     check_at_least("rounds", rounds, 1)
     target = samples if validation is None else validation
-    check_binary(samples, target)
+    _check_binary(samples, target)
     if wanted == 0:
         return flipped_to(samples, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    attempts = [flips_by_influence(samples, target, candidates, wanted, rounds, each) for each in SHARPNESS]
-    chosen = np.flatnonzero(max(attempts, key=lambda flipped: error_after(samples, flipped, target)))
+    attempts = [_flips_by_influence(samples, target, candidates, wanted, rounds, each) for each in SHARPNESS]
+    chosen = np.flatnonzero(max(attempts, key=lambda flipped: _error_after(samples, flipped, target)))
     return flipped_to(samples, chosen, 1 - samples.cells.label_codes[chosen])
 
 
-def flips_by_influence(
+def _flips_by_influence(
     samples: Samples,
     target: Samples,
     candidates: NDArray[np.bool_],
@@ -89,13 +89,13 @@ def flips_by_influence(
     for part in np.array_split(np.arange(wanted), min(rounds, wanted)):
         present = np.where(flipped, 1 - labels, labels)
         if present.min() < present.max():  # with one class left there is nothing to fit
-            influence = influence_of_flips(samples.features, present, target, sharpness)
+            influence = _influence_of_flips(samples.features, present, target, sharpness)
         order = np.argsort(-np.where(candidates & ~flipped, influence, -np.inf), kind="stable")
         flipped[order[: len(part)]] = True
     return flipped
 
 
-def influence_of_flips(
+def _influence_of_flips(
     features: NDArray[Any], labels: NDArray[np.int64], target: Samples, sharpness: float
 ) -> NDArray[np.float64]:
     """How much each flip raises the loss on the target, to first order.
@@ -104,7 +104,7 @@ def influence_of_flips(
     do, since its gradient is next to nothing where training ended.
     """
     regression = LogisticRegression(max_iter=1000).fit(features, labels)
-    rows, target_rows = with_constant(features), with_constant(target.features)
+    rows, target_rows = _with_constant(features), _with_constant(target.features)
     chances = regression.predict_proba(features)[:, 1]
     penalty = np.ones(rows.shape[1])  # scikit-learn's, with C = 1
     penalty[-1] = 1e-8  # it spares the intercept; this much keeps the system solvable
@@ -117,7 +117,7 @@ def influence_of_flips(
     return influence
 
 
-def error_after(samples: Samples, flipped: NDArray[np.bool_], target: Samples) -> float:
+def _error_after(samples: Samples, flipped: NDArray[np.bool_], target: Samples) -> float:
     """Error on the target of a regression trained on flipped labels."""
     labels = samples.cells.label_codes
     present = np.where(flipped, 1 - labels, labels)
@@ -128,12 +128,12 @@ def error_after(samples: Samples, flipped: NDArray[np.bool_], target: Samples) -
     return float((regression.predict(target.features) != truth).mean())
 
 
-def with_constant(features: NDArray[Any]) -> NDArray[np.float64]:
+def _with_constant(features: NDArray[Any]) -> NDArray[np.float64]:
     """Features with a last column of ones, in double precision."""
     return np.column_stack([features, np.ones(len(features))]).astype(np.float64)
 
 
-def check_binary(samples: Samples, validation: Samples) -> None:
+def _check_binary(samples: Samples, validation: Samples) -> None:
     """Two classes, the same on both sides."""
     found = np.unique(samples.cells.label_codes)
     if samples.cells.shape[0] != 2 or len(found) != 2:

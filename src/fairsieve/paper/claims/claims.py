@@ -56,28 +56,28 @@ def verdicts(results: Results) -> list[Verdict]:
     return found
 
 
-def fr_train(validation: str, fairness: str) -> Trial:
+def _fr_train(validation: str, fairness: str) -> Trial:
     return Trial("fr-train", "compas", fairness=fairness, validation=validation)  # type: ignore[arg-type]
 
 
-def validation_duels(better: str, worse: str, measure: str) -> list[Duel]:
+def _validation_duels(better: str, worse: str, measure: str) -> list[Duel]:
     """FR-Train with one validation set against another (Table 3)."""
     return [
         Duel(
-            fr_train(better, column.fairness),
-            fr_train(worse, column.fairness),
+            _fr_train(better, column.fairness),
+            _fr_train(worse, column.fairness),
             column.fairness if measure == "disparity" else measure,
         )
         for column in paper_tables()[3].columns
     ]
 
 
-def ours_against_cleaned(measure: str, slack: float = 0) -> list[Duel]:
+def _ours_against_cleaned(measure: str, slack: float = 0) -> list[Duel]:
     """Ours against FR-Train in the realistic scenario (2) of Table 3."""
     return [
         Duel(
             Trial("fairsieve", "compas", fairness=column.fairness),
-            fr_train("cleaned", column.fairness),
+            _fr_train("cleaned", column.fairness),
             column.fairness if measure == "disparity" else measure,
             slack,
         )
@@ -85,7 +85,7 @@ def ours_against_cleaned(measure: str, slack: float = 0) -> list[Duel]:
     ]
 
 
-def seconds_duel(faster: str, slower: str, data: str) -> list[Duel]:
+def _seconds_duel(faster: str, slower: str, data: str) -> list[Duel]:
     return [Duel(Trial(faster, data), Trial(slower, data), "seconds")]
 
 
@@ -211,24 +211,24 @@ CLAIMS = (
     by_duels(
         "FR-Train loses accuracy as its validation set gets less clean: clean, cleaned by ITLM, noisy",
         "Sec. 5.2, Table 3",
-        validation_duels("clean", "cleaned", "accuracy"),
-        validation_duels("cleaned", "noisy", "accuracy"),
+        _validation_duels("clean", "cleaned", "accuracy"),
+        _validation_duels("cleaned", "noisy", "accuracy"),
     ),
     by_duels(
         "Ours is comparable to FR-Train with a noisy validation set cleaned by ITLM",
         "Sec. 5.2, Table 3",
-        ours_against_cleaned("accuracy", SIMILAR),
-        ours_against_cleaned("disparity", SIMILAR),
+        _ours_against_cleaned("accuracy", SIMILAR),
+        _ours_against_cleaned("disparity", SIMILAR),
     ),
     by_duels(
         "Ours is faster than FR-Train (synthetic data)",
         "Sec. 5.2, Table 4",
-        seconds_duel("fairsieve", "fr-train", "synthetic"),
+        _seconds_duel("fairsieve", "fr-train", "synthetic"),
     ),
     by_duels(
         "Ours is a bit slower than FR-Train (COMPAS)",
         "Sec. 5.2, Table 4",
-        seconds_duel("fr-train", "fairsieve", "compas"),
+        _seconds_duel("fr-train", "fairsieve", "compas"),
     ),
     *(
         claim

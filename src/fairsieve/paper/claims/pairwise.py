@@ -71,7 +71,7 @@ class Duel:
         gains = self.gains(results)
         theirs = results.values(self.other, self.measure)[: len(gains)]
         won = int((gains > 0).sum())
-        return f"{line_of(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
+        return f"{_line_of(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
 
 
 def duels_of(
@@ -124,11 +124,11 @@ def tell(results: Results, duels: Sequence[Duel]) -> str:
     """The numbers behind some duels: a sentence for each column and measure."""
     grouped: dict[str, list[Duel]] = {}
     for duel in duels:
-        grouped.setdefault(setting(duel), []).append(duel)
+        grouped.setdefault(_setting(duel), []).append(duel)
     return " ".join(
         f"{where}: "
         + "; ".join(
-            f"{line_of(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
+            f"{_line_of(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
             + ", ".join(duel.tell(results) for duel in same if duel.one == one)
             for one in dict.fromkeys(duel.one for duel in same)
         )
@@ -137,12 +137,12 @@ def tell(results: Results, duels: Sequence[Duel]) -> str:
     )
 
 
-def line_of(trial: Trial) -> str:
+def _line_of(trial: Trial) -> str:
     """A trial's method, as tables name it."""
     return line_title(Line(trial.method, trial.validation))
 
 
-def setting(duel: Duel) -> str:
+def _setting(duel: Duel) -> str:
     """Where and what was measured."""
     trial, measure = duel.one, duel.measure
     flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"

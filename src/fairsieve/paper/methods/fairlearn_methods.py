@@ -70,16 +70,16 @@ def train_exponentiated_gradient(
     settings = settings_with(name, settings, hyperparameters, ("eps", "max_iter"))
     check_positive("eps", eps)
     check_at_least("max_iter", max_iter, 1)
-    reductions = import_fairlearn("reductions", name)
-    positive = check_binary(name, data, settings, model, evaluation)
+    reductions = _import_fairlearn("reductions", name)
+    positive = _check_binary(name, data, settings, model, evaluation)
     started = time.perf_counter()
     constraints = getattr(reductions, MOMENTS[settings.fairness])(difference_bound=eps)
-    mitigator = reductions.ExponentiatedGradient(base_learner(), constraints, eps=eps, max_iter=max_iter)
+    mitigator = reductions.ExponentiatedGradient(_base_learner(), constraints, eps=eps, max_iter=max_iter)
     is_positive = (data.cells.label_codes == positive).astype(np.int64)
-    with quiet():
+    with _quiet():
         mitigator.fit(data.features, is_positive, sensitive_features=data.cells.group_codes)
     return fitted_estimator(
-        mixture_of(mitigator, positive),
+        _mixture_of(mitigator, positive),
         data,
         settings,
         method=name,
@@ -115,13 +115,13 @@ def train_threshold_optimizer(
     name = "threshold-optimizer"
     settings = settings_with(name, settings, hyperparameters, ("grid_size",))
     check_at_least("grid_size", grid_size, 1)
-    postprocessing = import_fairlearn("postprocessing", name)
-    positive = check_binary(name, data, settings, model, evaluation)
+    postprocessing = _import_fairlearn("postprocessing", name)
+    positive = _check_binary(name, data, settings, model, evaluation)
     started = time.perf_counter()
     groups = data.cells.group_codes
     is_positive = (data.cells.label_codes == positive).astype(np.int64)
-    regression = base_learner().fit(data.features, is_positive)
-    in_play = np.isin(groups, groups_with_both_classes(name, data))
+    regression = _base_learner().fit(data.features, is_positive)
+    in_play = np.isin(groups, _groups_with_both_classes(name, data))
     optimizer = postprocessing.ThresholdOptimizer(
         estimator=regression,
         constraints=CONSTRAINTS[settings.fairness],
@@ -129,10 +129,10 @@ def train_threshold_optimizer(
         prefit=True,
         predict_method="predict_proba",
     )
-    with quiet():
+    with _quiet():
         optimizer.fit(data.features[in_play], is_positive[in_play], sensitive_features=groups[in_play])
     return fitted_estimator(
-        GroupThresholds(regression, dict(optimizer.interpolated_thresholder_.interpolation_dict), positive),
+        _GroupThresholds(regression, dict(optimizer.interpolated_thresholder_.interpolation_dict), positive),
         data,
         settings,
         method=name,
@@ -145,7 +145,7 @@ def train_threshold_optimizer(
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class _Mixture:
     """Classifiers, and how often each is asked."""
 
     members: list[Any]
@@ -156,18 +156,18 @@ class Mixture:
         chance = np.zeros(len(features))
         for member, weight in zip(self.members, self.weights, strict=True):
             chance += weight * member.predict(features)
-        return two_columns(chance, self.positive)
+        return _two_columns(chance, self.positive)
 
 
-def mixture_of(mitigator: Any, positive: int) -> Mixture:
+def _mixture_of(mitigator: Any, positive: int) -> _Mixture:
     """The members that fairlearn's result asks at all."""
     weights = mitigator.weights_[mitigator.weights_ > 0]
     members = [mitigator.predictors_[place] for place in weights.index]
-    return Mixture(members, weights.to_numpy(), positive)
+    return _Mixture(members, weights.to_numpy(), positive)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupThresholds:
+class _GroupThresholds:
     """A regression and, for each group, two thresholds that its probability is held against by turns."""
 
     regression: Any
@@ -177,7 +177,7 @@ class GroupThresholds:
     def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         scores = self.regression.predict_proba(features)[:, 1]
         if groups is None:
-            return two_columns(scores, self.positive)
+            return _two_columns(scores, self.positive)
         chance = (scores > 0.5).astype(np.float64)
         for group, rule in self.rules.items():
             members = groups == group
@@ -185,22 +185,22 @@ class GroupThresholds:
             ignored = rule.get("p_ignore", 0.0)
             mixed = ignored * rule.get("prediction_constant", 0.0) + (1 - ignored) * mixed
             chance[members] = mixed[members]
-        return two_columns(chance, self.positive)
+        return _two_columns(chance, self.positive)
 
 
-def two_columns(chance: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
+def _two_columns(chance: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
     """Probabilities of both classes from that of the positive one."""
     chance = chance.clip(0.0, 1.0)  # weights sum to 1 only up to rounding
     columns = (1 - chance, chance) if positive == 1 else (chance, 1 - chance)
     return np.stack(columns, axis=1)
 
 
-def base_learner() -> Any:
+def _base_learner() -> Any:
     return LogisticRegression(max_iter=1000)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """No warnings of what fairlearn asks of libraries below it: its users can do nothing about them."""
     with warnings.catch_warnings():
         for kind in (DeprecationWarning, FutureWarning):
@@ -208,17 +208,17 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def import_fairlearn(part: str, purpose: str) -> Any:
+def _import_fairlearn(part: str, purpose: str) -> Any:
     """A part of fairlearn, which is an extra."""
     try:
-        with quiet():
+        with _quiet():
             import_module("fairlearn")
             return import_module(f"fairlearn.{part}")
     except ImportError as error:
         raise MissingExtraError("fairlearn", extra="fairlearn", purpose=f"the method {purpose}") from error
 
 
-def check_binary(
+def _check_binary(
     name: str, data: Samples, settings: Settings, model: ModelLike, evaluation: Samples | None
 ) -> int:
     """What fairlearn can be asked; gives the place of the positive class."""
@@ -236,7 +236,7 @@ def check_binary(
     return data.cells.class_index(settings.pos_label)
 
 
-def groups_with_both_classes(name: str, data: Samples) -> NDArray[np.intp]:
+def _groups_with_both_classes(name: str, data: Samples) -> NDArray[np.intp]:
     """Places of the groups that have samples of both classes; warns of the others."""
     complete = (data.cells.counts > 0).all(axis=0)
     if not complete.any():

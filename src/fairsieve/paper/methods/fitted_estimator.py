@@ -20,11 +20,11 @@ from fairsieve.training.recording import new_recording, note_epoch, note_plan, t
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["Estimator", "FittedEstimator", "draw_classes", "fitted_estimator", "settings_with"]
+__all__ = ["fitted_estimator", "settings_with"]
 
 
-class Estimator(Protocol):
-    """What :class:`FittedEstimator` holds."""
+class _Estimator(Protocol):
+    """What :class:`_FittedEstimator` holds."""
 
     def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
         """Chances of the classes, (n, classes); ``groups`` are places among the known groups."""
@@ -32,7 +32,7 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedEstimator(Fitted):
+class _FittedEstimator(Fitted):
     """A fitted estimator and how it does; see :class:`~fairsieve.training.result.Fitted`.
 
     Attributes
@@ -64,7 +64,7 @@ class FittedEstimator(Fitted):
                 "predict(features, sensitive_features=groups)"
             )
         chances = self.predict_proba(features, sensitive_features=sensitive_features)
-        return classes_of(draw_classes(chances, self.seed if self.randomised else None), self.classes)
+        return classes_of(_draw_classes(chances, self.seed if self.randomised else None), self.classes)
 
     def predict_proba(
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
@@ -82,10 +82,10 @@ class FittedEstimator(Fitted):
         return probabilities
 
 
-def draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArray[np.int64]:
+def _draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArray[np.int64]:
     """Class indices: drawn by the probabilities, or the likeliest when ``seed`` is None.
 
-    >>> draw_classes(np.array([[0.3, 0.7], [1.0, 0.0]]), None).tolist()
+    >>> _draw_classes(np.array([[0.3, 0.7], [1.0, 0.0]]), None).tolist()
     [1, 0]
     """
     if seed is None:
@@ -97,7 +97,7 @@ def draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArra
 
 
 def fitted_estimator(
-    model: Estimator,
+    model: _Estimator,
     data: Samples,
     settings: Settings,
     *,
@@ -107,12 +107,12 @@ def fitted_estimator(
     evaluation: Samples | None = None,
     uses_groups: bool = False,
     randomised: bool = False,
-) -> FittedEstimator:
+) -> _FittedEstimator:
     """What an estimator fitted on ``data`` came to, with a history of one row."""
-    history = history_of_estimator(
+    history = _history_of_estimator(
         model, data, settings, evaluation, uses_groups=uses_groups, seed=seed if randomised else None
     )
-    return FittedEstimator(
+    return _FittedEstimator(
         model,
         history,
         np.arange(len(data)),
@@ -128,8 +128,8 @@ def fitted_estimator(
     )
 
 
-def history_of_estimator(
-    model: Estimator,
+def _history_of_estimator(
+    model: _Estimator,
     data: Samples,
     settings: Settings,
     evaluation: Samples | None,
@@ -152,10 +152,10 @@ def history_of_estimator(
     losses = -np.log(np.maximum(own, 1e-300)) if seed is None else 1 - own
     everyone, counts = np.arange(len(data)), cells.counts.reshape(-1)
     recording = new_recording(1, len(data), counts.size, cells.shape[0])
-    note_epoch(recording, 0, losses, draw_classes(chances, seed), cells.codes, everyone, counts)
+    note_epoch(recording, 0, losses, _draw_classes(chances, seed), cells.codes, everyone, counts)
     note_plan(recording, 0, initial_ratios(cells), everyone, counts, True)
     if evaluation is not None:
-        predicted = draw_classes(chances_of(evaluation), seed)
+        predicted = _draw_classes(chances_of(evaluation), seed)
         tabulate(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
     positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
     return history_of(recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive)

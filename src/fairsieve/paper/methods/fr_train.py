@@ -43,14 +43,17 @@ from fairsieve.training.settings import Settings
 from fairsieve.training.trainer import can_compile
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share
 
-__all__ = ["FR_TRAIN", "clean_with_itlm", "train_fr_train"]
+__all__ = [
+    "FR_TRAIN",
+    "clean_with_itlm",
+]
 
 ROWS = 200  # of the history
 State = dict[str, torch.Tensor]
 Draw = Callable[[int], NDArray[np.int64]]  # number of updates → rows of each, (updates or 1, batch size)
 
 
-def train_fr_train(
+def _train_fr_train(
     data: Samples,
     settings: Settings,
     *,
@@ -101,7 +104,7 @@ def train_fr_train(
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data, clean = make_synthetic(300, seed=0), make_synthetic(50, seed=1)
-    >>> fitted = train_fr_train(data, Settings(), seed=0, validation=clean, epochs=30, pretrain_epochs=10)
+    >>> fitted = _train_fr_train(data, Settings(), seed=0, validation=clean, epochs=30, pretrain_epochs=10)
     >>> fitted.history.epochs.tolist()[-1], len(fitted.indices)
     (29, 300)
     """
@@ -109,8 +112,8 @@ def train_fr_train(
     check_data(data, evaluation)
     FR_TRAIN.check(data, settings, validation)
     assert validation is not None
-    check_validation(data, validation)
-    stakes = checked_stakes(
+    _check_validation(data, validation)
+    stakes = _checked_stakes(
         fairness_weight,
         robustness_weight,
         classifier_rate,
@@ -125,9 +128,9 @@ def train_fr_train(
     if check_choice("validation_kind", validation_kind, ("clean", "noisy", "cleaned")) == "cleaned":
         validation = clean_with_itlm(validation, settings.clean_ratio, seed=seed)
     module = make_module(model, data, seed)
-    board = new_board(data, validation, settings)
+    board = _new_board(data, validation, settings)
     rng = np.random.default_rng(seed)
-    opponents = new_opponents(board, data.cells.shape[1], settings.fairness, rng)
+    opponents = _new_opponents(board, data.cells.shape[1], settings.fairness, rng)
     compilable = can_compile(module, settings) and next(module.parameters()).shape[0] == 1
     if engine == "compiled" and not compilable:
         raise InvalidInputError(
@@ -137,9 +140,9 @@ def train_fr_train(
         CompiledGame if compilable and engine != "autograd" else AutogradGame
     )
     game = kind(module, board, stakes, opponents, settings)
-    match = Match(game, data, evaluation, settings, epochs)
+    match = _Match(game, data, evaluation, settings, epochs)
     draw, draw_real = (
-        batches_of(len(part), batch_limit, random)
+        _batches_of(len(part), batch_limit, random)
         for part, random in zip((data, validation), rng.spawn(2), strict=True)
     )
     with progress_bar("FR-Train", epochs, shown=progress) as report, torch.random.fork_rng():
@@ -152,7 +155,7 @@ FR_TRAIN = Method(
     "fr-train",
     "FR-Train",
     "fair and robust",
-    train_fr_train,
+    _train_fr_train,
     {"fairness_weight": (0.4, 0.2)},
     while_tuning={"epochs": 3_000},
     uses_validation=True,
@@ -189,7 +192,7 @@ def clean_with_itlm(validation: Samples, clean_ratio: float, *, seed: int = 0) -
     return validation.take(fitted.indices)
 
 
-def check_validation(data: Samples, validation: Samples) -> None:
+def _check_validation(data: Samples, validation: Samples) -> None:
     """Samples of the same kind as the training data."""
     if len(validation) == 0:
         raise InvalidInputError("validation must have at least one sample; got none")
@@ -202,7 +205,7 @@ def check_validation(data: Samples, validation: Samples) -> None:
         )
 
 
-def checked_stakes(
+def _checked_stakes(
     fairness_weight: float,
     robustness_weight: float,
     classifier_rate: float,
@@ -228,14 +231,14 @@ def checked_stakes(
     )
 
 
-def new_board(data: Samples, validation: Samples, settings: Settings) -> Board:
+def _new_board(data: Samples, validation: Samples, settings: Settings) -> Board:
     """The samples as both engines see them."""
     flat, real = (part.features.reshape(len(part), -1).astype(np.float64) for part in (data, validation))
     shift, scale = flat.mean(axis=0), flat.std(axis=0)
     scale[scale == 0] = 1.0
     groups = data.cells.group_codes
     one_hot = np.ones((data.cells.shape[1], 1))  # a constant, and which group it is, unless a feature tells
-    if not tells_groups(flat, groups):
+    if not _tells_groups(flat, groups):
         one_hot = np.hstack([np.eye(len(one_hot)), one_hot])
     inputs = np.hstack([(flat - shift) / scale, one_hot[groups]])
     real_inputs = np.hstack([(real - shift) / scale, one_hot[validation.cells.group_codes]])
@@ -254,7 +257,7 @@ def new_board(data: Samples, validation: Samples, settings: Settings) -> Board:
     )
 
 
-def tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> bool:
+def _tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> bool:
     """Whether a feature has one value in each group, another in every one."""
     _, first, places = np.unique(groups, return_index=True, return_inverse=True)
     values = features[first]
@@ -262,7 +265,7 @@ def tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> bo
     return any(len(np.unique(values[:, j])) == len(first) for j in np.flatnonzero(same))
 
 
-def new_opponents(board: Board, groups: int, fairness: str, rng: np.random.Generator) -> Opponents:
+def _new_opponents(board: Board, groups: int, fairness: str, rng: np.random.Generator) -> Opponents:
     """Discriminators at their start: the fairness one knows nothing, the other has random weights."""
     inputs = board.inputs.shape[1]
     reach, reach_out = 1 / np.sqrt(inputs), 1 / np.sqrt(HIDDEN)
@@ -273,7 +276,7 @@ def new_opponents(board: Board, groups: int, fairness: str, rng: np.random.Gener
     )
 
 
-def batches_of(samples: int, limit: int, rng: np.random.Generator) -> Draw:
+def _batches_of(samples: int, limit: int, rng: np.random.Generator) -> Draw:
     """Rows for so many updates: everyone (once, for all of them), or parts of shuffles."""
     if samples <= limit:
         everyone = np.arange(samples)[None]
@@ -288,7 +291,7 @@ def batches_of(samples: int, limit: int, rng: np.random.Generator) -> Draw:
     return lambda count: np.stack([next(stream) for _ in range(count)])
 
 
-class Match:
+class _Match:
     """A game from beginning to end, recorded."""
 
     def __init__(

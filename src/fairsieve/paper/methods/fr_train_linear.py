@@ -59,7 +59,7 @@ class Stakes(NamedTuple):
     pretrain_epochs: int
 
 
-class Room(NamedTuple):
+class _Room(NamedTuple):
     """Arrays that every update fills anew."""
 
     chances: NDArray[np.float64]  # (n,) Pr(ŷ = 1)
@@ -83,8 +83,8 @@ class Room(NamedTuple):
 
 
 @compiled
-def new_room(samples: int, real: int, groups: int, inputs: int) -> Room:
-    return Room(
+def _new_room(samples: int, real: int, groups: int, inputs: int) -> _Room:
+    return _Room(
         np.empty(samples),
         np.empty(real),
         np.empty(samples),
@@ -107,12 +107,12 @@ def new_room(samples: int, real: int, groups: int, inputs: int) -> Room:
 
 
 @compiled
-def judge(
+def _judge(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     entry: NDArray[np.float64],
     exit_: NDArray[np.float64],
-    room: Room,
+    room: _Room,
 ) -> None:
     """The robustness discriminator on at most BLOCK samples, with either label."""
     size, k = rows.size, inputs.shape[1]
@@ -141,14 +141,14 @@ def judge(
 
 
 @compiled
-def learn_block(
+def _learn_block(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     chances: NDArray[np.float64],
     target: float,
     share: float,
     opponents: Opponents,
-    room: Room,
+    room: _Room,
 ) -> None:
     """Add a block's part of the robustness discriminator's loss and gradient.
 
@@ -156,7 +156,7 @@ def learn_block(
     real samples that is 1 for their own.
     """
     size, k = rows.size, inputs.shape[1]
-    judge(inputs, rows, opponents.entry, opponents.exit, room)
+    _judge(inputs, rows, opponents.entry, opponents.exit, room)
     for label in range(2):
         odds, belief, losses, pulls = (
             room.odds[label],
@@ -186,11 +186,11 @@ def learn_block(
             label_sum[r] += yes[r] - no[r]
         for r in range(size):
             room.both[r, h] = yes[r] + no[r]
-    add_outer(inputs, rows, room.both, room.entry)
+    _add_outer(inputs, rows, room.both, room.entry)
 
 
 @compiled
-def add_outer(
+def _add_outer(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     back: NDArray[np.float64],
@@ -207,13 +207,13 @@ def add_outer(
 
 
 @compiled
-def teach_robust(
+def _teach_robust(
     board: Board,
     rows: NDArray[np.int64],
     real: NDArray[np.int64],
     opponents: Opponents,
     rate: float,
-    room: Room,
+    room: _Room,
 ) -> float:
     """One step of the robustness discriminator; returns its loss before the step."""
     for part in (room.entry, room.label, room.exit):
@@ -221,10 +221,10 @@ def teach_robust(
     room.total[:] = 0.0
     for first in range(0, rows.size, BLOCK):
         block, chances = rows[first : first + BLOCK], room.chances[first : first + BLOCK]
-        learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
+        _learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
     for first in range(0, real.size, BLOCK):
         block, chances = real[first : first + BLOCK], room.real_chances[first : first + BLOCK]
-        learn_block(board.real_inputs, block, chances, 1.0, 1.0 / real.size, opponents, room)
+        _learn_block(board.real_inputs, block, chances, 1.0, 1.0 / real.size, opponents, room)
     k = room.entry.shape[0]
     opponents.entry[:k] -= rate * room.entry
     for h in range(HIDDEN):
@@ -235,7 +235,7 @@ def teach_robust(
 
 
 @compiled
-def blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room: Room) -> None:
+def _blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room: _Room) -> None:
     """What the fairness discriminator's loss changes by with its logits, one row each group but the first."""
     wrong, highest, chances = room.wrong, room.highest, room.chances
     bias = fair.shape[1] - 1
@@ -262,18 +262,18 @@ def blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room
 
 
 @compiled
-def teach_fair(
+def _teach_fair(
     board: Board,
     rows: NDArray[np.int64],
     opponents: Opponents,
     rate: float,
     counted: float,
-    room: Room,
+    room: _Room,
 ) -> None:
     """One step of the fairness discriminator."""
     fair = opponents.fair
     bias = fair.shape[1] - 1
-    blame(board, rows, fair, room)
+    _blame(board, rows, fair, room)
     for g in range(fair.shape[0]):
         of_output = of_label = of_bias = 0.0
         for r in range(rows.size):
@@ -288,26 +288,26 @@ def teach_fair(
 
 
 @compiled
-def objections(
+def _objections(
     board: Board,
     rows: NDArray[np.int64],
     opponents: Opponents,
     stakes: Stakes,
     counted: float,
-    room: Room,
+    room: _Room,
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
     """How −λf·L_fair − λr·L_robust moves with each sample's Pr(ŷ = 1), and each sample's weight."""
     for first in range(0, rows.size, BLOCK):
         block = rows[first : first + BLOCK]
-        judge(board.inputs, block, opponents.entry, opponents.exit, room)
+        _judge(board.inputs, block, opponents.entry, opponents.exit, room)
         for r in range(block.size):
             gain = room.losses[1, r] - room.losses[0, r]
             pulls[first + r] = -stakes.robustness_weight * gain / rows.size
             weights[first + r] = room.belief[board.labels[block[r]], r]
     weights /= max(weights.mean(), 1e-300)
-    blame(board, rows, opponents.fair, room)
+    _blame(board, rows, opponents.fair, room)
     for g in range(opponents.fair.shape[0]):
         scale = stakes.fairness_weight * 2.0 * opponents.fair[g, 0] / counted
         for r in range(rows.size):
@@ -315,11 +315,11 @@ def objections(
 
 
 @compiled
-def classifier_slope(
+def _classifier_slope(
     board: Board,
     rows: NDArray[np.int64],
     share: float,
-    room: Room,
+    room: _Room,
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
     slope: NDArray[np.float64],
@@ -337,7 +337,7 @@ def classifier_slope(
 
 
 @compiled
-def enter(board: Board, rows: NDArray[np.int64], real: NDArray[np.int64], room: Room) -> float:
+def _enter(board: Board, rows: NDArray[np.int64], real: NDArray[np.int64], room: _Room) -> float:
     """Gather the labels of a batch; returns how many of its samples count for fairness, at least 1."""
     counted = 0.0
     for r in range(rows.size):
@@ -366,7 +366,7 @@ def play(
     """
     size, rate = batches.shape[1], stakes.discriminator_rate
     groups, inputs = opponents.fair.shape[0] + 1, board.inputs.shape[1]
-    room = new_room(size, real_batches.shape[1], groups, inputs)
+    room = _new_room(size, real_batches.shape[1], groups, inputs)
     pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
@@ -375,17 +375,17 @@ def play(
             room.chances[r] = sigmoid(2.0 * room.out[r, 0])
         turn = epoch - stakes.pretrain_epochs + 1
         if turn <= 0:
-            classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
+            _classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
             adam_step(parameters, gradient, adam, stakes.classifier_rate)
             continue
         real = real_batches[(epoch - first) % real_batches.shape[0]]
-        counted = enter(board, rows, real, room)
-        teach_fair(board, rows, opponents, rate, counted, room)
-        loss = teach_robust(board, rows, real, opponents, rate, room)
+        counted = _enter(board, rows, real, room)
+        _teach_fair(board, rows, opponents, rate, counted, room)
+        loss = _teach_robust(board, rows, real, opponents, rate, room)
         if turn % stakes.discriminator_updates == 0:
-            objections(board, rows, opponents, stakes, counted, room, pulls, weights)
+            _objections(board, rows, opponents, stakes, counted, room, pulls, weights)
             if loss >= COIN:  # it has not learned enough to be asked for weights
                 weights[:] = 1.0
             share = 1.0 - stakes.fairness_weight - stakes.robustness_weight
-            classifier_slope(board, rows, share, room, pulls, weights, gradient)
+            _classifier_slope(board, rows, share, room, pulls, weights, gradient)
             adam_step(parameters, gradient, adam, stakes.classifier_rate)

@@ -28,13 +28,13 @@ from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least
 
-__all__ = ["ConfidentLabels", "confident_classes", "confident_labels", "train_group_confident_learning"]
+__all__ = ["confident_classes", "train_group_confident_learning"]
 
 PLAIN = plan_trainer("lr")
 
 
 @dataclass(frozen=True, eq=False)
-class ConfidentLabels:
+class _ConfidentLabels:
     """Whose labels to trust.
 
     Attributes
@@ -49,9 +49,9 @@ class ConfidentLabels:
     labels: NDArray[Any]
 
 
-def confident_labels(
+def _confident_labels(
     samples: Samples, *, folds: int = 5, seed: int, decoupled: bool = False
-) -> ConfidentLabels:
+) -> _ConfidentLabels:
     """Find the labels that confident learning, done within each group, takes for wrong.
 
     Parameters
@@ -71,14 +71,14 @@ def confident_labels(
     Examples
     --------
     >>> from fairsieve.data import make_synthetic
-    >>> found = confident_labels(make_synthetic(1000, seed=0), seed=0)
+    >>> found = _confident_labels(make_synthetic(1000, seed=0), seed=0)
     >>> found.kept.shape
     (1000,)
     """
-    probabilities = out_of_fold_probabilities(samples, folds=folds, seed=seed, decoupled=decoupled)
+    probabilities = _out_of_fold_probabilities(samples, folds=folds, seed=seed, decoupled=decoupled)
     kept, likeliest = confident_classes(probabilities, samples.cells)
     doubted = np.flatnonzero(~kept)
-    return ConfidentLabels(kept, flipped_to(samples, doubted, likeliest[doubted]).labels)
+    return _ConfidentLabels(kept, flipped_to(samples, doubted, likeliest[doubted]).labels)
 
 
 def confident_classes(
@@ -95,11 +95,11 @@ def confident_classes(
     confident = probabilities >= thresholds.T[cells.group_codes]
     likeliest = np.where(confident, probabilities, -1.0).argmax(axis=1)
     kept = ~confident.any(axis=1) | (likeliest == cells.label_codes)
-    keep_a_sample_of_each_cell(kept, cells.codes, own)
+    _keep_a_sample_of_each_cell(kept, cells.codes, own)
     return kept, likeliest
 
 
-def out_of_fold_probabilities(
+def _out_of_fold_probabilities(
     samples: Samples, *, folds: int = 5, seed: int, decoupled: bool = False
 ) -> NDArray[np.float64]:
     """Probabilities of the classes, (n, classes), by logistic regressions that did not see the sample."""
@@ -138,7 +138,7 @@ def class_probabilities(
     return probabilities
 
 
-def keep_a_sample_of_each_cell(
+def _keep_a_sample_of_each_cell(
     kept: NDArray[np.bool_], codes: NDArray[Any], own: NDArray[np.float64]
 ) -> None:
     """Where a cell would be gone, keep the sample whose own label is likeliest."""
@@ -161,12 +161,12 @@ def train_group_confident_learning(
     decoupled: bool = False,
     **hyperparameters: Any,
 ) -> Fitted:
-    """Drop the labels that :func:`confident_labels` takes for wrong, then train plainly; any module."""
+    """Drop the labels that :func:`_confident_labels` takes for wrong, then train plainly; any module."""
     name = "group-confident-learning"
     settings = settings_with(name, settings, hyperparameters, ("folds", "decoupled"))
     check_data(data, evaluation)
     started = time.perf_counter()
-    found = confident_labels(data, folds=folds, seed=seed, decoupled=decoupled)
+    found = _confident_labels(data, folds=folds, seed=seed, decoupled=decoupled)
     rows, seconds = np.flatnonzero(found.kept), time.perf_counter() - started
     fitted = PLAIN(
         data.take(rows), settings, seed=seed, model=model, evaluation=evaluation, progress=progress

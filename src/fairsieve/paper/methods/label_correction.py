@@ -28,11 +28,11 @@ from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_share
 
-__all__ = ["CorrectedLabels", "correct_labels", "train_fair_label_correction"]
+__all__ = ["train_fair_label_correction"]
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectedLabels:
+class _CorrectedLabels:
     """Labels, some of them changed.
 
     Attributes
@@ -46,7 +46,7 @@ class CorrectedLabels:
     changed: NDArray[np.bool_]
 
 
-def correct_labels(samples: Samples, rate: float, *, members: int = 20, seed: int) -> CorrectedLabels:
+def _correct_labels(samples: Samples, rate: float, *, members: int = 20, seed: int) -> _CorrectedLabels:
     """Change the labels that an ensemble contradicts most, towards equal base rates.
 
     Parameters
@@ -66,22 +66,22 @@ def correct_labels(samples: Samples, rate: float, *, members: int = 20, seed: in
     Examples
     --------
     >>> from fairsieve.data import make_synthetic
-    >>> corrected = correct_labels(make_synthetic(1000, seed=0), 0.1, seed=0)
+    >>> corrected = _correct_labels(make_synthetic(1000, seed=0), 0.1, seed=0)
     >>> int(corrected.changed.sum())
     100
     """
     cells, everyone = samples.cells, np.arange(len(samples))
     budget = budget_of(rate, len(samples)) if check_share("rate", rate) > 0 else 0
-    others = out_of_bag_probabilities(samples, members=members, seed=seed)
+    others = _out_of_bag_probabilities(samples, members=members, seed=seed)
     own = others[everyone, cells.label_codes]
     others[everyone, cells.label_codes] = -1.0
     suggested = others.argmax(axis=1)
-    flips = flips_towards_parity(cells, suggested, others[everyone, suggested] - own, budget)
+    flips = _flips_towards_parity(cells, suggested, others[everyone, suggested] - own, budget)
     result = flipped_to(samples, flips, suggested[flips])
-    return CorrectedLabels(result.labels, result.flipped)
+    return _CorrectedLabels(result.labels, result.flipped)
 
 
-def out_of_bag_probabilities(samples: Samples, *, members: int, seed: int) -> NDArray[np.float64]:
+def _out_of_bag_probabilities(samples: Samples, *, members: int, seed: int) -> NDArray[np.float64]:
     """Mean probabilities of the classes, (n, classes), by the members that did not see the sample.
 
     All 0 for a sample that every member saw.
@@ -99,7 +99,7 @@ def out_of_bag_probabilities(samples: Samples, *, members: int, seed: int) -> ND
     return np.asarray(sums / np.maximum(judges, 1))
 
 
-def flips_towards_parity(
+def _flips_towards_parity(
     cells: Cells, suggested: NDArray[np.int64], margins: NDArray[np.float64], budget: int
 ) -> NDArray[np.int64]:
     """Whom to flip, in order: always the largest margin among the flips that may be made.
@@ -121,7 +121,7 @@ def flips_towards_parity(
         ready = [
             (margins[members[-1]], -members[-1], kind)
             for kind, members in waiting.items()
-            if members and may_flip(kind, surplus, counts)
+            if members and _may_flip(kind, surplus, counts)
         ]
         if not ready:
             break
@@ -132,7 +132,7 @@ def flips_towards_parity(
     return np.array(flips, dtype=np.int64)
 
 
-def may_flip(kind: tuple[int, int, int], surplus: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
+def _may_flip(kind: tuple[int, int, int], surplus: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
     """Whether a flip moves towards parity and leaves its cell a sample."""
     group, left, entered = kind
     return bool(surplus[left, group] >= surplus[entered, group] - 1e-12 and counts[left, group] > 1)
@@ -151,7 +151,7 @@ def train_fair_label_correction(
     rate: float | None = None,
     **hyperparameters: Any,
 ) -> Fitted:
-    """Change labels by :func:`correct_labels`, then train plainly on them; any module.
+    """Change labels by :func:`_correct_labels`, then train plainly on them; any module.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def train_fair_label_correction(
     started = time.perf_counter()
     if rate is None:
         rate = 1 - budget_of(settings.clean_ratio, len(data)) / len(data)
-    corrected = correct_labels(data, rate, members=members, seed=seed)
+    corrected = _correct_labels(data, rate, members=members, seed=seed)
     fitted = PLAIN(
         data.with_labels(corrected.labels),
         settings,

@@ -22,7 +22,7 @@ from fairsieve.training.methods import SelectionMethod
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["independence_weights", "train_reweighing"]
+__all__ = ["train_reweighing"]
 
 REWEIGHING = SelectionMethod(
     "reweighing",
@@ -34,7 +34,7 @@ REWEIGHING = SelectionMethod(
 )
 
 
-def independence_weights(cells: Cells) -> NDArray[np.float64]:
+def _independence_weights(cells: Cells) -> NDArray[np.float64]:
     """One weight per sample; weighted by them, label and group are independent.
 
     The weights of a class sum to its size. Where a class lacks a group, independence is out of
@@ -42,13 +42,13 @@ def independence_weights(cells: Cells) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> independence_weights(Cells.of([0, 0, 0, 1], ["a", "a", "b", "b"])).round(3).tolist()
+    >>> _independence_weights(Cells.of([0, 0, 0, 1], ["a", "a", "b", "b"])).round(3).tolist()
     [0.75, 0.75, 1.5, 1.0]
     """
-    return sample_weights(np.arange(len(cells)), cells.codes, independent_ratios(cells), cells.counts)
+    return sample_weights(np.arange(len(cells)), cells.codes, _independent_ratios(cells), cells.counts)
 
 
-def independent_ratios(cells: Cells) -> NDArray[np.float64]:
+def _independent_ratios(cells: Cells) -> NDArray[np.float64]:
     """P(z), in the row of every class."""
     shares = cells.counts.sum(axis=0) / len(cells)
     return np.tile(shares, (cells.shape[0], 1))
@@ -73,12 +73,12 @@ def train_reweighing(
         data,
         REWEIGHING,
         seed=seed,
-        sample_weight=independence_weights(data.cells),
+        sample_weight=_independence_weights(data.cells),
         evaluation=evaluation,
         progress=progress,
         watched=progress,
         **fields_of(settings),
     )
-    ratios = independent_ratios(data.cells)
+    ratios = _independent_ratios(data.cells)
     always = np.broadcast_to(ratios, fitted.history.ratios.shape)
     return replace(fitted, ratios=ratios, history=replace(fitted.history, ratios=always))

@@ -28,7 +28,7 @@ from fairsieve.report.front import pareto_front
 __all__ = ["FIGURES", "trade_off_figures"]
 
 
-def cells_figure(results: Results) -> Figure:
+def _cells_figure(results: Results) -> Figure:
     """Fig. 1: sizes of the cells, and their losses by epoch."""
     histories = [record["history"] for record in results.runs(plain_compas())]
     if not histories:
@@ -60,7 +60,7 @@ def cells_figure(results: Results) -> Figure:
     )
 
 
-def by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure: str) -> list[Series]:
+def _by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure: str) -> list[Series]:
     """A line for each method: a measure by noise rate."""
     lines = []
     for method, trials in trials_by_method.items():
@@ -76,7 +76,7 @@ def by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure:
     return lines
 
 
-def compas_rates_figure(results: Results) -> Figure:
+def _compas_rates_figure(results: Results) -> Figure:
     """Fig. 2."""
     trials = {method: compas_rate_trials(method) for method in ("lr", "itlm")}
     return Figure(
@@ -84,7 +84,7 @@ def compas_rates_figure(results: Results) -> Figure:
         "Figure 2. COMPAS: logistic regression with and without ITLM by noise rate (label flips); shaded, the "
         "deviation over splits.",
         [
-            Panel(title, "labels flipped, %", title, by_rate(results, trials, measure))
+            Panel(title, "labels flipped, %", title, _by_rate(results, trials, measure))
             for title, measure in (
                 ("accuracy", "accuracy"),
                 ("EO disparity", "equalized_odds"),
@@ -94,7 +94,7 @@ def compas_rates_figure(results: Results) -> Figure:
     )
 
 
-def rates_figure(results: Results, name: str, fairness: str) -> Figure:
+def _rates_figure(results: Results, name: str, fairness: str) -> Figure:
     """Figs. 3 and 6."""
     trials = {method: noise_rate_trials(method, fairness) for method in RATE_METHODS}
     short = SHORT[fairness]
@@ -103,18 +103,18 @@ def rates_figure(results: Results, name: str, fairness: str) -> Figure:
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
         "deviation over draws.",
         [
-            Panel("accuracy", "labels flipped, %", "accuracy", by_rate(results, trials, "accuracy")),
+            Panel("accuracy", "labels flipped, %", "accuracy", _by_rate(results, trials, "accuracy")),
             Panel(
                 f"{short} disparity",
                 "labels flipped, %",
                 f"{short} disparity",
-                by_rate(results, trials, fairness),
+                _by_rate(results, trials, fairness),
             ),
         ],
     )
 
 
-def data_figure(results: Results) -> Figure:
+def _data_figure(results: Results) -> Figure:
     """Fig. 4: the samples, one panel for each class, so that no set hides another."""
     if results.scope.arrays is None:
         samples = make_synthetic(3200, seed=0)
@@ -131,7 +131,7 @@ def data_figure(results: Results) -> Figure:
     return Figure("figure4", "Figure 4. The synthetic data, before any label is flipped.", panels)
 
 
-def curves_figure(results: Results) -> Figure:
+def _curves_figure(results: Results) -> Figure:
     """Fig. 5: accuracy against disparity as each method is made fairer."""
     panels = []
     for noise in ("label", "group-targeted"):
@@ -139,7 +139,7 @@ def curves_figure(results: Results) -> Figure:
         for method, (name, values) in WEIGHTS.items():
             trials = trade_off_trials(method, noise)
             labels = [f"{name.replace('_', ' ')} {value:g}" for value in values]
-            series.append(points(results, METHODS[method].title, trials, "equalized_odds", labels))
+            series.append(_points(results, METHODS[method].title, trials, "equalized_odds", labels))
         panels.append(Panel(FLIPS[noise], "EO disparity", "accuracy", series))
     return Figure(
         "figure5",
@@ -149,7 +149,7 @@ def curves_figure(results: Results) -> Figure:
     )
 
 
-def points(
+def _points(
     results: Results, name: str, trials: Sequence[Trial], fairness: str, labels: Sequence[str]
 ) -> Series:
     """Trials as points of accuracy against disparity."""
@@ -179,7 +179,7 @@ def trade_off_figures(results: Results) -> list[Figure]:
             ]
             there = [trial for trial in trials if results.has(trial)]
             series = [
-                points(results, METHODS[trial.method].title, [trial], column.fairness, [trial.method])
+                _points(results, METHODS[trial.method].title, [trial], column.fairness, [trial.method])
                 for trial in there
             ]
             front = pareto_front([(one.x[0], one.y[0]) for one in series])  # type: ignore[misc]
@@ -199,10 +199,10 @@ def trade_off_figures(results: Results) -> list[Figure]:
 
 
 FIGURES: dict[str, Callable[[Results], Figure]] = {
-    "figure1": cells_figure,
-    "figure2": compas_rates_figure,
-    "figure3": lambda results: rates_figure(results, "figure3", "demographic_parity"),
-    "figure4": data_figure,
-    "figure5": curves_figure,
-    "figure6": lambda results: rates_figure(results, "figure6", "equalized_odds"),
+    "figure1": _cells_figure,
+    "figure2": _compas_rates_figure,
+    "figure3": lambda results: _rates_figure(results, "figure3", "demographic_parity"),
+    "figure4": _data_figure,
+    "figure5": _curves_figure,
+    "figure6": lambda results: _rates_figure(results, "figure6", "equalized_odds"),
 }

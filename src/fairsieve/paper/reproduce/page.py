@@ -23,7 +23,7 @@ from fairsieve.report.page.render import environment, plotly_packed
 from fairsieve.report.style import pyplot
 from fairsieve.report.table_files import write_table_files
 
-__all__ = ["check_extras", "reproduction_document", "write_reproduction"]
+__all__ = ["check_extras", "write_reproduction"]
 
 RULE = (
     "Methods are compared on the same draws or splits. A comparison speaks for or against a claim where the mean of "
@@ -50,7 +50,7 @@ BY_DRAW = (
 )
 
 
-def reproduction_document(results: Results, items: Sequence[Item]) -> Document:
+def _reproduction_document(results: Results, items: Sequence[Item]) -> Document:
     """A page of some tables and figures, and the verdicts that the records allow."""
     sections = []
     found = verdicts(results)
@@ -63,8 +63,8 @@ def reproduction_document(results: Results, items: Sequence[Item]) -> Document:
         sections.append(Section("claims", "The paper's claims", [Text(summary), *found]))
     if all(results.has(trial) for trial in draws_trials()):
         sections.append(Section("by-draw", "How often, draw by draw", [Text(BY_DRAW), draws_table(results)]))
-    sections += [Section(item.name, item.title, blocks_of(item, results)) for item in items]
-    sections.append(Section("made", "How this was made", made(results, items)))
+    sections += [Section(item.name, item.title, _blocks_of(item, results)) for item in items]
+    sections.append(Section("made", "How this was made", _made(results, items)))
     return Document(
         "The paper, reproduced",
         "Tables and figures of “Sample Selection for Fair and Robust Training” (Roh, Lee, Whang, Suh; NeurIPS 2021), "
@@ -80,7 +80,7 @@ def check_extras() -> None:
     plotly_packed()
 
 
-def blocks_of(item: Item, results: Results) -> list[Block]:
+def _blocks_of(item: Item, results: Results) -> list[Block]:
     """What an item shows."""
     if item.name.startswith("table"):
         return [paper_table(results, int(item.name.removeprefix("table")))]
@@ -91,7 +91,7 @@ def blocks_of(item: Item, results: Results) -> list[Block]:
     return list(trade_off_figures(results))
 
 
-def made(results: Results, items: Sequence[Item]) -> list[Block]:
+def _made(results: Results, items: Sequence[Item]) -> list[Block]:
     """Settings, choices, versions, machine and time."""
     scope, records = results.scope, results.all_of(trials_of(items))
     seconds = sum(record.get("seconds", 0) + record.get("tuning_seconds", 0) for record in records)
@@ -107,14 +107,14 @@ def made(results: Results, items: Sequence[Item]) -> list[Block]:
         "epochs": "400; 450 and 500 for group-targeted flips with EO and DP; the first 100 plain where a method cleans",
         "clean ratio": "1 less the noise rate, as in the paper",
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
-        "machine": f"{os.cpu_count()} × {processor()}, {platform.system()}",
+        "machine": f"{os.cpu_count()} × {_processor()}, {platform.system()}",
     } | {f"version of {name}": version for name, version in versions.items()}
     blocks: list[Block] = [Text(TUNING), Facts("Settings, versions, machine", values)]
     choices = choices_table(records)
     return [*blocks, choices] if choices.rows else blocks
 
 
-def processor() -> str:
+def _processor() -> str:
     """The processor's model, where the system tells."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -126,20 +126,20 @@ def processor() -> str:
 
 def write_reproduction(results: Results, items: Sequence[Item], folder: Path) -> Path:
     """The page, and every table and figure in files of its own; returns where the page is."""
-    document = reproduction_document(results, items)
+    document = _reproduction_document(results, items)
     for section in document.sections:
         for block in section.blocks:
             if isinstance(block, Table):
                 write_table_files(block, folder)
             elif isinstance(block, Figure):
                 write_figure_files(block, folder)
-    write_table_files(verdicts_table(results), folder)
+    write_table_files(_verdicts_table(results), folder)
     page = folder / "reproduction.html"
     write_page(document, page)
     return page
 
 
-def verdicts_table(results: Results) -> Table:
+def _verdicts_table(results: Results) -> Table:
     """The verdicts as a table, for the files; the page shows each with its evidence."""
     rows = [
         [Cell(verdict.source), Cell(verdict.claim), Cell(OUTCOMES[verdict.holds]), Cell(verdict.evidence)]

@@ -10,7 +10,14 @@ from typing import Literal
 
 from fairsieve.paper.compare import ValidationKind
 
-__all__ = ["SHORT", "Column", "Line", "Number", "PaperTable", "paper_tables", "parse_tables"]
+__all__ = [
+    "SHORT",
+    "Column",
+    "Line",
+    "Number",
+    "PaperTable",
+    "paper_tables",
+]
 
 SHORT = {"equalized_odds": "EO", "demographic_parity": "DP"}
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
@@ -77,10 +84,10 @@ def paper_tables() -> dict[int, PaperTable]:
     ('equalized_odds', 0.727, 0.005, 'best')
     """
     text = resources.files(__package__).joinpath("paper_numbers.txt").read_text(encoding="utf-8")
-    return parse_tables(text)
+    return _parse_tables(text)
 
 
-def parse_tables(text: str) -> dict[int, PaperTable]:
+def _parse_tables(text: str) -> dict[int, PaperTable]:
     """Tables in the form of ``paper_numbers.txt``, which says what it is."""
     tables: dict[int, PaperTable] = {}
     for raw in text.splitlines():
@@ -88,21 +95,21 @@ def parse_tables(text: str) -> dict[int, PaperTable]:
             continue
         name, *cells = (part.strip() for part in raw.split("|"))
         if name.startswith("table "):
-            table = PaperTable(int(name.split()[1]), tuple(column_of(cell) for cell in cells), {})
+            table = PaperTable(int(name.split()[1]), tuple(_column_of(cell) for cell in cells), {})
             tables[table.number] = table
         else:
             method, *validation = name.split()
             line = Line(method, *validation)  # type: ignore[arg-type]
-            table.lines[line] = tuple(numbers_of(cell) for cell in cells)
+            table.lines[line] = tuple(_numbers_of(cell) for cell in cells)
     return tables
 
 
-def column_of(text: str) -> Column:
+def _column_of(text: str) -> Column:
     data, noise, short = text.split()
     return Column(data, noise, next(fairness for fairness, name in SHORT.items() if name == short))
 
 
-def numbers_of(text: str) -> tuple[Number, ...]:
+def _numbers_of(text: str) -> tuple[Number, ...]:
     """The numbers of one cell."""
     found = []
     for word in text.split():

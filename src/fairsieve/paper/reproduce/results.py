@@ -46,7 +46,7 @@ class Results:
 
     def with_defaults(self) -> Results:
         """The same records, looked up as if no hyperparameters had been chosen."""
-        return Untuned(self.records.values(), self.scope)
+        return _Untuned(self.records.values(), self.scope)
 
     def add(self, record: Record) -> None:
         """Take in a record."""
@@ -108,7 +108,7 @@ class Results:
         return np.array(found)
 
 
-class Untuned(Results):
+class _Untuned(Results):
     """Results with the default hyperparameters in place of the chosen ones."""
 
     def name(self, trial: Trial, seed: int) -> str:

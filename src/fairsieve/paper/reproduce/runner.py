@@ -22,7 +22,7 @@ from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.trials import Scope, Trial
 from fairsieve.paper.tuning import candidates, fold_scores, pick
 
-__all__ = ["Step", "check_data_sets", "reproduce"]
+__all__ = ["check_data_sets", "reproduce"]
 
 Record = dict[str, Any]
 
@@ -34,7 +34,7 @@ TUNING_FACTOR = 25
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """Where the work stands: runs done and in all, seconds left, and what was done last."""
 
     done: int
@@ -44,7 +44,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Job:
+class _Job:
     """One call of a worker: a run, or a choice of hyperparameters (seed None)."""
 
     trial: Trial
@@ -61,7 +61,7 @@ class Job:
         return f"{self.trial.data}, {METHODS[self.trial.method].title}, {doing}"
 
 
-class Clock:
+class _Clock:
     """How long what is left will take, from what was measured so far."""
 
     def __init__(self, workers: int) -> None:
@@ -69,17 +69,17 @@ class Clock:
         self.left: Counter[tuple[str, str, bool]] = Counter()
         self.seconds: defaultdict[tuple[str, str, bool], list[float]] = defaultdict(list)
 
-    def expect(self, jobs: Sequence[Job]) -> None:
+    def expect(self, jobs: Sequence[_Job]) -> None:
         """These are left."""
         self.left = Counter(job.kind for job in jobs)
 
-    def note(self, job: Job, seconds: float) -> Step:
+    def note(self, job: _Job, seconds: float) -> _Step:
         """A job is done."""
         self.done += 1
         self.left[job.kind] -= 1
         self.seconds[job.kind].append(seconds)
         remaining = sum(count * self.expected(kind) for kind, count in self.left.items()) / self.workers
-        return Step(self.done, self.done + self.left.total(), remaining, str(job))
+        return _Step(self.done, self.done + self.left.total(), remaining, str(job))
 
     def expected(self, kind: tuple[str, str, bool]) -> float:
         """Seconds of one job: the mean of those measured, or a first guess."""
@@ -96,40 +96,40 @@ def check_data_sets(trials: Sequence[Trial], scope: Scope) -> None:
         make_problem(data, "none", 0, 0, arrays=scope.arrays if data == "synthetic" else None)
 
 
-def reproduce(trials: Sequence[Trial], scope: Scope, path: Path, *, jobs: int = 1) -> Iterator[Step]:
+def reproduce(trials: Sequence[Trial], scope: Scope, path: Path, *, jobs: int = 1) -> Iterator[_Step]:
     """Run what ``path`` does not hold yet, and say after each run where the work stands.
 
     Hyperparameters are chosen first, then all runs are made with them. Like
     :func:`~fairsieve.paper.compare.compare` it stands on records: nothing is done twice, and
     what was stopped continues.
     """
-    results, clock = Results.read(path, scope), Clock(jobs)
-    for find in (tuning_jobs, run_jobs):
+    results, clock = Results.read(path, scope), _Clock(jobs)
+    for find in (_tuning_jobs, _run_jobs):
         todo = find(trials, results)
-        clock.expect(todo if find is run_jobs else [*todo, *run_jobs(trials, results)])
+        clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(trials, results)])
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        for number, seconds, record in workers(joblib.delayed(timed)(i, job) for i, job in enumerate(todo)):
+        for number, seconds, record in workers(joblib.delayed(_timed)(i, job) for i, job in enumerate(todo)):
             append_record(path, record)
             results.add(record)
             yield clock.note(todo[number], seconds)
 
 
-def timed(number: int, job: Job) -> tuple[int, float, Record]:
+def _timed(number: int, job: _Job) -> tuple[int, float, Record]:
     """A job's record, and the seconds it took with everything around it."""
     started = time.perf_counter()
     record = job.work()
     return number, time.perf_counter() - started, record
 
 
-def tuning_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
+def _tuning_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
     """The choices of hyperparameters that are not recorded yet; the slow first, so that none is waited for."""
     wanted = dict.fromkeys(results.scope.tuned_as(trial) for trial in trials)
     todo = [trial for trial in wanted if trial is not None and results.chosen(trial) is None]
     todo.sort(key=lambda trial: (trial.method != "fr-train", trial.data == "synthetic"))
-    return [Job(trial, None, partial(choose_once, trial, results.scope)) for trial in todo]
+    return [_Job(trial, None, partial(_choose_once, trial, results.scope)) for trial in todo]
 
 
-def run_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
+def _run_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
     """The runs that are not recorded yet: small data sets first, and those on one problem together."""
     missing = {
         results.name(trial, seed): (trial, seed)
@@ -142,12 +142,12 @@ def run_jobs(trials: Sequence[Trial], results: Results) -> list[Job]:
         missing.values(), key=lambda run: (sets.index(run[0].data), run[0].noise, run[0].rate, run[1])
     )
     return [
-        Job(trial, seed, partial(run_one, results.comparison(trial), trial.method, seed))
+        _Job(trial, seed, partial(run_one, results.comparison(trial), trial.method, seed))
         for trial, seed in todo
     ]
 
 
-def choose_once(trial: Trial, scope: Scope) -> Record:
+def _choose_once(trial: Trial, scope: Scope) -> Record:
     """Hyperparameters for a trial, from cross-validation on draws or splits that are not reported on."""
     torch.set_num_threads(1)
     started, method = time.perf_counter(), METHODS[trial.method]

@@ -44,7 +44,7 @@ def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table
     """Table 1 to 7, ours beside the paper's; on request with the default hyperparameters."""
     table = paper_tables()[what]
     if what == 4:
-        return seconds_table(results, table)
+        return _seconds_table(results, table)
     name, title = f"table{what}", f"Table {what}. {ITEMS[f'table{what}'].title}."
     if defaults:
         results, name = results.with_defaults(), f"{name}-defaults"
@@ -55,36 +55,36 @@ def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table
         group = column_title(column, with_data=several)
         heads += [Column(head, True, group=group) for head in ("accuracy ↑", "disparity ↓")]
     marks = [
-        rank(results, table, column, measure) for column in table.columns for measure in measures(column)
+        _rank(results, table, column, measure) for column in table.columns for measure in _measures(column)
     ]
     rows = []
     for line, printed in table.lines.items():
-        row = [Cell(title_in(table, line))]
+        row = [Cell(_title_in(table, line))]
         for i, column in enumerate(table.columns):
-            for j, measure in enumerate(measures(column)):
+            for j, measure in enumerate(_measures(column)):
                 values = results.values(trial_of(line, column), measure)
                 mark = marks[2 * i + j].get(line, "")
-                row.append(number_cell(values, printed[i][j], mark))
+                row.append(_number_cell(values, printed[i][j], mark))
         rows.append(row)
     return Table(
         name,
-        f"{title} {runs_in_words(results, table)}",
+        f"{title} {_runs_in_words(results, table)}",
         heads,
         rows,
         reference_title="the paper's",
     )
 
 
-def measures(column: PaperColumn) -> tuple[str, str]:
+def _measures(column: PaperColumn) -> tuple[str, str]:
     return "accuracy", column.fairness
 
 
-def title_in(table: PaperTable, line: Line) -> str:
+def _title_in(table: PaperTable, line: Line) -> str:
     """A line's name; in the ablation, ITLM is what is left without both parts."""
     return "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
 
 
-def runs_in_words(results: Results, table: PaperTable) -> str:
+def _runs_in_words(results: Results, table: PaperTable) -> str:
     """How many runs a table's numbers are means of."""
     parts = []
     sets = list(dict.fromkeys(column.data for column in table.columns))
@@ -97,7 +97,7 @@ def runs_in_words(results: Results, table: PaperTable) -> str:
     return "; ".join(parts) + "."
 
 
-def number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell:
+def _number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell:
     """Our value with the paper's."""
     reference = number(printed.value)
     if printed.deviation is not None:
@@ -120,7 +120,7 @@ def number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell
     )
 
 
-def rank(results: Results, table: PaperTable, column: PaperColumn, measure: str) -> dict[Line, str]:
+def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str) -> dict[Line, str]:
     """Best and second best of the fair and robust methods, in our numbers."""
     means = {}
     for line in table.lines:
@@ -131,7 +131,7 @@ def rank(results: Results, table: PaperTable, column: PaperColumn, measure: str)
     return dict(zip(order, ("best", "second"), strict=False))
 
 
-def seconds_table(results: Results, table: PaperTable) -> Table:
+def _seconds_table(results: Results, table: PaperTable) -> Table:
     """Table 4: the median over runs, since the first run of a process also loads compiled code."""
     rows = []
     for line, printed in table.lines.items():
@@ -175,14 +175,14 @@ def draws_table(results: Results) -> Table:
                 np.stack(
                     [
                         results.values(Trial(name, column.data, column.noise, column.fairness), measure)
-                        for measure in measures(column)
+                        for measure in _measures(column)
                     ]
                 )
                 for name in ("fairsieve", method)
             )
             fairer = ours[1] < theirs[1]
             accurate = ours[0] >= theirs[0]
-            row += [share_cell(fairer), share_cell(fairer & accurate)]
+            row += [_share_cell(fairer), _share_cell(fairer & accurate)]
         rows.append(row)
     draws = len(results.scope.seeds_of(Trial("fairsieve", "synthetic")))
     return Table(
@@ -194,7 +194,7 @@ def draws_table(results: Results) -> Table:
     )
 
 
-def share_cell(won: NDArray[np.bool_]) -> Cell:
+def _share_cell(won: NDArray[np.bool_]) -> Cell:
     return Cell(f"{int(won.sum())} of {len(won)}", value=float(won.mean()))
 
 

@@ -76,7 +76,7 @@ def trials_of(items: Iterable[Item]) -> list[Trial]:
     return list(dict.fromkeys(trial for item in items for trial in item.trials))
 
 
-def table_trials(number: int) -> tuple[Trial, ...]:
+def _table_trials(number: int) -> tuple[Trial, ...]:
     """The trials of a table, line by line."""
     table = paper_tables()[number]
     return tuple(trial_of(line, column) for line in table.lines for column in table.columns)
@@ -110,20 +110,20 @@ def trade_off_methods(data: str) -> Sequence[str]:
     return list(METHODS)
 
 
-def rate_figure(fairness: str) -> tuple[Trial, ...]:
+def _rate_figure(fairness: str) -> tuple[Trial, ...]:
     return tuple(trial for method in RATE_METHODS for trial in noise_rate_trials(method, fairness))
 
 
 ITEMS = {
     item.name: item
     for item in (
-        Item("table1", "Synthetic data", table_trials(1)),
-        Item("table2", "COMPAS", table_trials(2)),
-        Item("table3", "FR-Train's three validation sets on COMPAS", table_trials(3)),
-        Item("table4", "Seconds of ours and FR-Train", table_trials(4)),
-        Item("table5", "Ablation on the synthetic data and COMPAS", table_trials(5)),
-        Item("table6", "The other two-step methods on the synthetic data", table_trials(6)),
-        Item("table7", "AdultCensus", table_trials(7)),
+        Item("table1", "Synthetic data", _table_trials(1)),
+        Item("table2", "COMPAS", _table_trials(2)),
+        Item("table3", "FR-Train's three validation sets on COMPAS", _table_trials(3)),
+        Item("table4", "Seconds of ours and FR-Train", _table_trials(4)),
+        Item("table5", "Ablation on the synthetic data and COMPAS", _table_trials(5)),
+        Item("table6", "The other two-step methods on the synthetic data", _table_trials(6)),
+        Item("table7", "AdultCensus", _table_trials(7)),
         Item("figure1", "Cell sizes and losses on COMPAS", (plain_compas(),)),
         Item(
             "figure2",
@@ -131,7 +131,7 @@ ITEMS = {
             tuple(trial for method in ("lr", "itlm") for trial in compas_rate_trials(method)),
         ),
         Item(
-            "figure3", "Synthetic data by noise rate, demographic parity", rate_figure("demographic_parity")
+            "figure3", "Synthetic data by noise rate, demographic parity", _rate_figure("demographic_parity")
         ),
         Item("figure4", "The synthetic data", ()),
         Item(
@@ -144,11 +144,11 @@ ITEMS = {
                 for trial in trade_off_trials(method, noise)
             ),
         ),
-        Item("figure6", "Synthetic data by noise rate, equalized odds", rate_figure("equalized_odds")),
+        Item("figure6", "Synthetic data by noise rate, equalized odds", _rate_figure("equalized_odds")),
         Item(
             "defaults",
             "Tables 1, 2, 5 and 6 with the default hyperparameters (not in the paper)",
-            tuple(replace(trial, tuned=False) for number in DEFAULTS_OF for trial in table_trials(number)),
+            tuple(replace(trial, tuned=False) for number in DEFAULTS_OF for trial in _table_trials(number)),
         ),
         Item(
             "trade-off",

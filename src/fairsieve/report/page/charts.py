@@ -11,7 +11,7 @@ from typing import Any
 from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
 from fairsieve.report.looks import SYMBOLS, Look, looks_of
 
-__all__ = ["chart_data", "data_tables", "plotly_text", "series_names"]
+__all__ = ["chart_data", "data_tables", "series_names"]
 
 SIGNIFICANT_DIGITS = 6
 
@@ -21,12 +21,12 @@ def series_names(figure: Figure) -> list[str]:
     return list(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
 
 
-def plotly_text(text: str) -> str:
+def _plotly_text(text: str) -> str:
     """Text that Plotly shows as it is; unescaped, it would take tags, entities and line breaks for its own.
 
     Examples
     --------
-    >>> plotly_text("<b>A & B</b>")
+    >>> _plotly_text("<b>A & B</b>")
     '&lt;b&gt;A &amp; B&lt;/b&gt;'
     """
     return html.escape(re.sub(r"\s+", " ", text), quote=False)
@@ -36,23 +36,23 @@ def chart_data(figure: Figure) -> dict[str, Any]:
     """What the page's script needs to draw a figure: panels of series, with names by number."""
     names = series_names(figure)
     looks = looks_of(names)
-    return {"names": [plotly_text(name) for name in names], "panels": [
+    return {"names": [_plotly_text(name) for name in names], "panels": [
         {
-            "x_title": plotly_text(panel.x_title),
-            "y_title": plotly_text(panel.y_title),
-            "categories": has_categories(panel),
-            "series": [series_data(series, names.index(series.name), looks) for series in panel.series],
+            "x_title": _plotly_text(panel.x_title),
+            "y_title": _plotly_text(panel.y_title),
+            "categories": _has_categories(panel),
+            "series": [_series_data(series, names.index(series.name), looks) for series in panel.series],
         }
         for panel in figure.panels
     ]}  # fmt: skip
 
 
-def has_categories(panel: Panel) -> bool:
+def _has_categories(panel: Panel) -> bool:
     """Whether the horizontal axis has names in place of numbers."""
     return any(isinstance(x, str) for series in panel.series for x in series.x)
 
 
-def series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, Any]:
+def _series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, Any]:
     """One series; what it does not have is left out."""
     look = looks[series.name]
     data: dict[str, Any] = {
@@ -60,25 +60,25 @@ def series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, 
         "kind": series.kind,
         "hue": look.hue,
         "symbol": SYMBOLS[look.symbol].plotly,
-        "x": [plotly_text(x) if isinstance(x, str) else plain_number(x) for x in series.x],
-        "y": [plain_number(y) for y in series.y],
+        "x": [_plotly_text(x) if isinstance(x, str) else _plain_number(x) for x in series.x],
+        "y": [_plain_number(y) for y in series.y],
     }
     if series.deviation is not None:
-        data["deviation"] = [plain_number(value) for value in series.deviation]
+        data["deviation"] = [_plain_number(value) for value in series.deviation]
     if series.x_deviation is not None:
-        data["x_deviation"] = [plain_number(value) for value in series.x_deviation]
+        data["x_deviation"] = [_plain_number(value) for value in series.x_deviation]
     if series.interval is not None:
-        data["interval"] = [[plain_number(end) for end in ends] for ends in series.interval]
+        data["interval"] = [[_plain_number(end) for end in ends] for ends in series.interval]
     if series.x_interval is not None:
-        data["x_interval"] = [[plain_number(end) for end in ends] for ends in series.x_interval]
+        data["x_interval"] = [[_plain_number(end) for end in ends] for ends in series.x_interval]
     if series.labels is not None:
-        data["labels"] = [plotly_text(label) for label in series.labels]
+        data["labels"] = [_plotly_text(label) for label in series.labels]
     if series.dashed:
         data["dashed"] = True
     return data
 
 
-def plain_number(value: float) -> float | int | None:
+def _plain_number(value: float) -> float | int | None:
     """A number as JSON has it: short, and None where there is none."""
     number = float(value)
     if not math.isfinite(number):
@@ -89,10 +89,10 @@ def plain_number(value: float) -> float | int | None:
 
 def data_tables(figure: Figure) -> list[Table]:
     """The figure's numbers, a table for each panel: a column for each series where they share x, else long."""
-    return [panel_table(f"{figure.name}-data-{i}", panel) for i, panel in enumerate(figure.panels)]
+    return [_panel_table(f"{figure.name}-data-{i}", panel) for i, panel in enumerate(figure.panels)]
 
 
-def panel_table(name: str, panel: Panel) -> Table:
+def _panel_table(name: str, panel: Panel) -> Table:
     shared = len({tuple(map(str, series.x)) for series in panel.series}) == 1
     labelled = any(
         extra is not None
@@ -100,19 +100,19 @@ def panel_table(name: str, panel: Panel) -> Table:
         for extra in (series.labels, series.x_deviation, series.x_interval)
     )
     unique = len({(series.name, series.dashed) for series in panel.series}) == len(panel.series)
-    columns, rows = (wide_table if shared and unique and not labelled else long_table)(panel)
+    columns, rows = (_wide_table if shared and unique and not labelled else _long_table)(panel)
     return Table(name, panel.title, columns, rows)
 
 
-def wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
+def _wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     """A row for each x."""
     titles = [series.name + (" (dashed)" if series.dashed else "") for series in panel.series]
-    columns = [Column(panel.x_title, not has_categories(panel)), *(Column(title, True) for title in titles)]
+    columns = [Column(panel.x_title, not _has_categories(panel)), *(Column(title, True) for title in titles)]
     rows = [
         [
-            x_cell(x),
+            _x_cell(x),
             *(
-                number_cell(series.y[i], spread(series.deviation, series.interval, i))
+                _number_cell(series.y[i], _spread(series.deviation, series.interval, i))
                 for series in panel.series
             ),
         ]
@@ -121,20 +121,20 @@ def wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     return columns, rows
 
 
-def long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
+def _long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     """A row for each point."""
     columns = [
         Column("series"),
         Column("point"),
-        Column(panel.x_title, not has_categories(panel)),
+        Column(panel.x_title, not _has_categories(panel)),
         Column(panel.y_title, True),
     ]
     rows = [
         [
             Cell(series.name),
             Cell(series.labels[i] if series.labels else ""),
-            x_cell(x, spread(series.x_deviation, series.x_interval, i)),
-            number_cell(series.y[i], spread(series.deviation, series.interval, i)),
+            _x_cell(x, _spread(series.x_deviation, series.x_interval, i)),
+            _number_cell(series.y[i], _spread(series.deviation, series.interval, i)),
         ]
         for series in panel.series
         for i, x in enumerate(series.x)
@@ -142,11 +142,11 @@ def long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     return columns, rows
 
 
-def x_cell(x: float | str, spread_text: str = "") -> Cell:
-    return Cell(x) if isinstance(x, str) else number_cell(x, spread_text)
+def _x_cell(x: float | str, spread_text: str = "") -> Cell:
+    return Cell(x) if isinstance(x, str) else _number_cell(x, spread_text)
 
 
-def spread(
+def _spread(
     deviations: Sequence[float] | None, intervals: Sequence[tuple[float, float]] | None, i: int
 ) -> str:
     """A value's deviation, or the interval it may lie in, as it stands behind it."""
@@ -155,7 +155,7 @@ def spread(
     return "" if deviations is None else f" ± {deviations[i]:.3g}"
 
 
-def number_cell(number: float, spread_text: str) -> Cell:
+def _number_cell(number: float, spread_text: str) -> Cell:
     """A number, with how sure it is behind it."""
-    value = plain_number(number)
+    value = _plain_number(number)
     return Cell("–") if value is None else Cell(f"{value:.4g}{spread_text}", value=value)

@@ -61,7 +61,7 @@ def render_page(document: Document) -> str:
     """The HTML of a document."""
     blocks = [block for section in document.sections for block in section.blocks]
     outcomes = [block.holds for block in blocks if isinstance(block, Verdict)]
-    script = resource("page.js")
+    script = _resource("page.js")
     has_charts = any(isinstance(block, Figure) for block in blocks)
     packed, packed_hash = plotly_packed() if has_charts else ("", "")
     return str(
@@ -70,18 +70,18 @@ def render_page(document: Document) -> str:
         .render(
             document=document,
             counts={holds: outcomes.count(holds) for holds in (True, False, None)},
-            sections=[(section, list(drawn_blocks(section.blocks))) for section in document.sections],
+            sections=[(section, list(_drawn_blocks(section.blocks))) for section in document.sections],
             themes=THEMES,
             theme_data={name: asdict(theme) for name, theme in THEMES.items()},
-            style=resource("page.css"),
+            style=_resource("page.css"),
             script=script,
-            policy=policy(digest(script), packed_hash),
+            policy=_policy(_digest(script), packed_hash),
             plotly=packed,
         )
     )
 
 
-def drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
+def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
     """Blocks by kind; verdicts that follow one another are one list."""
     run: list[Verdict] = []
     for block in chain(blocks, [None]):
@@ -92,55 +92,55 @@ def drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
             yield "verdicts", run
             run = []
         if block is not None:
-            yield KINDS[type(block)], view(block)
+            yield KINDS[type(block)], _view(block)
 
 
-def view(block: Block) -> Any:
+def _view(block: Block) -> Any:
     """What the template needs of a block beside the block."""
     if isinstance(block, Table):
-        return table_view(block)
+        return _table_view(block)
     if isinstance(block, Figure):
         names = series_names(block)
         keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in looks_of(names).items()]
-        tables = [table_view(table) for table in data_tables(block)]
+        tables = [_table_view(table) for table in data_tables(block)]
         return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": tables}
     return block
 
 
-def table_view(table: Table) -> dict[str, Any]:
+def _table_view(table: Table) -> dict[str, Any]:
     """A table, and what its legend has to explain."""
     cells = [cell for row in table.rows for cell in row]
     return {
         "table": table,
         "groups": table.groups(),
-        "apart": APART if any(apart_level(cell) is not None for cell in cells) else (),
+        "apart": APART if any(_apart_level(cell) is not None for cell in cells) else (),
         "notes": any(cell.note for cell in cells),
         "marks": any(cell.mark for cell in cells),
         "references": any(cell.reference for cell in cells),
     }
 
 
-def apart_level(cell: Cell) -> int | None:
+def _apart_level(cell: Cell) -> int | None:
     """How strongly a cell is shaded: 0 within one standard deviation, 3 beyond three."""
     if cell.apart is None or math.isnan(cell.apart):
         return None
     return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
 
 
-def folded(evidence: str) -> tuple[str, str]:
+def _folded(evidence: str) -> tuple[str, str]:
     """What of the evidence is read at once, and what is folded away: all after the first sentence, if much."""
     first, stop, rest = evidence.partition(". ")
     return (first + ".", rest) if stop and len(rest) > LONG_EVIDENCE else (evidence, "")
 
 
-def sort_value(cell: Cell) -> str | None:
+def _sort_value(cell: Cell) -> str | None:
     """What a cell sorts by, where that is not what it says."""
     if cell.value is None or str(cell.value) == cell.text:
         return None
     return str(cell.value)
 
 
-def colour_variables(theme: Theme) -> dict[str, str]:
+def _colour_variables(theme: Theme) -> dict[str, str]:
     """A theme as CSS variables."""
     found: dict[str, str] = {}
     for name, value in asdict(theme).items():
@@ -153,7 +153,7 @@ def colour_variables(theme: Theme) -> dict[str, str]:
     return found
 
 
-def policy(*hashes: str) -> str:
+def _policy(*hashes: str) -> str:
     """The content security policy: nothing from anywhere, no script but ours."""
     scripts = " ".join(f"'{value}'" for value in hashes if value)
     # Plotly sets styles on what it draws.
@@ -163,12 +163,12 @@ def policy(*hashes: str) -> str:
     )
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """The hash by which a policy allows an inline script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def resource(name: str) -> str:
+def _resource(name: str) -> str:
     """A file of this folder."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
@@ -181,7 +181,7 @@ def plotly_packed() -> tuple[str, str]:
     except ImportError:
         raise MissingExtraError("plotly", extra="report", purpose="writing a page") from None
     source: str = get_plotlyjs()
-    return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), digest(source)
+    return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), _digest(source)
 
 
 @functools.cache
@@ -199,9 +199,9 @@ def environment() -> Any:
         undefined=jinja2.StrictUndefined,
     )
     found.filters |= {
-        "apart_level": apart_level,
-        "folded": folded,
-        "sort_value": sort_value,
-        "variables": colour_variables,
+        "apart_level": _apart_level,
+        "folded": _folded,
+        "sort_value": _sort_value,
+        "variables": _colour_variables,
     }
     return found

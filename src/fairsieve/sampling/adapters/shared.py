@@ -64,7 +64,7 @@ class Sieve:
         check_dataset(dataset, len(labels))
         own = shard_of(len(labels))
         rows = slice(own.start, own.stop)
-        self.sampler = FilledBatches(labels[rows], groups[rows], batch_size, **options)
+        self.sampler = _FilledBatches(labels[rows], groups[rows], batch_size, **options)
         self.shard = Subset(dataset, own)
         self.share, self.forward, self.loss = share, forward, loss
         self.is_observed = False
@@ -120,7 +120,7 @@ class Sieve:
         self.sampler.load_state_dict(state["parts"])
 
 
-class FilledBatches(ShardedBatchSampler):
+class _FilledBatches(ShardedBatchSampler):
     """Every pass has as many batches, none is empty, and the present ones are remembered."""
 
     is_open = True  # a pass that comes before its epoch has begun is empty while this is False

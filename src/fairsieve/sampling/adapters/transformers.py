@@ -25,7 +25,7 @@ __all__ = ["FairRobustTrainer"]
 FILE = "fairsieve.pt"
 
 
-def logits_of(model: nn.Module, batch: Any) -> torch.Tensor:
+def _logits_of(model: nn.Module, batch: Any) -> torch.Tensor:
     """What a model of Transformers says of a batch."""
     inputs = {name: value for name, value in batch.items() if name != "labels"}
     return model(**inputs).logits  # type: ignore[no-any-return]
@@ -55,7 +55,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.sieve_options = sieve
         self.sieve: Sieve | None = None
         self.batch = 0  # of the present epoch
-        self.add_callback(BeginEpoch(self))
+        self.add_callback(_BeginEpoch(self))
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         self._given = resume_from_checkpoint
@@ -71,7 +71,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.sieve = Sieve(
             self.train_dataset,
             batch_size=self.args.train_batch_size * self.args.world_size,
-            **({"forward": logits_of} | self.sieve_options),
+            **({"forward": _logits_of} | self.sieve_options),
         )
         loader = self.sieve.loader(
             collate_fn=self.data_collator,
@@ -91,7 +91,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return (loss, outputs) if return_outputs else loss
 
 
-def read_state(path: Path) -> Any:
+def _read_state(path: Path) -> Any:
     """A sieve's state; a file with anything in it but numbers and tensors is refused, and none of it is run."""
     try:
         return torch.load(path, weights_only=True)
@@ -102,7 +102,7 @@ def read_state(path: Path) -> Any:
         ) from error
 
 
-class BeginEpoch(TrainerCallback):  # type: ignore[misc]
+class _BeginEpoch(TrainerCallback):  # type: ignore[misc]
     """Chooses an epoch's samples as it begins, and keeps the state beside the Trainer's."""
 
     def __init__(self, trainer: FairRobustTrainer) -> None:
@@ -110,7 +110,7 @@ class BeginEpoch(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step > 0 and self.trainer.sieve is not None:
-            self.trainer.sieve.load_state_dict(read_state(self.trainer.resumed_from(args, state) / FILE))
+            self.trainer.sieve.load_state_dict(_read_state(self.trainer.resumed_from(args, state) / FILE))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         sieve = self.trainer.sieve

@@ -34,7 +34,7 @@ def key_of(bits: Any, lowest: Any) -> Any:
 
 
 @compiled
-def key_ends(bits: NDArray[Any], lowest: Any) -> Any:
+def _key_ends(bits: NDArray[Any], lowest: Any) -> Any:
     """The smallest and the largest key."""
     smallest = largest = key_of(bits[0], lowest)
     for pattern in bits:
@@ -47,7 +47,7 @@ def key_ends(bits: NDArray[Any], lowest: Any) -> Any:
 @compiled
 def key_span(bits: NDArray[Any], lowest: Any) -> Any:
     """The smallest key and the distance to the largest."""
-    smallest, largest = key_ends(bits, lowest)
+    smallest, largest = _key_ends(bits, lowest)
     return smallest, np.uint64(largest) - np.uint64(smallest)
 
 
@@ -97,7 +97,7 @@ def count_part(
 
 
 @compiled
-def list_digit(
+def _list_digit(
     bits: NDArray[Any], lowest: Any, smallest: Any, begin: int, shift: Any, digit: Any, room: int
 ) -> NDArray[np.int64]:
     """Which samples have one digit of the first window, counted from ``begin``."""
@@ -112,7 +112,7 @@ def list_digit(
 
 
 @compiled
-def walk_over(
+def _walk_over(
     bits: NDArray[Any], lowest: Any, codes: NDArray[Any], ratios: NDArray[np.float64], budget: int, width: int
 ) -> Any:
     """Run the walk over the losses' bit patterns; returns it with the smallest key."""
@@ -124,7 +124,7 @@ def walk_over(
 
 
 @compiled
-def take(
+def _take(
     bits: NDArray[Any],
     lowest: Any,
     smallest: Any,
@@ -156,9 +156,9 @@ def select_bits(
     bits: NDArray[Any], lowest: Any, codes: NDArray[Any], ratios: NDArray[np.float64], budget: int, width: int
 ) -> Any:
     """Indices and counts of the selection."""
-    walk, smallest = walk_over(bits, lowest, codes, ratios, budget, width)
+    walk, smallest = _walk_over(bits, lowest, codes, ratios, budget, width)
     chosen = np.empty(walk.taken.sum(), np.int64)
-    take(bits, lowest, smallest, codes, walk, chosen, 0, bits.size)
+    _take(bits, lowest, smallest, codes, walk, chosen, 0, bits.size)
     return chosen, walk.taken
 
 
@@ -175,7 +175,9 @@ def select_on_cpu(
     """
     n, lowest = bits.size, np.int64(np.iinfo(bits.dtype).min)
     width = digit_width(n, ratios.size)
-    ends = both_halves(n, lambda a, b: key_ends(bits[a:b], lowest)) if n >= MANY else [key_ends(bits, lowest)]
+    ends = (
+        both_halves(n, lambda a, b: _key_ends(bits[a:b], lowest)) if n >= MANY else [_key_ends(bits, lowest)]
+    )
     smallest, largest = min(low for low, _ in ends), max(high for _, high in ends)
     if smallest < -infinity or largest > infinity:
         return None
@@ -183,13 +185,13 @@ def select_on_cpu(
         indices, taken = select_bits(bits, lowest, codes, ratios, budget, width)
         return indices, taken
     walk = new_walk(ratios, budget, np.uint64(int(largest) - int(smallest)), n, width)
-    walk_in_halves(walk, bits, lowest, smallest, codes)
+    _walk_in_halves(walk, bits, lowest, smallest, codes)
     chosen = np.empty(walk.taken.sum(), np.int64)
-    both_halves(n, lambda a, b: take(bits, lowest, smallest, codes, walk, chosen, a, b))
+    both_halves(n, lambda a, b: _take(bits, lowest, smallest, codes, walk, chosen, a, b))
     return chosen, walk.taken
 
 
-def walk_in_halves(walk: Walk, bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any]) -> None:
+def _walk_in_halves(walk: Walk, bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any]) -> None:
     """Run the walk with two threads; what lies in the digit where it zooms is listed once, if little."""
     n, cells, top = bits.size, walk.ratios.size, walk.window[SHIFT]
 
@@ -198,7 +200,7 @@ def walk_in_halves(walk: Walk, bits: NDArray[Any], lowest: Any, smallest: Any, c
         return count_part(bits[a:b], lowest, smallest, codes[a:b], start, walk.window, cells)
 
     def list_part(a: int, b: int) -> NDArray[np.int64]:
-        return list_digit(bits[a:b], lowest, smallest, a, top, np.uint64(digit), size)
+        return _list_digit(bits[a:b], lowest, smallest, a, top, np.uint64(digit), size)
 
     digit, some = -1, None
     counts = np.add(*both_halves(n, count))

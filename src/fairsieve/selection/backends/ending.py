@@ -65,12 +65,12 @@ def finish(
     """
     if every is None:
         every = np.full(ratios.size, np.iinfo(np.int64).max)
-    is_known, *ending = follow(below, every, listed, ratios, budget, closing, end, infinity)
+    is_known, *ending = _follow(below, every, listed, ratios, budget, closing, end, infinity)
     return Ending(*ending) if is_known else None
 
 
 @compiled
-def in_order(keys: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.int64]:
+def _in_order(keys: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.int64]:
     """The order of samples by their keys, and of equal keys by their index."""
     if keys.size == 0:
         return np.zeros(0, np.int64)
@@ -82,7 +82,7 @@ def in_order(keys: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.in
 
 
 @compiled
-def follow(
+def _follow(
     below: NDArray[np.int32],
     every: NDArray[np.int64],
     listed: NDArray[np.int32],
@@ -97,7 +97,7 @@ def follow(
     keys = np.empty(len(listed), np.int64)
     for place in range(keys.size):
         keys[place] = np.int64(listed[place, 1]) << 32 | np.int64(np.uint32(listed[place, 0]))
-    order = in_order(keys, listed[:, 2])
+    order = _in_order(keys, listed[:, 2])
     is_open = closing.copy()
     taken = np.zeros(cells, np.int64)
     limits = np.zeros(2 * cells, np.int64)

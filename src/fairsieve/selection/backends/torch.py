@@ -55,28 +55,28 @@ def select_by_tensors(
     if smallest < -infinity or largest > infinity:
         return None
     order = keys - smallest  # wraps for float64 of both signs: read as unsigned from here on
-    everything = Part(order, codes, None)
+    everything = _Part(order, codes, None)
     walk = new_walk(
         ratios, budget, np.uint64(largest - smallest), len(bits), digit_width(len(bits), ratios.size)
     )
     top = int(walk.window[SHIFT])
     part, digit = everything, -1
-    counts = count_digits(everything, walk.window, ratios.size)
+    counts = _count_digits(everything, walk.window, ratios.size)
     while not advance(walk, counts):
         if asked_digit(walk.window, top) != digit:  # later questions are about a digit of the first window
             digit = asked_digit(walk.window, top)
-            part = part_of(everything, top, digit)
-        counts = count_digits(part, walk.window, ratios.size)
+            part = _part_of(everything, top, digit)
+        counts = _count_digits(part, walk.window, ratios.size)
     cells = codes.long()
-    key_limit = signed(walk.key_limit, bits.device)[cells]
-    index_limit = signed(walk.index_limit, bits.device)[cells]
+    key_limit = _signed(walk.key_limit, bits.device)[cells]
+    index_limit = _signed(walk.index_limit, bits.device)[cells]
     index = torch.arange(len(bits), device=bits.device)
     below = (order ^ SIGN) < (key_limit ^ SIGN)  # flipping the sign bit makes the comparison unsigned
     chosen = below | ((order == key_limit) & (index < index_limit))
     return chosen.nonzero().squeeze(1), walk.taken
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """Some of the samples: their order, their cells, and which they are (None: all of them)."""
 
     order: torch.Tensor
@@ -84,36 +84,36 @@ class Part(NamedTuple):
     which: torch.Tensor | None
 
 
-def part_of(everything: Part, top: int, digit: int) -> Part:
+def _part_of(everything: _Part, top: int, digit: int) -> _Part:
     """The samples in one digit of the first window."""
-    index = (shifted(everything.order, top) == as_signed(digit)).nonzero().squeeze(1)
-    return Part(everything.order[index], everything.codes[index], index)
+    index = (_shifted(everything.order, top) == _as_signed(digit)).nonzero().squeeze(1)
+    return _Part(everything.order[index], everything.codes[index], index)
 
 
-def shifted(order: torch.Tensor, shift: int) -> torch.Tensor:
+def _shifted(order: torch.Tensor, shift: int) -> torch.Tensor:
     """Shift as unsigned numbers: clear what the sign bit smears in."""
     return (order >> shift) & ((1 << (64 - shift)) - 1) if shift else order
 
 
-def count_digits(part: Part, window: NDArray[np.uint64], cells: int) -> NDArray[np.int64]:
+def _count_digits(part: _Part, window: NDArray[np.uint64], cells: int) -> NDArray[np.int64]:
     """Samples of each cell by the digit that the window asks for."""
     on_index, key, prefix, shift, width = (
         int(window[field]) for field in (ON_INDEX, KEY, PREFIX, SHIFT, WIDTH)
     )
     order, codes = part.order, part.codes
     if on_index:
-        equal = (order == as_signed(key)).nonzero().squeeze(1)
+        equal = (order == _as_signed(key)).nonzero().squeeze(1)
         order, codes = equal if part.which is None else part.which[equal], codes[equal]
-    digits = shifted(order, shift) - as_signed(prefix << width)
+    digits = _shifted(order, shift) - _as_signed(prefix << width)
     inside = (digits >= 0) & (digits < 1 << width)
     flat = (codes[inside].long() << width) + digits[inside]
     return torch.bincount(flat, minlength=cells << width).view(cells, 1 << width).cpu().numpy()
 
 
-def as_signed(value: int) -> int:
+def _as_signed(value: int) -> int:
     """An unsigned 64-bit number as the signed one with the same bits."""
     return value - 2**64 if value >= 2**63 else value
 
 
-def signed(values: NDArray[np.uint64], device: torch.device) -> torch.Tensor:
+def _signed(values: NDArray[np.uint64], device: torch.device) -> torch.Tensor:
     return torch.from_numpy(values.view(np.int64).copy()).to(device)

@@ -22,17 +22,17 @@ def codes_on_device(
     Integers 0, 1, … that fit the shape are codes as they are; other integers are ranked. Nothing
     where labels or groups must be looked at on the host.
     """
-    if not all(is_column(values, losses) for values in (labels, groups)) or len(labels) != len(groups):
+    if not all(_is_column(values, losses) for values in (labels, groups)) or len(labels) != len(groups):
         return
     labels, groups = (values.byte() if values.dtype == torch.bool else values for values in (labels, groups))
     as_they_are = Columns(labels, groups, shape)
     yield as_they_are, as_they_are.fit
-    rows, columns = ranks(labels, shape[0]), ranks(groups, shape[1])
+    rows, columns = _ranks(labels, shape[0]), _ranks(groups, shape[1])
     if rows is not None and columns is not None:
         yield (rows * shape[1] + columns).to(as_they_are.codes.dtype), lambda: True
 
 
-def is_column(values: Any, losses: Any) -> bool:
+def _is_column(values: Any, losses: Any) -> bool:
     """Whether values are one column of integers on the losses' device, which is not the host."""
     return (
         isinstance(values, torch.Tensor)
@@ -46,7 +46,7 @@ def is_column(values: Any, losses: Any) -> bool:
     )
 
 
-def ranks(values: torch.Tensor, size: int) -> torch.Tensor | None:
+def _ranks(values: torch.Tensor, size: int) -> torch.Tensor | None:
     """Places of integers among the ``size`` values that occur; None if so many do not, or far apart."""
     low, high = (int(end) for end in torch.aminmax(values))
     if high - low >= WIDEST:

@@ -39,16 +39,16 @@ COMPILED: dict[tuple[Any, ...], Any] = {}  # kernels by their name and the kind 
 def can_use_triton(values: torch.Tensor, cells: int) -> bool:
     """Whether the kernels are there and made for this much data."""
     fits = 2**16 <= len(values) < 2**31 - 2**16 and cells <= MOST_CELLS
-    return values.device.type == "cuda" and fits and has_triton()
+    return values.device.type == "cuda" and fits and _has_triton()
 
 
 @functools.cache
-def has_triton() -> bool:
+def _has_triton() -> bool:
     """Whether Triton is installed; it comes with torch's builds for GPUs."""
     return importlib.util.find_spec("triton") is not None
 
 
-def aligned(values: torch.Tensor) -> torch.Tensor:
+def _aligned(values: torch.Tensor) -> torch.Tensor:
     """The values, or a copy, contiguous and at an address that whole fours may be read from."""
     values = values.contiguous()
     return values.clone() if values.data_ptr() % 32 else values
@@ -67,10 +67,10 @@ def select_by_triton(
         nothing = torch.zeros(ratios.size, dtype=torch.int64, device=bits.device)
         return nothing[:0], nothing
     with torch.cuda.device_of(bits):
-        return select_in(Work(aligned(bits), codes, ratios, budget, infinity, closing))
+        return _select_in(_Work(_aligned(bits), codes, ratios, budget, infinity, closing))
 
 
-def select_in(work: Work) -> tuple[torch.Tensor, torch.Tensor] | None:
+def _select_in(work: _Work) -> tuple[torch.Tensor, torch.Tensor] | None:
     """:func:`select_by_triton`, step by step."""
     work.look()
     for attempt in range(len(ROOM)):
@@ -95,7 +95,7 @@ class Columns:
     """
 
     def __init__(self, labels: torch.Tensor, groups: torch.Tensor, shape: tuple[int, int]) -> None:
-        self.labels, self.groups, self.shape = aligned(labels), aligned(groups), shape
+        self.labels, self.groups, self.shape = _aligned(labels), _aligned(groups), shape
         kind = torch.uint8 if shape[0] * shape[1] <= 256 else torch.int32
         self.codes = torch.empty(-(-len(labels) // 4) * 4, dtype=kind, device=labels.device)[: len(labels)]
         self.are_right: bool | None = None
@@ -118,7 +118,7 @@ class Columns:
         return bool(self.are_right)
 
 
-class Work:
+class _Work:
     """One selection on its way. What the host reads lies at the beginning of one buffer of words.
 
     The order there: the window (3 × 2 words), the sample's ends (2 × 2), the digits walked (2), how
@@ -139,7 +139,7 @@ class Work:
 
         self.kernels = triton_kernels
         self.columns = codes if isinstance(codes, Columns) else None
-        self.codes = codes.codes if isinstance(codes, Columns) else aligned(codes)
+        self.codes = codes.codes if isinstance(codes, Columns) else _aligned(codes)
         self.bits, self.ratios, self.budget = bits, ratios, budget
         self.n, self.cells, self.infinity, self.closing = len(bits), ratios.size, infinity, closing
         self.lowest = torch.iinfo(bits.dtype).min

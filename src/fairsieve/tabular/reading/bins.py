@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["bin_names", "binned", "edges_of", "parse_bins", "suggested_edges"]
+__all__ = ["binned", "edges_of", "parse_bins", "suggested_edges"]
 
 SUGGESTED = 4
 
@@ -64,10 +64,10 @@ def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tup
     return tuple(float(edge) for edge in edges if edge > known[0])
 
 
-def bin_names(edges: Sequence[float]) -> list[str]:
+def _bin_names(edges: Sequence[float]) -> list[str]:
     """What the groups are called, from the lowest.
 
-    >>> bin_names((25, 45))
+    >>> _bin_names((25, 45))
     ['under 25', '25 to under 45', '45 and over']
     """
     shown = [f"{edge:g}" for edge in edges]
@@ -77,6 +77,6 @@ def bin_names(edges: Sequence[float]) -> list[str]:
 
 def binned(numbers: NDArray[np.float64], edges: Sequence[float]) -> list[str | None]:
     """The group of each number; None where it is missing."""
-    names = bin_names(edges)
+    names = _bin_names(edges)
     places = np.searchsorted(edges, numbers, side="right")
     return [None if np.isnan(number) else names[place] for number, place in zip(numbers, places, strict=True)]

@@ -77,11 +77,11 @@ def kind_of(table: Table, name: str, *, categories: Sequence[str] = ()) -> Kind:
     if share == 1:
         return "numbers"
     if share >= 0.5:
-        refuse_mixture(table, name, parsed)
+        _refuse_mixture(table, name, parsed)
     return "categories"
 
 
-def refuse_mixture(table: Table, name: str, parsed: Parsed, *, decided: bool = False) -> None:
+def _refuse_mixture(table: Table, name: str, parsed: Parsed, *, decided: bool = False) -> None:
     """Numbers and texts in one column; it can still be taken as categories, unless that is decided."""
     odd = np.flatnonzero(parsed.odd)
     values = list(dict.fromkeys(str(value) for value in table.columns[name][odd]))
@@ -102,7 +102,7 @@ def as_kind(table: Table, name: str, kind: Kind) -> NDArray[Any]:
     if kind == "numbers":
         parsed = parse_numbers(values, table.reading.decimal)
         if parsed.odd.any():
-            refuse_mixture(table, name, parsed, decided=True)
+            _refuse_mixture(table, name, parsed, decided=True)
         return parsed.numbers
     texts = canonical(values, table.reading.decimal) if values.dtype.kind == "f" else values
     found = np.empty(len(texts), dtype=object)

@@ -75,9 +75,9 @@ def features_of(
     for column in (*drop, *categories):
         find_column(table, column, "--drop" if column in drop else "--categories")
     found = [
-        describe(table, column, "you asked for it", categories)
+        _describe(table, column, "you asked for it", categories)
         if column in drop
-        else describe(table, column, "", categories)
+        else _describe(table, column, "", categories)
         for column in table.columns
         if column not in apart
     ]
@@ -94,18 +94,18 @@ def used(features: Sequence[Feature]) -> list[Feature]:
     return [feature for feature in features if not feature.left_out]
 
 
-def describe(table: Table, column: str, left_out: str, categories: Sequence[str]) -> Feature:
+def _describe(table: Table, column: str, left_out: str, categories: Sequence[str]) -> Feature:
     """A column's kind, its gaps, and why it is left out, if it is."""
     values = table.columns[column]
     known = known_in(values)
     distinct = len(set(values[known].tolist()))
     missing = int((~known).sum())
     kind: Kind = "categories" if left_out else kind_of(table, column, categories=categories)
-    reason = left_out or useless(table, column, kind, distinct, missing, forced=column in categories)
+    reason = left_out or _useless(table, column, kind, distinct, missing, forced=column in categories)
     return Feature(column, kind, missing, distinct, reason)
 
 
-def useless(table: Table, column: str, kind: Kind, distinct: int, missing: int, *, forced: bool) -> str:
+def _useless(table: Table, column: str, kind: Kind, distinct: int, missing: int, *, forced: bool) -> str:
     """Why nothing can be learnt from a column; empty where something can."""
     if distinct == 0:
         return "no row has a value"

@@ -50,7 +50,7 @@ class Groups:
 
     def read(self, table: Table) -> NDArray[Any]:
         """The group of every row; None where it is missing or not compared."""
-        found = crossed(table, self.columns, self.edges)
+        found = _crossed(table, self.columns, self.edges)
         rest = OTHER if self.merged else None
         named = [name if name is None or name in self.names else rest for name in found]
         groups = np.empty(len(named), dtype=object)
@@ -80,8 +80,8 @@ def groups_of(
             raise InvalidInputError(
                 f"--bins must be of a sensitive column, {', '.join(columns)}; got {column!r}"
             )
-    edges = {column: its for column in columns if (its := check_column(table, column, rules.get(column)))}
-    counts = Counter(name for name in crossed(table, columns, edges) if name is not None)
+    edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
+    counts = Counter(name for name in _crossed(table, columns, edges) if name is not None)
     title = " and ".join(repr(column) for column in columns)
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
@@ -89,10 +89,10 @@ def groups_of(
             f"--sensitive must make two or more groups to compare; {title} of {table.name} has {only}: name another "
             "column"
         )
-    refuse_many(title, len(counts), table, crossed_columns=len(columns) > 1)
+    _refuse_many(title, len(counts), table, crossed_columns=len(columns) > 1)
     small = {name: count for name, count in counts.items() if count < LEAST_GROUP}
     if small and small_groups == "stop":
-        refuse_small(title, small)
+        _refuse_small(title, small)
     large = sorted(set(counts) - set(small))
     merged = small_groups == "merge" and sum(small.values()) >= LEAST_GROUP
     if len(large) + merged < 2:
@@ -101,10 +101,10 @@ def groups_of(
             f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
         )
     found = Groups(tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, merged=merged)
-    return found, notes_on_small(small, merged)
+    return found, _notes_on_small(small, merged)
 
 
-def check_column(table: Table, column: str, rule: str | None) -> tuple[float, ...] | None:
+def _check_column(table: Table, column: str, rule: str | None) -> tuple[float, ...] | None:
     """The edges of a sensitive column that is a quantity; None for one of categories."""
     values = find_column(table, column, "--sensitive")
     parsed = parse_numbers(values, table.reading.decimal)
@@ -112,7 +112,7 @@ def check_column(table: Table, column: str, rule: str | None) -> tuple[float, ..
     numeric = bool(known_in(values).any()) and not parsed.odd.any()
     if rule is not None:
         if not numeric:
-            refuse_texts(table, column, parsed)
+            _refuse_texts(table, column, parsed)
         return edges_of(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:
         example = ",".join(f"{edge:g}" for edge in suggested_edges(parsed.numbers))
@@ -121,11 +121,11 @@ def check_column(table: Table, column: str, rule: str | None) -> tuple[float, ..
             f"ones: add --bins {column}={example} to make groups between these edges, or --bins {column}=4 for four of "
             "equal size"
         )
-    refuse_many(repr(column), distinct, table)
+    _refuse_many(repr(column), distinct, table)
     return None
 
 
-def refuse_texts(table: Table, column: str, parsed: Parsed) -> None:
+def _refuse_texts(table: Table, column: str, parsed: Parsed) -> None:
     """Bins are for numbers."""
     first = np.flatnonzero(parsed.odd)[:1]
     example = (
@@ -136,7 +136,7 @@ def refuse_texts(table: Table, column: str, parsed: Parsed) -> None:
     )
 
 
-def refuse_many(title: str, count: int, table: Table, *, crossed_columns: bool = False) -> None:
+def _refuse_many(title: str, count: int, table: Table, *, crossed_columns: bool = False) -> None:
     """With hundreds of groups nothing can be said of any."""
     if count > MOST_GROUPS:
         advice = (
@@ -149,7 +149,7 @@ def refuse_many(title: str, count: int, table: Table, *, crossed_columns: bool =
         )
 
 
-def refuse_small(title: str, small: Mapping[str, int]) -> None:
+def _refuse_small(title: str, small: Mapping[str, int]) -> None:
     """Of a handful of people no rate can be told."""
     shown = ", ".join(
         f"{name!r} ({count} people)" for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
@@ -161,7 +161,7 @@ def refuse_small(title: str, small: Mapping[str, int]) -> None:
     )
 
 
-def notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
+def _notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
     """What became of small groups."""
     if not small:
         return []
@@ -170,7 +170,7 @@ def notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
     return [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."]
 
 
-def crossed(table: Table, columns: Sequence[str], edges: Edges) -> list[str | None]:
+def _crossed(table: Table, columns: Sequence[str], edges: Edges) -> list[str | None]:
     """The group of every row by its name; None where a part is missing."""
     parts: list[Sequence[str | None]] = []
     for column in columns:

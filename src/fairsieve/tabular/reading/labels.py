@@ -70,10 +70,10 @@ def labels_of(table: Table, column: str, positive: str | None = None) -> Labels:
             f"every value of the label must be in at least {LEAST_OF_A_CLASS} rows; {classes[rare]!r} of {column!r} is "
             f"in {counts[rare]}: correct it if it is misspelt, else take those rows out or merge it with another value"
         )
-    return Labels(column, classes, positive_of(classes, positive, column))
+    return Labels(column, classes, _positive_of(classes, positive, column))
 
 
-def positive_of(classes: tuple[str, ...], positive: str | None, column: str) -> str | None:
+def _positive_of(classes: tuple[str, ...], positive: str | None, column: str) -> str | None:
     """The positive value: the last of two when it is not named."""
     if positive is None:
         return classes[-1] if len(classes) == 2 else None

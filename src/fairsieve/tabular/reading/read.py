@@ -18,7 +18,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
 from fairsieve.tabular.reading.raw_text import check_separator, decoded, first_row, uneven_rows
 
-__all__ = ["MISSING", "Reading", "Table", "closest", "find_column", "one_of_the_columns", "read_table"]
+__all__ = ["MISSING", "Reading", "Table", "closest", "find_column", "read_table"]
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
@@ -117,9 +117,9 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
             f"the table must be a file that can be read; {path}: {error.strerror}"
         ) from error
     if content.startswith(b"PAR1"):
-        table = from_parquet(path.name, content, reading)
+        table = _from_parquet(path.name, content, reading)
     else:
-        table = from_csv(path.name, decoded(path.name, content), reading)
+        table = _from_csv(path.name, decoded(path.name, content), reading)
     if not len(table):
         raise InvalidInputError(
             f"{path.name} must have rows below the names of its columns; it has none: name another file"
@@ -127,7 +127,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> Table:
     return table
 
 
-def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading) -> Table:
+def _from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading) -> Table:
     """A table of texts."""
     text, notes = text_and_notes
     text = text.lstrip("\r\n")
@@ -152,11 +152,11 @@ def from_csv(name: str, text_and_notes: tuple[str, list[str]], reading: Reading)
     blank = np.array([not "".join(row).strip() for row in values], dtype=bool)
     rows = (np.arange(len(values)) + FIRST_ROW)[~blank]
     gaps = reading.all_missing
-    columns = [as_texts(values[~blank, i], gaps) for i in range(len(names))]
-    return named_table(name, names, columns, rows, reading, notes)
+    columns = [_as_texts(values[~blank, i], gaps) for i in range(len(names))]
+    return _named_table(name, names, columns, rows, reading, notes)
 
 
-def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
+def _as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
     """Texts without spaces around them; None where missing."""
     stripped = [str(value).strip() for value in values]
     found = np.empty(len(stripped), dtype=object)
@@ -164,7 +164,7 @@ def as_texts(values: NDArray[Any], missing: frozenset[str]) -> NDArray[Any]:
     return found
 
 
-def named_table(
+def _named_table(
     name: str,
     names: Sequence[str],
     columns: Sequence[NDArray[Any]],
@@ -177,7 +177,7 @@ def named_table(
     if twice:
         raise InvalidInputError(
             f"the columns of {name} must have different names; {twice[0]!r} is there {names.count(twice[0])} times: "
-            f"rename one{headless(names)}"
+            f"rename one{_headless(names)}"
         )
     unnamed = sum(1 for column in names if not column)
     if unnamed:
@@ -187,7 +187,7 @@ def named_table(
     return Table(name, kept, rows, reading, notes)
 
 
-def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
+def _from_parquet(name: str, content: bytes, reading: Reading) -> Table:
     """A table of texts and numbers; booleans, categories and dates become texts."""
     package("pyarrow", "reading Parquet")
     pandas = package("pandas", "reading a table")
@@ -210,28 +210,30 @@ def from_parquet(name: str, content: bytes, reading: Reading) -> Table:
             columns.append(series.to_numpy(dtype=np.float64, na_value=np.nan))
         else:
             texts = series.astype(object).where(series.notna(), "").to_numpy()
-            columns.append(as_texts(texts, reading.all_missing))
+            columns.append(_as_texts(texts, reading.all_missing))
     names = [str(column).strip() for column in frame.columns]
-    return named_table(name, names, columns, np.arange(len(frame)) + FIRST_ROW, reading, [])
+    return _named_table(name, names, columns, np.arange(len(frame)) + FIRST_ROW, reading, [])
 
 
 def find_column(table: Table, wanted: str, option: str) -> NDArray[Any]:
     """A column by its name; where there is none, the closest one is offered."""
     if wanted not in table.columns:
-        raise InvalidInputError(f"{option} {one_of_the_columns(wanted, table)}")
+        raise InvalidInputError(f"{option} {_one_of_the_columns(wanted, table)}")
     return table.columns[wanted]
 
 
-def one_of_the_columns(wanted: str, table: Table) -> str:
+def _one_of_the_columns(wanted: str, table: Table) -> str:
     """The rule that ``wanted`` breaks, and which name may be meant."""
     names = list(table.columns)
     shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
     close = closest(wanted, names)
     hint = f"Did you mean {close!r}? " if close else ""
-    return f"must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}{headless(names)}"
+    return (
+        f"must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}{_headless(names)}"
+    )
 
 
-def headless(names: Sequence[str]) -> str:
+def _headless(names: Sequence[str]) -> str:
     """A word where most names are numbers, so that they are none."""
     numbers = sum(bool(re.fullmatch(r"[-+]?[\d.]+", name)) for name in names)
     return ". The first row must hold the columns' names" if numbers * 2 > len(names) else ""

@@ -39,7 +39,7 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     else is never replaced.
     """
     out = out.absolute()
-    check_place(out, force)
+    _check_place(out, force)
     there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
     try:
         part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=there))
@@ -51,13 +51,13 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         yield part
         part.chmod(0o755)
         out.parent.mkdir(parents=True, exist_ok=True)
-        check_place(out, force)  # another run may have taken it meanwhile
-        take_place(part, out)
+        _check_place(out, force)  # another run may have taken it meanwhile
+        _take_place(part, out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def check_place(out: Path, force: bool) -> None:
+def _check_place(out: Path, force: bool) -> None:
     """Whether a run may take a name."""
     if not out.exists() and not out.is_symlink():
         return
@@ -65,7 +65,7 @@ def check_place(out: Path, force: bool) -> None:
         raise InvalidInputError(f"--out must be a folder; {out} is a file: name another")
     if not any(out.iterdir()):
         return
-    if not is_run(out):
+    if not _is_run(out):
         raise InvalidInputError(
             f"--out must be a new folder, or one that fairsieve train made; {out} has other files in it, which are not "
             "touched: name another"
@@ -74,7 +74,7 @@ def check_place(out: Path, force: bool) -> None:
         raise InvalidInputError(f"--out must be a new folder; {out} holds a run: add --force to replace it")
 
 
-def is_run(folder: Path) -> bool:
+def _is_run(folder: Path) -> bool:
     """Whether a folder is one of ours."""
     try:
         return bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] == FORMAT)
@@ -82,7 +82,7 @@ def is_run(folder: Path) -> bool:
         return False
 
 
-def take_place(part: Path, out: Path) -> None:
+def _take_place(part: Path, out: Path) -> None:
     """Give a finished folder its name; what had it before goes last."""
     if not out.exists():
         part.rename(out)

@@ -11,23 +11,26 @@ from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.report.phrases import group_name, headline, main_gap
 from fairsieve.tabular.train import TableRun
 
-__all__ = ["FORMAT", "record_json", "record_of"]
+__all__ = [
+    "FORMAT",
+    "record_json",
+]
 
 FORMAT = "fairsieve-run-1"
 
 
 def record_json(run: TableRun) -> str:
     """The record as JSON, without what JSON has no word for."""
-    return json.dumps(plain(record_of(run)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_plain(_record_of(run)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def record_of(run: TableRun) -> dict[str, Any]:
+def _record_of(run: TableRun) -> dict[str, Any]:
     """Everything that is told of a run, as plain values."""
     gap = main_gap(run)
     return {
         "format": FORMAT,
         "headline": headline(run),
-        "settings": settings(run),
+        "settings": _settings(run),
         "data": {
             "train_rows": len(run.problem.train),
             "test_rows": len(run.problem.test),
@@ -47,13 +50,13 @@ def record_of(run: TableRun) -> dict[str, Any]:
             "notes": run.notes,
         },
         "clean_ratio": run.clean_ratio,
-        "estimate": estimate(run),
+        "estimate": _estimate(run),
         "collapse": None if run.collapse is None else str(run.collapse),
-        "plain": {name: score(value) for name, value in run.scores[0].items()},
-        "fair": {name: score(value) for name, value in run.scores[-1].items()},
-        "change": {name: score(value) for name, value in run.change.items()},
+        "plain": {name: _score(value) for name, value in run.scores[0].items()},
+        "fair": {name: _score(value) for name, value in run.scores[-1].items()},
+        "change": {name: _score(value) for name, value in run.change.items()},
         "between": [
-            {"share": along} | {name: score(value) for name, value in scores.items()}
+            {"share": along} | {name: _score(value) for name, value in scores.items()}
             for along, scores in zip(run.along[1:-1], run.scores[1:-1], strict=True)
         ],
         "widest_gap": None
@@ -66,7 +69,7 @@ def record_of(run: TableRun) -> dict[str, Any]:
             "fair": {"value": gap.fair, "interval": gap.fair_interval},
         },
         "rates": [
-            {"measure": one.name, "group": group, "plain": share(before), "fair": share(after)}
+            {"measure": one.name, "group": group, "plain": _share(before), "fair": _share(after)}
             for one in run.measures
             for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
         ],
@@ -74,7 +77,7 @@ def record_of(run: TableRun) -> dict[str, Any]:
             {
                 "label": cell.label,
                 "group": group_name(cell.group),
-                "dropped": share(cell.dropped),
+                "dropped": _share(cell.dropped),
                 "suspects": cell.suspects,
                 "estimated_noise": cell.noise,
             }
@@ -86,7 +89,7 @@ def record_of(run: TableRun) -> dict[str, Any]:
     }
 
 
-def settings(run: TableRun) -> dict[str, Any]:
+def _settings(run: TableRun) -> dict[str, Any]:
     """What was asked for."""
     asked = run.asked
     return {
@@ -111,7 +114,7 @@ def settings(run: TableRun) -> dict[str, Any]:
     }
 
 
-def estimate(run: TableRun) -> dict[str, Any] | None:
+def _estimate(run: TableRun) -> dict[str, Any] | None:
     """What was found of the labels, where that was asked."""
     if run.estimate is None:
         return None
@@ -122,18 +125,18 @@ def estimate(run: TableRun) -> dict[str, Any] | None:
     }
 
 
-def score(one: Score) -> dict[str, Any]:
+def _score(one: Score) -> dict[str, Any]:
     return {"value": one.value, "interval": list(one.interval)}
 
 
-def share(one: Share) -> dict[str, Any]:
+def _share(one: Share) -> dict[str, Any]:
     return {"hits": one.hits, "total": one.total, "value": one.value, "interval": list(one.interval)}
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """The same without NaN."""
     if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [_plain(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

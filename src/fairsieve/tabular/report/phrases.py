@@ -17,7 +17,6 @@ __all__ = [
     "interval",
     "is_worse",
     "main_gap",
-    "share_text",
     "suspects_sentence",
 ]
 
@@ -46,7 +45,7 @@ def interval(bounds: tuple[float, float]) -> str:
     return f"{number(bounds[0])} to {number(bounds[1])}"
 
 
-def share_text(share: Share) -> str:
+def _share_text(share: Share) -> str:
     """A share and its interval; a dash of nobody."""
     return f"{number(share.value)} [{interval(share.interval)}]" if share.total else "–"
 

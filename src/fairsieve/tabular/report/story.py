@@ -31,17 +31,17 @@ __all__ = ["clean_ratio_sentence", "run_document", "sensitive_sentence", "settin
 def run_document(run: TableRun) -> Document:
     """The page of a run."""
     sections = [
-        Section("changed", "What changed", changed(run)),
+        Section("changed", "What changed", _changed(run)),
         Section("groups", "Group by group", [Text(GROUPS), groups_figure(run), groups_table(run)]),
         Section("gaps", "Between groups", [Text(GAPS), gaps_table(run)]),
     ]
     if run.collapse is None:
         sections.append(Section("trade-off", "The trade-off", [Text(TRADE_OFF), trade_off_figure(run)]))
     sections += [
-        Section("dropped", "Who was dropped", dropped(run)),
+        Section("dropped", "Who was dropped", _dropped(run)),
         Section("epochs", "Epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
-        Section("suspects", "Labels to check", suspects(run)),
-        Section("columns", "The table", columns(run)),
+        Section("suspects", "Labels to check", _suspects(run)),
+        Section("columns", "The table", _columns(run)),
         Section("settings", "How this was made", [Facts("Settings and versions", settings_of(run))]),
     ]
     problem = run.problem
@@ -52,7 +52,7 @@ def run_document(run: TableRun) -> Document:
     return Document(f"A fair model of {problem.labels.column}", lead, sections)
 
 
-def changed(run: TableRun) -> list[Block]:
+def _changed(run: TableRun) -> list[Block]:
     """Verdicts, and what the numbers stand on."""
     notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
     disparity = (
@@ -100,13 +100,13 @@ def sensitive_sentence(run: TableRun) -> str:
     )
 
 
-def dropped(run: TableRun) -> list[Block]:
+def _dropped(run: TableRun) -> list[Block]:
     """Who was left out; a warning where that is much of one label."""
     words = [DROPPED, dropping_verdict(run).evidence, label_warning(run.dropped)]
     return [*(Text(text) for text in words if text), dropped_figure(run), dropped_table(run)]
 
 
-def suspects(run: TableRun) -> list[Block]:
+def _suspects(run: TableRun) -> list[Block]:
     """The list, or that there is none."""
     if len(run.suspects["row"]):
         return [Text(SUSPECTS), suspects_table(run)]
@@ -116,7 +116,7 @@ def suspects(run: TableRun) -> list[Block]:
     return [Text(none)]
 
 
-def columns(run: TableRun) -> list[Block]:
+def _columns(run: TableRun) -> list[Block]:
     """The columns, and what happened on the way."""
     missing = ", ".join(value or "an empty field" for value in sorted(run.asked.reading.all_missing))
     notes = [Text("\n".join(run.notes))] if run.notes else []

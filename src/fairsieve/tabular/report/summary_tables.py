@@ -22,8 +22,8 @@ def overall_table(run: TableRun) -> Table:
     short = SHORT[run.asked.fairness]
     rows = []
     for name, title in (("accuracy", "accuracy"), ("disparity", f"{short} disparity")):
-        ends = [score_cell(run.scores[place][name]) for place in (0, -1)]
-        rows.append([Cell(title), *ends, score_cell(run.change[name])])
+        ends = [_score_cell(run.scores[place][name]) for place in (0, -1)]
+        rows.append([Cell(title), *ends, _score_cell(run.change[name])])
     heads = [
         Column("measure"),
         Column("plain model", True),
@@ -39,7 +39,7 @@ def overall_table(run: TableRun) -> Table:
     )
 
 
-def score_cell(score: Score) -> Cell:
+def _score_cell(score: Score) -> Cell:
     return Cell(number(score.value), value=score.value, reference=interval(score.interval))
 
 
@@ -51,7 +51,7 @@ def groups_table(run: TableRun) -> Table:
             if plain.total:
                 meant = Cell(measure.title, note=measure.meaning)
                 people = Cell(f"{plain.total:,}", value=plain.total)
-                rows.append([Cell(group_name(group)), meant, people, share_cell(plain), share_cell(fair)])
+                rows.append([Cell(group_name(group)), meant, people, _share_cell(plain), _share_cell(fair)])
     heads = [
         Column("group"),
         Column("rate"),
@@ -69,7 +69,7 @@ def groups_table(run: TableRun) -> Table:
     )
 
 
-def share_cell(share: Share) -> Cell:
+def _share_cell(share: Share) -> Cell:
     return Cell(number(share.value), value=share.value, reference=interval(share.interval))
 
 
@@ -77,11 +77,11 @@ def gaps_table(run: TableRun) -> Table:
     """How far groups lie apart, under both models."""
     rows = []
     for measure in run.measures:
-        for low, high in pairs_of(run):
+        for low, high in _pairs_of(run):
             if measure.plain[low].total and measure.plain[high].total:
                 gap = gap_between(measure, low, high)
                 compared = f"{group_name(run.test_groups[high])} less {group_name(run.test_groups[low])}"
-                rows.append([Cell(compared), Cell(measure.title, note=measure.meaning), *gap_cells(gap)])
+                rows.append([Cell(compared), Cell(measure.title, note=measure.meaning), *_gap_cells(gap)])
     heads = [Column("groups"), Column("rate"), Column("plain model", True), Column("fair model", True)]
     return Table(
         "gaps",
@@ -93,14 +93,14 @@ def gaps_table(run: TableRun) -> Table:
     )
 
 
-def gap_cells(gap: Gap) -> list[Cell]:
+def _gap_cells(gap: Gap) -> list[Cell]:
     return [
         Cell(number(value), value=value, reference=interval(bounds))
         for value, bounds in ((gap.plain, gap.plain_interval), (gap.fair, gap.fair_interval))
     ]
 
 
-def pairs_of(run: TableRun) -> list[tuple[int, int]]:
+def _pairs_of(run: TableRun) -> list[tuple[int, int]]:
     """The pairs of groups that are compared: all, or each with the largest where they are many."""
     places = [place for place, group in enumerate(run.test_groups) if group is not None]
     pairs = list(combinations(places, 2))

@@ -29,10 +29,10 @@ def run_verdicts(run: TableRun) -> list[Verdict]:
                 "--clean-ratio, or more rows.",
             )
         ]
-    return [accuracy_verdict(run), fairness_verdict(run), dropping_verdict(run)]
+    return [_accuracy_verdict(run), _fairness_verdict(run), dropping_verdict(run)]
 
 
-def accuracy_verdict(run: TableRun) -> Verdict:
+def _accuracy_verdict(run: TableRun) -> Verdict:
     """Whether fairness cost more than a point of accuracy."""
     plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
     holds = True if change.interval[0] > -PRICE else False if change.interval[1] < -PRICE else None
@@ -45,7 +45,7 @@ def accuracy_verdict(run: TableRun) -> Verdict:
     )
 
 
-def fairness_verdict(run: TableRun) -> Verdict:
+def _fairness_verdict(run: TableRun) -> Verdict:
     """Whether the disparity fell by more than chance explains."""
     plain, fair, change = run.scores[0]["disparity"], run.scores[-1]["disparity"], run.change["disparity"]
     holds = True if change.interval[1] < 0 else False if change.interval[0] > 0 else None
@@ -69,11 +69,11 @@ def dropping_verdict(run: TableRun) -> Verdict:
     elif found is None:
         holds, evidence = None, "The groups are too small to compare."
     else:
-        holds, evidence = found.even_handed, dropping_sentence(found)
+        holds, evidence = found.even_handed, _dropping_sentence(found)
     return Verdict("Dropping was even-handed between groups.", "training part", holds, evidence)
 
 
-def dropping_sentence(found: Uneven) -> str:
+def _dropping_sentence(found: Uneven) -> str:
     """The least explained difference in dropping, in words."""
     most, least = found.most, found.least
     chance = ", which may be chance" if found.even_handed and found.interval[0] <= 0 else ""

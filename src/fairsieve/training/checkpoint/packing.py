@@ -62,11 +62,11 @@ def unpack(packed: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
             return float(content)
         if kind == "tuple" and isinstance(content, list):
             return tuple(unpack(part, tensors) for part in content)
-        if kind == "dict" and isinstance(content, list) and all(is_item(item) for item in content):
+        if kind == "dict" and isinstance(content, list) and all(_is_item(item) for item in content):
             return {key: unpack(part, tensors) for key, part in content}
     raise CheckpointError("a checkpoint holds a state that was not written by fairsieve")
 
 
-def is_item(item: Any) -> bool:
+def _is_item(item: Any) -> bool:
     """Whether this is a key and a value."""
     return isinstance(item, list) and len(item) == 2 and type(item[0]) in (int, str)

@@ -22,7 +22,7 @@ from fairsieve.training.methods import SelectionMethod
 from fairsieve.training.trainer import AutogradRun, Run
 from fairsieve.validation import check_at_least
 
-__all__ = ["Keeper", "checksum", "epochs_between", "samples_checksum", "seed_folders", "training_of"]
+__all__ = ["Keeper", "epochs_between", "samples_checksum", "seed_folders", "training_of"]
 
 SPARE = 16 * 2**20  # bytes for names and for small states
 FACTOR, OWN_FACTOR = 4, 256  # what Adam, or an optimiser of one's own, may keep beside each parameter
@@ -47,7 +47,7 @@ class Keeper:
         self.run, self.every, self.kept = run, every, 0
         self.checkpoints: Checkpoints | None = None
         if folder is not None:
-            self.first_weights = checksum(
+            self.first_weights = _checksum(
                 value.cpu().reshape(-1).view(torch.uint8).numpy() for value in run.state().values()
             )
             own = sum(value.nbytes for value in live_tensors(run).values()) + len(run.plan.cells)
@@ -118,19 +118,19 @@ def training_of(
     weights: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
     """What is trained, on what and how, in plain values: the same for the same training, in any process."""
-    settings = {field.name: plain(getattr(run.settings, field.name)) for field in fields(run.settings)}
+    settings = {field.name: _plain(getattr(run.settings, field.name)) for field in fields(run.settings)}
     return settings | {
-        "method": plain(asdict(method)),
+        "method": _plain(asdict(method)),
         "seed": seed,
         "engine": "autograd" if isinstance(run, AutogradRun) else "compiled",
-        "model": described(run.model),  # type: ignore[attr-defined]
+        "model": _described(run.model),  # type: ignore[attr-defined]
         "data": samples_checksum(data),
         "evaluation": None if run.evaluation is None else samples_checksum(run.evaluation),
-        "sample_weight": None if weights is None else checksum([weights]),
+        "sample_weight": None if weights is None else _checksum([weights]),
     }
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A setting as JSON has it; a function by its name."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -139,7 +139,7 @@ def plain(value: Any) -> Any:
     return repr(value)
 
 
-def described(model: nn.Module) -> str:
+def _described(model: nn.Module) -> str:
     """A module's kind, and a checksum of the names, types and shapes of what it learns."""
     parts = [f"{name} {value.dtype} {tuple(value.shape)}" for name, value in model.state_dict().items()]
     return f"{type(model).__qualname__} {hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
@@ -149,13 +149,13 @@ def samples_checksum(data: Samples) -> str:
     """A short name of samples; equal ones have equal names."""
     cells = data.cells
     names = repr((cells.classes, cells.groups)).encode()
-    return checksum([data.features, cells.codes, np.frombuffer(names, np.uint8)])
+    return _checksum([data.features, cells.codes, np.frombuffer(names, np.uint8)])
 
 
-def checksum(arrays: Iterable[NDArray[Any]]) -> str:
+def _checksum(arrays: Iterable[NDArray[Any]]) -> str:
     """A short name of arrays.
 
-    >>> checksum([np.arange(3)]) == checksum([np.arange(3)]) != checksum([np.arange(4)])
+    >>> _checksum([np.arange(3)]) == _checksum([np.arange(3)]) != _checksum([np.arange(4)])
     True
     """
     digest = hashlib.sha256()

@@ -25,7 +25,10 @@ from safetensors.torch import load, save
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.files import sync_folder, write_whole
 
-__all__ = ["Checkpoint", "Checkpoints", "read_checkpoint", "write_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "Checkpoints",
+]
 
 FORMAT = 1
 KEPT = 2
@@ -108,7 +111,7 @@ class Checkpoints:
         """
         for number in reversed(self.numbers()):
             try:
-                checkpoint = read_checkpoint(self.folder, number, self.largest)
+                checkpoint = _read_checkpoint(self.folder, number, self.largest)
                 self.check_training(checkpoint)
                 take_over(checkpoint)
             except CheckpointError as error:
@@ -126,7 +129,7 @@ class Checkpoints:
         """Whether a checkpoint is of this training."""
         was, now = checkpoint.training, self.training
         different = [
-            f"{name} was {short(was.get(name))} and is {short(now.get(name))}"
+            f"{name} was {_short(was.get(name))} and is {_short(now.get(name))}"
             for name in sorted(was.keys() | now.keys())
             if (name in was, was.get(name)) != (name in now, now.get(name))
         ]
@@ -139,7 +142,7 @@ class Checkpoints:
     def write(self, number: int, values: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
         """Add a checkpoint, then remove all up to it but two; where that fails, say so and go on."""
         try:
-            write_checkpoint(self.folder, Checkpoint(number, self.training, dict(values), dict(tensors)))
+            _write_checkpoint(self.folder, Checkpoint(number, self.training, dict(values), dict(tensors)))
         except OSError as error:
             warnings.warn(
                 f"checkpoint {number:06d} could not be written to {self.folder} ({error.strerror or error}); "
@@ -156,7 +159,7 @@ class Checkpoints:
                         (self.folder / f"{old:06d}.{ending}").unlink()
 
 
-def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+def _write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, whole or not at all."""
     plain = {name: value.detach().cpu().contiguous().clone() for name, value in checkpoint.tensors.items()}
     try:
@@ -174,18 +177,18 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "versions": {name: metadata.version(name) for name in ("fairsieve", "numpy", "torch")},
     }
     write_whole(folder / f"{checkpoint.number:06d}.safetensors", content)
-    write_whole(folder / f"{checkpoint.number:06d}.json", signed(described))
+    write_whole(folder / f"{checkpoint.number:06d}.json", _signed(described))
     sync_folder(folder)
 
 
-def signed(described: Mapping[str, Any]) -> bytes:
+def _signed(described: Mapping[str, Any]) -> bytes:
     """A description as JSON, with a checksum of itself; one form only, so that no bit may differ."""
     text = json.dumps(described, sort_keys=True, allow_nan=False)
     checksum = hashlib.sha256(text.encode()).hexdigest()
     return json.dumps({**described, "sha256": checksum}, sort_keys=True, indent=1).encode()
 
 
-def read_checkpoint(folder: Path, number: int, largest: int = 2**30) -> Checkpoint:
+def _read_checkpoint(folder: Path, number: int, largest: int = 2**30) -> Checkpoint:
     """Read a checkpoint; a :class:`CheckpointError` says what is wrong with one that is not whole.
 
     Only numbers, text and tensors are read; nothing in the files is run, and no name in them becomes a path.
@@ -195,7 +198,7 @@ def read_checkpoint(folder: Path, number: int, largest: int = 2**30) -> Checkpoi
         raise CheckpointError(
             f"checkpoint {number:06d} was not written to its end: it has no {description.name}"
         )
-    described = read_description(description)
+    described = _read_description(description)
     if described.get("format") != FORMAT:
         raise InvalidInputError(
             f"checkpoint_dir must hold checkpoints of format {FORMAT}; {description} has format "
@@ -207,21 +210,21 @@ def read_checkpoint(folder: Path, number: int, largest: int = 2**30) -> Checkpoi
             f"checkpoint {description.name} must be of epoch {number}, with training and values"
         )
     path = folder / f"{number:06d}.safetensors"
-    content = read_plain(path, largest)
+    content = _read_plain(path, largest)
     if hashlib.sha256(content).hexdigest() != described.get("tensors_sha256"):
         raise CheckpointError(
             f"checkpoint {path.name} is damaged: it does not have the SHA-256 that was noted"
         )
-    return Checkpoint(number, training, values, load_tensors(path, content))
+    return Checkpoint(number, training, values, _load_tensors(path, content))
 
 
-def read_description(path: Path) -> dict[str, Any]:
+def _read_description(path: Path) -> dict[str, Any]:
     """The JSON of a checkpoint, if it is exactly as it was written."""
-    content = read_plain(path, LARGEST_JSON)
+    content = _read_plain(path, LARGEST_JSON)
     try:
         described = json.loads(content)
         checksum = described.pop("sha256")
-        same = signed(described) == content
+        same = _signed(described) == content
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         same = False
     if not same or not isinstance(checksum, str):
@@ -229,7 +232,7 @@ def read_description(path: Path) -> dict[str, Any]:
     return dict(described)
 
 
-def read_plain(path: Path, largest: int) -> bytes:
+def _read_plain(path: Path, largest: int) -> bytes:
     """A file's content; links, pipes, devices and files that are too large are refused unread."""
     try:
         found = path.lstat()
@@ -244,7 +247,7 @@ def read_plain(path: Path, largest: int) -> bytes:
         raise CheckpointError(f"checkpoint {path.name} cannot be read: {error.strerror}") from error
 
 
-def load_tensors(path: Path, content: bytes) -> dict[str, torch.Tensor]:
+def _load_tensors(path: Path, content: bytes) -> dict[str, torch.Tensor]:
     """The tensors in a safetensors file."""
     try:
         return dict(load(content))
@@ -252,7 +255,7 @@ def load_tensors(path: Path, content: bytes) -> dict[str, torch.Tensor]:
         raise CheckpointError(f"checkpoint {path.name} is no sound safetensors file: {error}") from error
 
 
-def short(value: Any) -> str:
+def _short(value: Any) -> str:
     """A value in a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

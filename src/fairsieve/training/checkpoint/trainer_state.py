@@ -31,7 +31,7 @@ def live_tensors(run: Run) -> State:
     return live | {f"model.{name}": value for name, value in (buffers | run.model.state_dict()).items()}
 
 
-def random_states(run: Run) -> State:
+def _random_states(run: Run) -> State:
     """What dropout and its like draw from; the compiled loop draws nothing."""
     if not isinstance(run, AutogradRun):
         return {}
@@ -45,7 +45,7 @@ def state_of(run: Run) -> tuple[dict[str, Any], State]:
     """Plain values and tensors, from which :func:`take_over` goes on."""
     chosen = np.zeros(len(run.plan.cells), bool)
     chosen[run.plan.indices] = True  # they are ascending
-    tensors = live_tensors(run) | random_states(run)
+    tensors = live_tensors(run) | _random_states(run)
     tensors |= {"chosen": torch.from_numpy(chosen), "ratios": torch.from_numpy(run.plan.ratios)}
     for kind, state in (("best", run.best), ("average", run.average)):
         tensors |= {f"{kind}.{name}": value for name, value in (state or {}).items()}
@@ -60,22 +60,22 @@ def take_over(run: Run, checkpoint: Checkpoint) -> None:
     found, done = checkpoint.tensors, checkpoint.number
     if not 1 <= done <= run.settings.epochs:
         raise CheckpointError(f"checkpoint {done:06d} must be of an epoch up to {run.settings.epochs}")
-    live, drawn, state = live_tensors(run), random_states(run), run.state()
+    live, drawn, state = live_tensors(run), _random_states(run), run.state()
     held = {kind for kind in ("best", "average") if any(name.startswith(f"{kind}.") for name in found)}
     wanted = live | drawn | {"ratios": torch.from_numpy(run.plan.ratios)}
     wanted |= {"chosen": torch.zeros(len(run.plan.cells), dtype=torch.bool)}
     wanted |= {f"{kind}.{name}": value for kind in held for name, value in state.items()}
-    check_tensors(checkpoint, wanted)
-    check_values(run, checkpoint, held)
+    _check_tensors(checkpoint, wanted)
+    _check_values(run, checkpoint, held)
     for name in drawn:
-        set_random_state(name, found[name], run, checkpoint, only_check=name == "random.cpu")
+        _set_random_state(name, found[name], run, checkpoint, only_check=name == "random.cpu")
     if isinstance(run, AutogradRun):
-        load_optimizer(run, checkpoint)
+        _load_optimizer(run, checkpoint)
     with torch.no_grad():
         for name, value in live.items():
             value.copy_(found[name])
     for name in drawn:
-        set_random_state(name, found[name], run, checkpoint)
+        _set_random_state(name, found[name], run, checkpoint)
 
     def kept(kind: str) -> State | None:
         return {k: found[f"{kind}.{k}"].to(v.device) for k, v in state.items()} if kind in held else None
@@ -95,7 +95,7 @@ def take_over(run: Run, checkpoint: Checkpoint) -> None:
     )
 
 
-def check_tensors(checkpoint: Checkpoint, wanted: Mapping[str, torch.Tensor]) -> None:
+def _check_tensors(checkpoint: Checkpoint, wanted: Mapping[str, torch.Tensor]) -> None:
     """All that are wanted, of their types and shapes, and no others but an optimiser's."""
     found, number = checkpoint.tensors, checkpoint.number
     names = {name for name in found if not name.startswith("optimizer.")}
@@ -110,7 +110,7 @@ def check_tensors(checkpoint: Checkpoint, wanted: Mapping[str, torch.Tensor]) ->
             )
 
 
-def check_values(run: Run, checkpoint: Checkpoint, held: set[str]) -> None:
+def _check_values(run: Run, checkpoint: Checkpoint, held: set[str]) -> None:
     """Values that compiled code relies on, which does not check them again."""
     found, number, merit = checkpoint.tensors, checkpoint.number, checkpoint.values.get("best_merit")
     ratios, chosen, warmup = found["ratios"], found["chosen"], run.plan.rules.warmup_epochs
@@ -130,7 +130,7 @@ def check_values(run: Run, checkpoint: Checkpoint, held: set[str]) -> None:
             raise CheckpointError(f"checkpoint {number:06d} breaks a rule: {rule}")
 
 
-def set_random_state(
+def _set_random_state(
     name: str, state: torch.Tensor, run: Run, checkpoint: Checkpoint, *, only_check: bool = False
 ) -> None:
     """Go on drawing where the run was."""
@@ -148,7 +148,7 @@ def set_random_state(
         ) from error
 
 
-def load_optimizer(run: AutogradRun, checkpoint: Checkpoint) -> None:
+def _load_optimizer(run: AutogradRun, checkpoint: Checkpoint) -> None:
     """Give the optimiser its state back."""
     refusal = f"checkpoint {checkpoint.number:06d} has no state of this optimiser"
     state = unpack(checkpoint.values.get("optimizer"), checkpoint.tensors)
@@ -160,7 +160,7 @@ def load_optimizer(run: AutogradRun, checkpoint: Checkpoint) -> None:
         if not (isinstance(number, int) and 0 <= number < len(parameters) and isinstance(own, dict)):
             raise CheckpointError(refusal)
         parameter = parameters[number]
-        if run.settings.optimizer is None and not is_adam(own, parameter):
+        if run.settings.optimizer is None and not _is_adam(own, parameter):
             raise CheckpointError(f"{refusal}: Adam's of parameter {number} does not fit")
         tensors = [value for value in own.values() if isinstance(value, torch.Tensor)]
         if any(tensor.numel() > max(everything, 1) for tensor in tensors):
@@ -173,7 +173,7 @@ def load_optimizer(run: AutogradRun, checkpoint: Checkpoint) -> None:
         raise CheckpointError(f"{refusal}: {error}") from error
 
 
-def is_adam(state: Mapping[Any, Any], parameter: torch.Tensor) -> bool:
+def _is_adam(state: Mapping[Any, Any], parameter: torch.Tensor) -> bool:
     """Whether this is Adam's state of a parameter."""
     if state.keys() != ADAM or not all(isinstance(value, torch.Tensor) for value in state.values()):
         return False
