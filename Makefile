@@ -3,22 +3,39 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+BASE := build/base
+PIP_INSTALL := -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: setup demo test nightly lint format bench clean
+.PHONY: setup demo test test-base nightly lint format bench clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,plot,fairlearn]'
+	$(BIN)/python $(PIP_INSTALL) '.[dev]'
 	$(BIN)/fairsieve data fetch compas adult german
 	touch $@
 
-demo: setup
+# The demo needs neither torch nor the developers' tools.
+$(VENV)/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) '.[plot]'
+	touch $@
+
+demo: $(VENV)/.demo
 	$(BIN)/fairsieve demo --out demo
 
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# The tests that need no torch, in an environment that has none.
+$(BASE)/.ready: pyproject.toml constraints.txt
+	test -x $(BASE)/bin/python || $(PYTHON) -m venv $(BASE)
+	$(BASE)/bin/python $(PIP_INSTALL) '.[test]'
+	touch $@
+
+test-base: $(BASE)/.ready
+	OMP_NUM_THREADS=1 $(BASE)/bin/python -m pytest --numprocesses 2 --dist loadfile
 
 nightly: setup
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/laws --numprocesses 2 --timeout 3600
@@ -54,7 +71,7 @@ release-check: setup
 	.ci/release-check
 
 fuzz: setup # ten minutes for each reader
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
+	$(BIN)/python $(PIP_INSTALL) '.[fuzz]'
 	for reader in csv checkpoint records; do $(BIN)/python tests/stress/fuzz.py $$reader --seconds 600 || exit 1; done
 	test -z "$$(ls -A findings)"
 

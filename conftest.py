@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
+import sys
 import tempfile
 from pathlib import Path
 
+ROOT = Path(__file__).parent
+
 # Compiled kernels are cached on disk, and that cache does not notice a change in a kernel that
 # another file's kernel calls. A cache of its own for each state of the sources does.
-SOURCES = sorted(Path(__file__).parent.glob("src/fairsieve/**/*.py"))
+SOURCES = sorted(ROOT.glob("src/fairsieve/**/*.py"))
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent / ".cache" / "numba" / STATE))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
+sys.path.insert(0, str(ROOT))
+from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
+
 collect_ignore = ["tests/stress/fuzz.py", "tests/stress/mutation.py"]  # programs that are started by hand
-if not importlib.util.find_spec("triton"):
-    collect_ignore.append("src/fairsieve/selection/backends/triton_kernels.py")
+collect_ignore += files_that_cannot_be_imported(ROOT)  # an environment without torch has fewer tests
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402

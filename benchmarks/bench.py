@@ -16,13 +16,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import distributed
 import numpy as np
 import selection_gpu
 import torch
 from rich.console import Console
 from rich.table import Table
 
-import distributed
 import selection
 import training
 

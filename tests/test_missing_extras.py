@@ -16,12 +16,6 @@ from tests.support.dependencies import EXTRAS
 TRIES = [
     ("matplotlib", "demo", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
     ("matplotlib", "display", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
-    ("plotly", "page", "writing a page needs plotly: pip install 'fairsieve[report]'"),
-    ("jinja2", "page", "writing a page needs jinja2: pip install 'fairsieve[report]'"),
-    ("pandas", "train", "reading a table needs pandas: pip install 'fairsieve[table]'"),
-    ("skops", "train", "keeping a model without pickle needs skops: pip install 'fairsieve[table]'"),
-    ("jinja2", "train", "writing the report needs jinja2: pip install 'fairsieve[table]'"),
-    ("plotly", "train", "writing the report needs plotly: pip install 'fairsieve[table]'"),
     ("pyarrow", "parquet", "reading Parquet needs pyarrow: pip install 'fairsieve[table]'"),
     ("fairlearn", "method", "needs fairlearn: pip install 'fairsieve[fairlearn]'"),
     ("lightning", "Lightning", "the Lightning callback needs lightning: pip install 'fairsieve[lightning]'"),
@@ -36,7 +30,10 @@ TRIES = [
         "the Trainer adapter needs transformers: pip install 'fairsieve[transformers]'",
     ),
 ]
-WITHOUT_A_TRY = {"lightgbm"}  # an estimator that people bring; nothing of ours imports it
+WITHOUT_A_TRY = {
+    "lightgbm",  # an estimator that people bring; nothing of ours imports it
+    "torch",  # tests/test_without_torch.py
+}
 
 PROGRAM = """
 import importlib, json, os, sys
@@ -72,14 +69,6 @@ def parquet(folder):
     read_table(folder / "table.parquet")
 
 
-def page(folder):
-    from fairsieve.report.document import Document, Figure, Panel, Section, Series
-    from fairsieve.report.page import write_page
-
-    figure = Figure("figure", "", [Panel("", "x", "y", [Series("a", [0, 1], [0, 1])])])
-    write_page(Document("title", "lead", [Section("one", "One", [figure])]), folder / "page.html")
-
-
 def method(folder):
     from fairsieve.paper.methods.fairlearn_methods import train_threshold_optimizer
     from fairsieve.data import make_synthetic
@@ -91,10 +80,6 @@ def method(folder):
 tries = {
     "demo": lambda folder: command("demo", "--out", str(folder)),
     "display": lambda folder: fairsieve.TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(),
-    "page": page,
-    "train": lambda folder: command(
-        "train", sys.argv[3], "--label", "a", "--sensitive", "b", "--out", str(folder / "run")
-    ),
     "parquet": parquet,
     "method": method,
     "Lightning": lambda folder: importlib.import_module("fairsieve.sampling.adapters.lightning"),
@@ -136,7 +121,7 @@ def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tries")
     table = folder / "table.csv"
     table.write_text("a,b,c\n" + "yes,x,1\nno,y,2\n" * 40)
-    hidden = json.dumps(sorted(set().union(*PACKAGES.values())))
+    hidden = json.dumps(sorted(set().union(*PACKAGES.values()) - {"torch"}))
     tried = json.dumps([(package, name) for package, name, _ in TRIES])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, hidden, tried, table],

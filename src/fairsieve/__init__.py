@@ -124,7 +124,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in LATER:
         raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(LATER[name]), name)
+    try:
+        module = import_module(LATER[name])
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError("torch", extra="torch", purpose=f"fairsieve.{name}") from None
+    found = globals()[name] = getattr(module, name)
     return found
 
 

@@ -1,0 +1,71 @@
+"""Find the files that import a package which is not installed, directly or through another file of ours."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+import fairsieve
+
+OPTIONAL = {
+    "accelerate",
+    "fairlearn",
+    "hatchling",
+    "imblearn",
+    "lightgbm",
+    "lightning",
+    "polars",
+    "pyarrow",
+    "selenium",
+    "torch",
+    "transformers",
+    "triton",
+}
+
+
+def files_that_cannot_be_imported(root: Path) -> list[str]:
+    """Return the test and source files, relative to ``root``, whose imports would fail here.
+
+    Imports inside functions do not count: what needs them says so when it is called.
+    """
+    missing = {name for name in OPTIONAL if importlib.util.find_spec(name) is None}
+    if not missing:
+        return []
+
+    @cache
+    def fails(path: Path) -> bool:
+        if not path.exists():
+            return False
+        names = _top_level_imports(path)
+        if any(name.partition(".")[0] in missing for name in names):
+            return True
+        return any(fails(found) for name in names for found in _our_files(root, name) if found != path)
+
+    files = [*root.glob("tests/**/*.py"), *root.glob("src/fairsieve/**/*.py")]
+    return [str(path.relative_to(root)) for path in files if fails(path)]
+
+
+def _top_level_imports(path: Path) -> set[str]:
+    """Return the modules that a file imports when it is imported, with the names taken from them."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _our_files(root: Path, module: str) -> list[Path]:
+    """Return where a module of ours is, as a file or as a package; nothing for others."""
+    first, _, name = module.partition(".")
+    if first not in ("fairsieve", "tests"):
+        return []
+    if first == "fairsieve":
+        module = fairsieve.LATER.get(
+            name, module
+        )  # a public name is imported from its module when it is used
+    base = (root / "src" if first == "fairsieve" else root).joinpath(*module.split("."))
+    return [base.with_suffix(".py"), base / "__init__.py"]
