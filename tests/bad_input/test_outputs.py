@@ -19,6 +19,7 @@ from fairsieve.data.sources import FILES
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import write_output
 from fairsieve.paper.compare import Comparison
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
 from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
 from fairsieve.tabular.reading import read as read_module
@@ -165,7 +166,7 @@ def test_a_parquet_file_with_a_pickled_type_runs_nothing(tmp_path, monkeypatch):
 
 def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    asked = Comparison(tune=False).run_settings(fairlearn_method(), 0)
+    asked = Comparison(tune=False).run_settings(METHODS["lr"], 0)
     record = {"run": fingerprint(asked), "settings": asked, "error": "\x1b[2J[red]gone[/nothing]"}
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "records.jsonl").write_text(json.dumps(record) + '\n{"run": "x", "settings": [')
@@ -174,12 +175,6 @@ def test_a_hostile_record_is_shown_and_not_obeyed(tmp_path, monkeypatch, capsys)
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "[red]gone[/nothing]" in printed
-
-
-def fairlearn_method():
-    from fairsieve.paper.methods.registry import METHODS
-
-    return METHODS["lr"]
 
 
 def test_brackets_in_a_folders_name_are_no_markup(folder, tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.problems import make_problem, paper_settings
 from fairsieve.paper.records import _read_records, append_record, fingerprint
 from fairsieve.paper.tuning import _fold_indices, choose, pick
+from fairsieve.report.looks import Look
 from fairsieve.training.settings import Settings
 
 QUICK = Comparison(data="synthetic", noise="label", epochs=4, tune=False)
@@ -109,7 +111,7 @@ def test_equal_settings_have_equal_names():
 
 
 def test_a_method_that_cannot_says_so_in_its_record(path, monkeypatch):
-    refusing = Method("lr", "LR", "plain", METHODS["lr"].train, most_groups=1)
+    refusing = replace(METHODS["lr"], most_groups=1)
     monkeypatch.setitem(METHODS, "lr", refusing)
     (record,) = compare(QUICK, [refusing], [0], path)
     assert "at most 1 groups" in record["error"]
@@ -146,7 +148,14 @@ def test_tuning_takes_the_fairest_of_the_accurate():
 
         return Stub()
 
-    method = Method("stub", "stub", "fair", train, {"kind": ("accurate", "poor", "fair")})
+    method = Method(
+        name="stub",
+        title="stub",
+        look=Look("grey"),
+        family="fair",
+        train=train,
+        candidates={"kind": ("accurate", "poor", "fair")},
+    )
     assert choose(method, data, Settings(), seed=0) == {"kind": "fair"}
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import SYMBOLS, THEMES, looks_of
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how those see who lack one kind of cone.
@@ -81,11 +82,9 @@ def test_both_themes_have_the_same_hues():
     assert list(THEMES["light"].hues) == list(THEMES["dark"].hues)
 
 
-def test_a_method_looks_the_same_by_name_and_title_and_like_no_other():
-    titles = looks_of(method.title for method in METHODS.values())
-    names = looks_of(METHODS)
-    assert [titles[method.title] for method in METHODS.values()] == [names[name] for name in METHODS]
-    assert len(set(names.values())) == len(METHODS)
+def test_no_two_methods_have_the_same_look_title_or_short_name():
+    for field in ("look", "title", "short"):
+        assert len({getattr(method, field) for method in METHODS.values()}) == len(METHODS)
 
 
 @given(st.lists(st.text(max_size=8), max_size=len(SYMBOLS) * 6))
@@ -96,6 +95,8 @@ def test_names_have_looks_of_their_own(names):
 
 
 @given(st.text(max_size=8), st.lists(st.sampled_from(list(METHODS)), max_size=3))
-def test_company_of_methods_does_not_change_a_method(name, methods):
-    for method in methods:
-        assert looks_of([name, *methods])[method] == looks_of([method])[method]
+def test_a_series_keeps_its_look_beside_others(name, methods):
+    series = [Series(name, [0], [0.0])]
+    series += [Series(METHODS[method].short, [0], [0.0], look=METHODS[method].look) for method in methods]
+    looks = Figure("figure", "caption", [Panel("title", "x", "y", series)]).looks()
+    assert all(looks[METHODS[method].short] == METHODS[method].look for method in methods)

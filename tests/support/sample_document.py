@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from fairsieve.paper.methods.registry import METHODS as ALL_METHODS
 from fairsieve.report.document import (
     Cell,
     Column,
@@ -18,6 +19,7 @@ from fairsieve.report.document import (
     Verdict,
 )
 
+LOOKS = {method.short: method.look for method in ALL_METHODS.values()}
 METHODS = ("LR", "ITLM", "FB", "ITLM→FB", "ITLM→Penalty", "fairsieve", "FR-Train")
 # Accuracy, disparity, and the paper's two.
 VALUES = {
@@ -69,6 +71,7 @@ def by_epoch() -> Figure:
                 epochs,
                 [level * (0.15 * k + math.exp(-i / (90 + 30 * k)) + 0.03 * math.sin(i / 9 + k)) for i in epochs],
                 deviation=[0.02 + 0.01 * k] * len(epochs),
+                look=LOOKS[method],
             )
             for k, method in enumerate(("LR", "ITLM", "FB", "fairsieve"))
         ]  # fmt: skip
@@ -86,8 +89,10 @@ def by_rate() -> Figure:
         series = []
         for k, method in enumerate(("LR", "ITLM", "fairsieve")):
             values = [0.7 - 0.1 * k + slope * (rate - 0.1) * (3 - k) / 2 for rate in rates]
-            series.append(Series(method, rates, values, deviation=[0.01 + 0.005 * k] * 6))
-            series.append(Series(method, rates, [value + 0.01 for value in values], dashed=True))
+            series.append(Series(method, rates, values, deviation=[0.01 + 0.005 * k] * 6, look=LOOKS[method]))
+            series.append(
+                Series(method, rates, [value + 0.01 for value in values], dashed=True, look=LOOKS[method])
+            )
         panels.append(Panel(title, "share of flipped labels", title.lower(), series))
     return Figure("by-rate", "Figure 2. ITLM against LR on COMPAS by noise rate; dashed: the paper", panels)
 
@@ -95,7 +100,9 @@ def by_rate() -> Figure:
 def trade_off() -> Figure:
     """Points with both deviations, and a front."""
     points = [
-        Series(method, [disparity], [accuracy], "points", [0.008], [0.012], ["five seeds"])
+        Series(
+            method, [disparity], [accuracy], "points", [0.008], [0.012], ["five seeds"], look=LOOKS[method]
+        )
         for method, (accuracy, disparity, *_) in VALUES.items()
     ]
     front = Series("Pareto front", [0.041, 0.060], [0.506, 0.726], dashed=True)

@@ -22,9 +22,9 @@ from fairsieve.paper.attacks import NOISES
 from fairsieve.paper.demo import DEMO_METHODS, Demo, run_demo
 from fairsieve.paper.demo_figure import draw_demo
 from fairsieve.paper.folders import make_folder
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.report.style import pyplot
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.methods import SELECTION_METHODS
 from fairsieve.validation import check_at_least, check_choice, check_share
 
 __all__ = ["app", "main"]
@@ -93,7 +93,7 @@ def _run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
 
         def report(method: str, seed: int) -> None:
             nonlocal runs
-            bar.update(task, description=f"{SELECTION_METHODS[method].title}, seed {seed}", completed=runs)
+            bar.update(task, description=f"{METHODS[method].title}, seed {seed}", completed=runs)
             runs += 1
 
         return run_demo(fairness=fairness, noise=noise, rate=rate, seeds=range(seeds), report=report)
@@ -111,7 +111,7 @@ def _demo_table(found: Demo, seeds: int) -> Table:
     for row in found.rows:
         values = (row.accuracy, row.equalized_odds, row.demographic_parity)
         shown = [f"{mean:.3f} ± {deviation:.3f}" for mean, deviation in values]
-        style = "bold" if row.title == SELECTION_METHODS["fairsieve"].title else None
+        style = "bold" if row.title == METHODS["fairsieve"].title else None
         table.add_row(row.title, *shown, f"{row.seconds:.2f}", style=style)
     return table
 

@@ -18,6 +18,7 @@ from fairsieve.paper.compare import Comparison, Row, compare, summarise
 from fairsieve.paper.folders import make_folder
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.problems import make_problem, paper_settings
+from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.selection.select import budget_of
 from fairsieve.validation import check_at_least, check_choice, check_share
 
@@ -96,8 +97,7 @@ def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
         caption="¹ best, ² second best of the fair and robust methods",
     )
     table.add_column("method")
-    short = {"equalized_odds": "EO", "demographic_parity": "DP", "equal_opportunity": "EOpp"}[asked.fairness]
-    for name in ("accuracy ↑", f"{short} disparity ↓", "seconds"):
+    for name in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓", "seconds"):
         table.add_column(name, justify="right")
     both = [row for row in rows if row.method.family == "fair and robust" and row.seeds]
     by_accuracy = sorted(both, key=lambda row: -row.accuracy[0])

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.metrics import accuracy, demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.paper.attacks import add_noise
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.fit import fit
-from fairsieve.training.methods import SELECTION_METHODS
 from fairsieve.training.result import Fitted
 
 __all__ = ["DEMO_METHODS", "Demo", "run_demo"]
@@ -90,7 +90,7 @@ def run_demo(
     rows = []
     for name in DEMO_METHODS:
         right, odds, parity = ((float(np.mean(v)), float(np.std(v))) for v in zip(*scores[name], strict=True))
-        rows.append(_DemoRow(SELECTION_METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
+        rows.append(_DemoRow(METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
     return Demo(rows, notion, noise, rate, train, flipped, first)
 
 

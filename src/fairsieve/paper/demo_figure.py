@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fairsieve.paper.demo import DEMO_METHODS, Demo
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.report.style import colour, pyplot
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = ["draw_demo"]
 
-SHORT = {"equalized_odds": "EO", "demographic_parity": "DP", "equal_opportunity": "EOpp"}
 CELL_COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")
 
 
@@ -83,12 +83,16 @@ def _draw_disparity(axis: Any, demo: Demo) -> None:
         history = demo.fits[name].history
         assert history.evaluation is not None
         values = history.evaluation.disparity[demo.fairness]
-        axis.plot(history.epochs, values, color=colour(name), label=SELECTION_METHODS[name].title)
+        axis.plot(history.epochs, values, color=colour(METHODS[name].look), label=METHODS[name].title)
     warmup = demo.fits["fairsieve"].history.warmup_epochs
     axis.axvline(warmup, color="black", linewidth=0.8, linestyle=":")
     axis.annotate("selection begins", (warmup, 1), (4, -4), xycoords=("data", "axes fraction"),
                   textcoords="offset points", va="top", fontsize="small")  # fmt: skip
-    axis.set(title=f"{SHORT[demo.fairness]} disparity on clean test data", xlabel="epoch", ylabel="disparity")
+    axis.set(
+        title=f"{ABBREVIATIONS[demo.fairness]} disparity on clean test data",
+        xlabel="epoch",
+        ylabel="disparity",
+    )
     axis.set_ylim(bottom=0)
     axis.legend()
 

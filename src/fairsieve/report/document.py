@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Literal
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.report.looks import Look, looks_of
 
 __all__ = [
     "Block",
@@ -144,7 +145,8 @@ class Series:
 
     ``deviation`` is shaded around lines and drawn as bars at points; ``interval`` is drawn as such bars from its
     lower to its upper end, which need not be equally far; ``labels`` name the points;
-    ``dashed`` sets a reference apart (the paper's values, a Pareto front).
+    ``dashed`` sets a reference apart (the paper's values, a Pareto front). ``look`` is its colour and symbol; where it
+    is None, the figure chooses a look that no other series has.
     """
 
     name: str
@@ -157,6 +159,7 @@ class Series:
     dashed: bool = False
     interval: Sequence[tuple[float, float]] | None = None
     x_interval: Sequence[tuple[float, float]] | None = None
+    look: Look | None = None
 
     def __post_init__(self) -> None:
         for field_name in ("y", "deviation", "x_deviation", "interval", "x_interval", "labels"):
@@ -189,6 +192,11 @@ class Figure:
         _check_name("a figure", self.name)
         if not self.panels:
             raise InvalidInputError(f"panels of figure {self.name!r} must not be empty; leave the figure out")
+
+    def looks(self) -> dict[str, Look]:
+        """Return the colour and the symbol of each series, by its name, in the order of the series."""
+        series = [one for panel in self.panels for one in panel.series]
+        return looks_of((one.name for one in series), {one.name: one.look for one in series if one.look})
 
 
 @dataclass(frozen=True)

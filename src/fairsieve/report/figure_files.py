@@ -13,7 +13,7 @@ import numpy as np
 
 from fairsieve.files import write_output
 from fairsieve.report.document import Figure, Panel, Series
-from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
+from fairsieve.report.looks import SYMBOLS, THEMES, Look
 from fairsieve.report.style import pyplot
 
 __all__ = ["write_figure_files"]
@@ -39,7 +39,7 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
     plt = pyplot()
     columns = min(len(figure.panels), PANELS_IN_A_ROW)
     rows = math.ceil(len(figure.panels) / columns)
-    looks = looks_of(series.name for panel in figure.panels for series in panel.series)
+    looks = figure.looks()
     size = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
     paths = []
     drawn, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)

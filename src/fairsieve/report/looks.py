@@ -8,7 +8,7 @@ that sees two primaries; a symbol tells those of one hue apart. The tests measur
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 __all__ = ["SYMBOLS", "THEMES", "Look", "Theme", "looks_of"]
@@ -107,58 +107,29 @@ THEMES = {
     ),
 }
 
-# Every method under its name and under its title, and the front of all.
-METHOD_LOOKS = {
-    "fairsieve": Look("blue"),
-    "fairsieve-auto": Look("blue", "diamond"),
-    "fairsieve, auto": Look("blue", "diamond"),
-    "fairsieve-no-constraints": Look("blue", "triangle"),
-    "w/o constraints": Look("blue", "triangle"),
-    "fairsieve-no-weights": Look("blue", "point"),
-    "w/o weights": Look("blue", "point"),
-    "lr": Look("grey"),
-    "itlm": Look("orange", "square"),
-    "fairbatch": Look("sky", "triangle"),
-    "fb": Look("sky", "triangle"),
-    "penalty": Look("pink", "diamond"),
-    "itlm-fairbatch": Look("green", "triangle"),
-    "itlm→fb": Look("green", "triangle"),
-    "itlm-penalty": Look("black", "diamond"),
-    "itlm→penalty": Look("black", "diamond"),
-    "itlm+penalty-fairbatch": Look("green", "cross"),
-    "(itlm+penalty)→fb": Look("green", "cross"),
-    "itlm+penalty-penalty": Look("black", "cross"),
-    "(itlm+penalty)→penalty": Look("black", "cross"),
-    "fr-train": Look("red", "square"),
-    "exponentiated-gradient": Look("pink", "cross"),
-    "exponentiatedgradient": Look("pink", "cross"),
-    "threshold-optimizer": Look("pink", "square"),
-    "thresholdoptimizer": Look("pink", "square"),
-    "reweighing": Look("pink", "point"),
-    "group-confident-learning": Look("orange", "diamond"),
-    "group confident learning": Look("orange", "diamond"),
-    "fair-label-correction": Look("red", "diamond"),
-    "fair label correction": Look("red", "diamond"),
+# Series that look the same in every figure. Other series bring their look (``Series.look``), or are given one.
+NAMED_LOOKS = {
     "pareto front": Look("grey", "diamond"),
     "plain model": Look("grey"),
     "fair model": Look("blue"),
 }
-# Hues of series that have no look of their own; black comes when these are gone, grey is LR's.
+# Hues of series that have no look of their own; black comes when these are gone.
 FREE_HUES = ("blue", "orange", "sky", "green", "red", "pink")
 
 
-def looks_of(names: Iterable[str]) -> dict[str, Look]:
-    """A look for each name: a method's own, or else one that depends on the name and is not yet taken.
+def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> dict[str, Look]:
+    """Return a look for each name: the one that is given for it, or else a look that no other name has.
 
     Examples
     --------
-    >>> looks_of(["ITLM", "fairsieve"])["ITLM"]
+    >>> looks_of(["ITLM", "LR"], {"ITLM": Look("orange", "square")})["ITLM"]
     Look(hue='orange', symbol='square')
     >>> len(set(looks_of(f"cell {i}" for i in range(7)).values()))
     7
     """
     distinct = list(dict.fromkeys(names))
-    found = {name: METHOD_LOOKS[name.lower()] for name in distinct if name.lower() in METHOD_LOOKS}
+    found = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
+    found |= {name: given[name] for name in distinct if name in given} if given else {}
     taken = set(found.values())
     hues = {look.hue for look in taken}
     for name in distinct:

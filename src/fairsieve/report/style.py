@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from fairsieve.errors import MissingExtraError
-from fairsieve.report.looks import THEMES, looks_of
+from fairsieve.report.looks import THEMES, Look
 
 __all__ = ["colour", "pyplot"]
 
@@ -29,9 +29,9 @@ SETTINGS: Any = {
 }
 
 
-def colour(name: str) -> str:
-    """The colour of a method or another series, where only one look is needed."""
-    return THEMES["light"].hues[looks_of([name])[name].hue]
+def colour(look: Look) -> str:
+    """Return the colour of a look on a light background."""
+    return THEMES["light"].hues[look.hue]
 
 
 def pyplot() -> ModuleType:

@@ -23,10 +23,17 @@ from numpy.typing import NDArray
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_choice
 
-__all__ = ["FairnessName", "SignalName", "comparisons", "fairness_name"]
+__all__ = ["ABBREVIATIONS", "FairnessName", "SignalName", "comparisons", "fairness_name"]
 
 FairnessName = Literal["equalized_odds", "demographic_parity", "equal_opportunity"]
 SignalName = Literal["loss", "error"]
+
+# The abbreviations that tables and figures use for the notions of fairness.
+ABBREVIATIONS: dict[str, str] = {
+    "equalized_odds": "EO",
+    "demographic_parity": "DP",
+    "equal_opportunity": "EOpp",
+}
 
 OWN_LABEL = -1
 

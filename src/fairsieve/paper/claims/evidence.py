@@ -10,7 +10,7 @@ import numpy as np
 
 from fairsieve.paper.claims.pairwise import Duel, Outcome, all_of, most_of, tell
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import SHORT, Column
+from fairsieve.paper.reproduce.published import Column
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import (
     WEIGHTS,
@@ -21,6 +21,7 @@ from fairsieve.paper.reproduce.targets import (
 )
 from fairsieve.paper.reproduce.trials import Trial
 from fairsieve.paper.reproduce.wording import FLIPS, column_title, number
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [
     "FAIR_AND_ROBUST",
@@ -196,7 +197,7 @@ def wider_spread(results: Results) -> Answer:
         )
         for method in WEIGHTS
     }
-    told = ", ".join(f"{METHODS[m].title} {number(value)}" for m, value in spread.items())
+    told = ", ".join(f"{METHODS[m].short} {number(value)}" for m, value in spread.items())
     holds: Outcome = spread["fr-train"] > spread["fairsieve"]
     if results.scope.quick or results.scope.seeds < 2 or max(spread.values()) < 1.25 * min(spread.values()):
         holds = None  # deviations of a few runs vary by that much themselves
@@ -227,9 +228,9 @@ def tell_rates(results: Results, duels: Sequence[Duel]) -> str:
     for (one, other, measure), same in grouped.items():
         gains = [float(duel.gains(results).mean()) for duel in same]
         ahead = sum(gain > 0 for gain in gains)
-        what = "accuracy" if measure == "accuracy" else f"{SHORT[measure]} disparity"
+        what = "accuracy" if measure == "accuracy" else f"{ABBREVIATIONS[measure]} disparity"
         sentences.append(
-            f"{what}, {METHODS[one].title} against {METHODS[other].title}: better at {ahead} of {len(gains)} rates, by "
+            f"{what}, {METHODS[one].short} against {METHODS[other].short}: better at {ahead} of {len(gains)} rates, by "
             f"{number(min(gains))} to {number(max(gains))}."
         )
     return " ".join(sentences)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import SHORT, Column, Line
+from fairsieve.paper.reproduce.published import Column, Line
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.trials import Trial
 from fairsieve.paper.reproduce.wording import FLIPS, TITLES, line_title, number
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = ["OUTCOMES", "Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
 
@@ -43,7 +44,7 @@ class Duel:
     def fairness(self) -> str:
         """The notion of fairness that is asked for, of whichever method knows one."""
         plain = METHODS[self.one.method].family in ("plain", "robust")
-        return self.measure if self.measure in SHORT else (self.other if plain else self.one).fairness
+        return self.measure if self.measure in ABBREVIATIONS else (self.other if plain else self.one).fairness
 
     def gains(self, results: Results) -> NDArray[np.float64]:
         """How much better ``one`` is, draw by draw."""
@@ -146,5 +147,6 @@ def _setting(duel: Duel) -> str:
     """Where and what was measured."""
     trial, measure = duel.one, duel.measure
     flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"
-    what = f"{SHORT[measure]} disparity" if measure in SHORT else f"{measure} for {SHORT[duel.fairness]}"
+    notion = ABBREVIATIONS[duel.fairness]
+    what = f"{notion} disparity" if measure in ABBREVIATIONS else f"{measure} for {notion}"
     return f"{TITLES[trial.data]}, {flips}, {what}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.training.fit import ModelLike
 from fairsieve.training.result import Fitted
@@ -34,14 +35,20 @@ class Trainer(Protocol):
     ) -> Fitted: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """A method, and what can be asked of it.
 
     Attributes
     ----------
-    name, title : str
-        In commands, and in tables.
+    name : str
+        The name in commands and records.
+    title : str
+        The full name, for the tables of ``compare`` and the demo.
+    short : str, optional
+        The name in the tables and figures of the reproduction, where the paper abbreviates; the title when not given.
+    look : Look
+        The colour and the marker in figures.
     family : str
         What it is made for.
     train : Trainer
@@ -63,6 +70,8 @@ class Method:
 
     name: str
     title: str
+    short: str = ""
+    look: Look
     family: Family
     train: Trainer
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -71,6 +80,9 @@ class Method:
     most_groups: int | None = None
     most_classes: int | None = None
     notions: tuple[str, ...] = ("equalized_odds", "demographic_parity", "equal_opportunity")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "short", self.short or self.title)
 
     def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
         """Say clearly what the method cannot do, before any work is done."""

@@ -32,6 +32,7 @@ from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.fr_train_games import AutogradGame, CompiledGame, Game
 from fairsieve.paper.methods.fr_train_linear import HIDDEN, Board, Opponents, Stakes
 from fairsieve.progress import progress_bar
+from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.sampling.losses import cross_entropy, outputs_of, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
@@ -152,11 +153,12 @@ def _train_fr_train(
 
 
 FR_TRAIN = Method(
-    "fr-train",
-    "FR-Train",
-    "fair and robust",
-    _train_fr_train,
-    {"fairness_weight": (0.4, 0.2)},
+    name="fr-train",
+    title="FR-Train",
+    look=Look("red", "square"),
+    family="fair and robust",
+    train=_train_fr_train,
+    candidates={"fairness_weight": (0.4, 0.2)},
     while_tuning={"epochs": 3_000},
     uses_validation=True,
     most_classes=2,

@@ -1,4 +1,4 @@
-"""Every method by its name."""
+"""The list of methods: the command line, the tables and the figures take names, titles and looks from here."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairsieve.paper.methods.group_confident_learning import train_group_confide
 from fairsieve.paper.methods.label_correction import train_fair_label_correction
 from fairsieve.paper.methods.planned import plan_trainer, two_step_trainer
 from fairsieve.paper.methods.reweighing import train_reweighing
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.report.looks import Look
 
 __all__ = ["METHODS", "PAPER_METHODS", "find_methods"]
 
-RATES = {"learning_rate": (0.0005, 0.0001)}
-STEPS = {"step_size": (0.0005, 0.001, 0.0001)}
-WEIGHTS = {"penalty_weight": (0.3, 0.1, 1.0)}
+LEARNING_RATES = {"learning_rate": (0.0005, 0.0001)}
+STEP_SIZES = {"step_size": (0.0005, 0.001, 0.0001)}
+PENALTY_WEIGHTS = {"penalty_weight": (0.3, 0.1, 1.0)}
 
 ITLM = plan_trainer("itlm")
 FAIRBATCH = plan_trainer("fairbatch")
@@ -25,54 +25,150 @@ PENALTY = plan_trainer("lr", penalty_weight=0.3)
 ITLM_WITH_PENALTY = plan_trainer("itlm", penalty_weight=0.1)
 
 PAPER = (
-    Method("lr", "LR", "plain", plan_trainer("lr"), RATES),
-    Method("itlm", "ITLM", "robust", ITLM, RATES),
-    Method("fairbatch", "FB", "fair", FAIRBATCH, RATES | STEPS),
-    Method("penalty", "Penalty", "fair", PENALTY, WEIGHTS),
-    Method("itlm-fairbatch", "ITLM→FB", "fair and robust", two_step_trainer(ITLM, FAIRBATCH), RATES | STEPS),
-    Method("itlm-penalty", "ITLM→Penalty", "fair and robust", two_step_trainer(ITLM, PENALTY), WEIGHTS),
     Method(
-        "itlm+penalty-fairbatch",
-        "(ITLM+Penalty)→FB",
-        "fair and robust",
-        two_step_trainer(ITLM_WITH_PENALTY, FAIRBATCH),
-        STEPS | {"penalty_weight": (0.1, 0.3)},
+        name="lr",
+        title="LR",
+        look=Look("grey"),
+        family="plain",
+        train=plan_trainer("lr"),
+        candidates=LEARNING_RATES,
     ),
     Method(
-        "itlm+penalty-penalty",
-        "(ITLM+Penalty)→Penalty",
-        "fair and robust",
-        two_step_trainer(ITLM_WITH_PENALTY, PENALTY),
-        WEIGHTS,
+        name="itlm",
+        title="ITLM",
+        look=Look("orange", "square"),
+        family="robust",
+        train=ITLM,
+        candidates=LEARNING_RATES,
     ),
-    Method("fairsieve", "fairsieve", "fair and robust", plan_trainer("fairsieve"), RATES | STEPS),
-    *(
-        Method(name, SELECTION_METHODS[name].title, "fair and robust", plan_trainer(name), RATES | STEPS)
-        for name in ("fairsieve-no-constraints", "fairsieve-no-weights")
+    Method(
+        name="fairbatch",
+        title="FairBatch",
+        short="FB",
+        look=Look("sky", "triangle"),
+        family="fair",
+        train=FAIRBATCH,
+        candidates=LEARNING_RATES | STEP_SIZES,
+    ),
+    Method(
+        name="penalty",
+        title="Penalty",
+        look=Look("pink", "diamond"),
+        family="fair",
+        train=PENALTY,
+        candidates=PENALTY_WEIGHTS,
+    ),
+    Method(
+        name="itlm-fairbatch",
+        title="ITLM→FairBatch",
+        short="ITLM→FB",
+        look=Look("green", "triangle"),
+        family="fair and robust",
+        train=two_step_trainer(ITLM, FAIRBATCH),
+        candidates=LEARNING_RATES | STEP_SIZES,
+    ),
+    Method(
+        name="itlm-penalty",
+        title="ITLM→Penalty",
+        look=Look("black", "diamond"),
+        family="fair and robust",
+        train=two_step_trainer(ITLM, PENALTY),
+        candidates=PENALTY_WEIGHTS,
+    ),
+    Method(
+        name="itlm+penalty-fairbatch",
+        title="(ITLM+Penalty)→FairBatch",
+        short="(ITLM+Penalty)→FB",
+        look=Look("green", "cross"),
+        family="fair and robust",
+        train=two_step_trainer(ITLM_WITH_PENALTY, FAIRBATCH),
+        candidates=STEP_SIZES | {"penalty_weight": (0.1, 0.3)},
+    ),
+    Method(
+        name="itlm+penalty-penalty",
+        title="(ITLM+Penalty)→Penalty",
+        look=Look("black", "cross"),
+        family="fair and robust",
+        train=two_step_trainer(ITLM_WITH_PENALTY, PENALTY),
+        candidates=PENALTY_WEIGHTS,
+    ),
+    Method(
+        name="fairsieve",
+        title="fairsieve",
+        look=Look("blue"),
+        family="fair and robust",
+        train=plan_trainer("fairsieve"),
+        candidates=LEARNING_RATES | STEP_SIZES,
+    ),
+    Method(
+        name="fairsieve-no-constraints",
+        title="fairsieve without constraints",
+        short="w/o constraints",
+        look=Look("blue", "triangle"),
+        family="fair and robust",
+        train=plan_trainer("fairsieve-no-constraints"),
+        candidates=LEARNING_RATES | STEP_SIZES,
+    ),
+    Method(
+        name="fairsieve-no-weights",
+        title="fairsieve without weights",
+        short="w/o weights",
+        look=Look("blue", "point"),
+        family="fair and robust",
+        train=plan_trainer("fairsieve-no-weights"),
+        candidates=LEARNING_RATES | STEP_SIZES,
     ),
     FR_TRAIN,
 )
 
 OTHERS = (
-    Method("fairsieve-auto", "fairsieve, auto", "fair and robust", train_fairsieve_auto, RATES | STEPS),
     Method(
-        "exponentiated-gradient",
-        "ExponentiatedGradient",
-        "fair",
-        train_exponentiated_gradient,
-        {"eps": (0.01,)},
+        name="fairsieve-auto",
+        title="fairsieve, auto",
+        look=Look("blue", "diamond"),
+        family="fair and robust",
+        train=train_fairsieve_auto,
+        candidates=LEARNING_RATES | STEP_SIZES,
+    ),
+    Method(
+        name="exponentiated-gradient",
+        title="ExponentiatedGradient",
+        look=Look("pink", "cross"),
+        family="fair",
+        train=train_exponentiated_gradient,
+        candidates={"eps": (0.01,)},
         most_classes=2,
     ),
-    Method("threshold-optimizer", "ThresholdOptimizer", "fair", train_threshold_optimizer, most_classes=2),
-    Method("reweighing", "Reweighing", "fair", train_reweighing),
     Method(
-        "group-confident-learning",
-        "Group confident learning",
-        "robust",
-        train_group_confident_learning,
-        {"decoupled": (False, True)},
+        name="threshold-optimizer",
+        title="ThresholdOptimizer",
+        look=Look("pink", "square"),
+        family="fair",
+        train=train_threshold_optimizer,
+        most_classes=2,
     ),
-    Method("fair-label-correction", "Fair label correction", "fair and robust", train_fair_label_correction),
+    Method(
+        name="reweighing",
+        title="Reweighing",
+        look=Look("pink", "point"),
+        family="fair",
+        train=train_reweighing,
+    ),
+    Method(
+        name="group-confident-learning",
+        title="Group confident learning",
+        look=Look("orange", "diamond"),
+        family="robust",
+        train=train_group_confident_learning,
+        candidates={"decoupled": (False, True)},
+    ),
+    Method(
+        name="fair-label-correction",
+        title="Fair label correction",
+        look=Look("red", "diamond"),
+        family="fair and robust",
+        train=train_fair_label_correction,
+    ),
 )
 
 PAPER_METHODS = tuple(method.name for method in PAPER)
@@ -80,7 +176,7 @@ METHODS = {method.name: method for method in (*PAPER, *OTHERS)}
 
 
 def find_methods(names: str) -> list[Method]:
-    """Methods by names with commas between them; ``all``, or ``paper`` for those of the paper."""
+    """Return methods by names with commas between them; ``all``, or ``paper`` for those of the paper."""
     wanted = {"all": list(METHODS), "paper": list(PAPER_METHODS)}.get(names, names.split(","))
     unknown = [name for name in wanted if name not in METHODS]
     if unknown:

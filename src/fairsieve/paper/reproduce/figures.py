@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic
+from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import SHORT
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import (
     RATE_METHODS,
@@ -24,6 +24,7 @@ from fairsieve.paper.reproduce.trials import Trial
 from fairsieve.paper.reproduce.wording import FLIPS, TITLES, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.front import pareto_front
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = ["FIGURES", "trade_off_figures"]
 
@@ -67,10 +68,11 @@ def _by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure
         values = [results.values(trial, measure) for trial in trials]
         lines.append(
             Series(
-                METHODS[method].title,
+                METHODS[method].short,
                 [round(100 * trial.rate, 1) for trial in trials],
                 [float(found.mean()) for found in values],
                 deviation=[float(found.std()) for found in values],
+                look=METHODS[method].look,
             )
         )
     return lines
@@ -97,7 +99,7 @@ def _compas_rates_figure(results: Results) -> Figure:
 def _rates_figure(results: Results, name: str, fairness: str) -> Figure:
     """Figs. 3 and 6."""
     trials = {method: noise_rate_trials(method, fairness) for method in RATE_METHODS}
-    short = SHORT[fairness]
+    short = ABBREVIATIONS[fairness]
     return Figure(
         name,
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
@@ -139,7 +141,7 @@ def _curves_figure(results: Results) -> Figure:
         for method, (name, values) in WEIGHTS.items():
             trials = trade_off_trials(method, noise)
             labels = [f"{name.replace('_', ' ')} {value:g}" for value in values]
-            series.append(_points(results, METHODS[method].title, trials, "equalized_odds", labels))
+            series.append(_points(results, METHODS[method], trials, "equalized_odds", labels))
         panels.append(Panel(FLIPS[noise], "EO disparity", "accuracy", series))
     return Figure(
         "figure5",
@@ -150,19 +152,20 @@ def _curves_figure(results: Results) -> Figure:
 
 
 def _points(
-    results: Results, name: str, trials: Sequence[Trial], fairness: str, labels: Sequence[str]
+    results: Results, method: Method, trials: Sequence[Trial], fairness: str, labels: Sequence[str]
 ) -> Series:
     """Trials as points of accuracy against disparity."""
     apart = [results.values(trial, fairness) for trial in trials]
     right = [results.values(trial, "accuracy") for trial in trials]
     return Series(
-        name,
+        method.short,
         [float(values.mean()) for values in apart],
         [float(values.mean()) for values in right],
         "points",
         deviation=[float(values.std()) for values in right],
         x_deviation=[float(values.std()) for values in apart],
         labels=labels,
+        look=method.look,
     )
 
 
@@ -179,7 +182,7 @@ def trade_off_figures(results: Results) -> list[Figure]:
             ]
             there = [trial for trial in trials if results.has(trial)]
             series = [
-                _points(results, METHODS[trial.method].title, [trial], column.fairness, [trial.method])
+                _points(results, METHODS[trial.method], [trial], column.fairness, [trial.method])
                 for trial in there
             ]
             front = pareto_front([(one.x[0], one.y[0]) for one in series])  # type: ignore[misc]

@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Literal
 
 from fairsieve.paper.compare import ValidationKind
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [
-    "SHORT",
     "Column",
     "Line",
     "Number",
@@ -19,7 +19,6 @@ __all__ = [
     "paper_tables",
 ]
 
-SHORT = {"equalized_odds": "EO", "demographic_parity": "DP"}
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
 
@@ -44,7 +43,7 @@ class Column:
     @property
     def short(self) -> str:
         """EO or DP."""
-        return SHORT[self.fairness]
+        return ABBREVIATIONS[self.fairness]
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def _parse_tables(text: str) -> dict[int, PaperTable]:
 
 def _column_of(text: str) -> Column:
     data, noise, short = text.split()
-    return Column(data, noise, next(fairness for fairness, name in SHORT.items() if name == short))
+    return Column(data, noise, next(fairness for fairness, name in ABBREVIATIONS.items() if name == short))
 
 
 def _numbers_of(text: str) -> tuple[Number, ...]:

@@ -58,7 +58,7 @@ class _Job:
 
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
-        return f"{self.trial.data}, {METHODS[self.trial.method].title}, {doing}"
+        return f"{self.trial.data}, {METHODS[self.trial.method].short}, {doing}"
 
 
 class _Clock:

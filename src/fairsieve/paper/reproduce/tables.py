@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import SHORT, Line, Number, PaperTable, paper_tables
 from fairsieve.paper.reproduce.published import Column as PaperColumn
+from fairsieve.paper.reproduce.published import Line, Number, PaperTable, paper_tables
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import ITEMS
 from fairsieve.paper.reproduce.trials import Trial, trial_of
@@ -23,6 +23,7 @@ from fairsieve.paper.reproduce.wording import (
     plus_minus,
 )
 from fairsieve.report.document import Cell, Column, Table
+from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = ["choices_table", "draws_table", "draws_trials", "paper_table"]
 
@@ -169,7 +170,7 @@ def draws_table(results: Results) -> Table:
         heads += [Column(head, True, group=group) for head in ("fairer", "at equal or better accuracy")]
     rows = []
     for method in RIVALS:
-        row = [Cell(METHODS[method].title)]
+        row = [Cell(METHODS[method].short)]
         for column in columns:
             ours, theirs = (
                 np.stack(
@@ -210,7 +211,7 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         rows.append(
             [
                 Cell(TITLES[asked["data"]]),
-                Cell(f"{FLIPS[asked['noise']]}, {SHORT[asked['fairness']]}"),
+                Cell(f"{FLIPS[asked['noise']]}, {ABBREVIATIONS[asked['fairness']]}"),
                 Cell(line_title(Line(asked["method"], asked["validation"]))),
                 Cell(", ".join(f"{name} {value:g}" for name, value in chosen.items())),
                 Cell("no" if chosen == default else "yes"),

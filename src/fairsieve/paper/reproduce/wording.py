@@ -28,7 +28,7 @@ def column_title(column: Column, *, with_data: bool = False) -> str:
 
 def line_title(line: Line) -> str:
     """A method, and its validation set where that is not clean."""
-    return METHODS[line.method].title + VALIDATION[line.validation]
+    return METHODS[line.method].short + VALIDATION[line.validation]
 
 
 def plus_minus(values: ArrayLike) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
-from fairsieve.report.looks import SYMBOLS, Look, looks_of
+from fairsieve.report.looks import SYMBOLS, Look
 
-__all__ = ["chart_data", "data_tables", "series_names"]
+__all__ = ["chart_data", "data_tables"]
 
 SIGNIFICANT_DIGITS = 6
 
 
-def series_names(figure: Figure) -> list[str]:
+def _series_names(figure: Figure) -> list[str]:
     """Names of a figure's series, each once, in order."""
     return list(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
 
@@ -34,8 +34,8 @@ def _plotly_text(text: str) -> str:
 
 def chart_data(figure: Figure) -> dict[str, Any]:
     """What the page's script needs to draw a figure: panels of series, with names by number."""
-    names = series_names(figure)
-    looks = looks_of(names)
+    names = _series_names(figure)
+    looks = figure.looks()
     return {"names": [_plotly_text(name) for name in names], "panels": [
         {
             "x_title": _plotly_text(panel.x_title),

@@ -17,8 +17,8 @@ from typing import Any
 from fairsieve.errors import MissingExtraError
 from fairsieve.files import write_output
 from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
-from fairsieve.report.looks import SYMBOLS, THEMES, Theme, looks_of
-from fairsieve.report.page.charts import chart_data, data_tables, series_names
+from fairsieve.report.looks import SYMBOLS, THEMES, Theme
+from fairsieve.report.page.charts import chart_data, data_tables
 
 __all__ = ["render_page", "write_page"]
 
@@ -100,8 +100,7 @@ def _view(block: Block) -> Any:
     if isinstance(block, Table):
         return _table_view(block)
     if isinstance(block, Figure):
-        names = series_names(block)
-        keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in looks_of(names).items()]
+        keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in block.looks().items()]
         tables = [_table_view(table) for table in data_tables(block)]
         return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": tables}
     return block

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.number_format import number, points
+from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Gap, Share, widest_gap
 from fairsieve.tabular.train import TableRun
 
 __all__ = [
     "NOTIONS",
-    "SHORT",
     "estimate_sentence",
     "gap_sentence",
     "group_name",
@@ -25,7 +25,6 @@ NOTIONS = {
     "equal_opportunity": "equal opportunity: people of the positive label are recognised equally often in every group",
     "demographic_parity": "demographic parity: every group is predicted the positive label equally often",
 }
-SHORT = {"equalized_odds": "EO", "equal_opportunity": "EOpp", "demographic_parity": "DP"}
 NO_GROUP = "(no group)"
 AT_RANDOM = "at random within a label and group"  # shares may differ between them
 WORTH_TELLING = 0.0005  # less is the same in three digits
@@ -103,7 +102,7 @@ def headline(run: TableRun) -> str:
     if is_worse(run):
         disparities = " → ".join(number(score["disparity"].value) for score in (plain, fair))
         parts = [
-            f"the fair model is worse in both: {parts[0]}, {SHORT[run.asked.fairness]} disparity {disparities}"
+            f"the fair model is worse in both: {parts[0]}, {ABBREVIATIONS[run.asked.fairness]} disparity {disparities}"
         ]
     gap = main_gap(run)
     if gap is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairsieve.report.document import Figure, Panel, Series
-from fairsieve.tabular.report.phrases import SHORT, group_name
+from fairsieve.selection.fairness import ABBREVIATIONS
+from fairsieve.tabular.report.phrases import group_name
 from fairsieve.tabular.train import TableRun
 
 __all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
@@ -38,7 +39,7 @@ def groups_figure(run: TableRun) -> Figure:
 
 def trade_off_figure(run: TableRun) -> Figure:
     """Accuracy against disparity, from the plain model to the fair one."""
-    short = SHORT[run.asked.fairness]
+    short = ABBREVIATIONS[run.asked.fairness]
     drawn = []
     for name, place in zip(MODELS, (0, -1), strict=True):
         accuracy, disparity = run.scores[place]["accuracy"], run.scores[place]["disparity"]

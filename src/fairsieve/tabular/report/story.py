@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fairsieve.report.document import Block, Document, Facts, Section, Text
 from fairsieve.report.number_format import number, percent
+from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.report.guide import COLUMNS, DROPPED, EPOCHS, GAPS, GROUPS, SUSPECTS, TRADE_OFF
-from fairsieve.tabular.report.phrases import NOTIONS, SHORT, estimate_sentence, headline
+from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline
 from fairsieve.tabular.report.plots import dropped_figure, epochs_figure, groups_figure, trade_off_figure
 from fairsieve.tabular.report.summary_tables import (
     columns_table,
@@ -56,7 +57,7 @@ def _changed(run: TableRun) -> list[Block]:
     """Verdicts, and what the numbers stand on."""
     notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
     disparity = (
-        f"The {SHORT[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
+        f"The {ABBREVIATIONS[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
         "everyone; 0 is best."
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]

@@ -6,9 +6,10 @@ from itertools import combinations
 
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.number_format import number, percent
+from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import Gap, Share, gap_between
-from fairsieve.tabular.report.phrases import SHORT, group_name, interval
+from fairsieve.tabular.report.phrases import group_name, interval
 from fairsieve.tabular.train import TableRun
 
 __all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
@@ -19,7 +20,7 @@ MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
 
 def overall_table(run: TableRun) -> Table:
     """Accuracy and disparity of both models."""
-    short = SHORT[run.asked.fairness]
+    short = ABBREVIATIONS[run.asked.fairness]
     rows = []
     for name, title in (("accuracy", "accuracy"), ("disparity", f"{short} disparity")):
         ends = [_score_cell(run.scores[place][name]) for place in (0, -1)]

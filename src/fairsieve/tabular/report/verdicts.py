@@ -6,9 +6,10 @@ import numpy as np
 
 from fairsieve.report.document import Verdict
 from fairsieve.report.number_format import number, percent, points
+from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.dropped import DroppedCell, Uneven, most_uneven
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.report.phrases import SHORT, gap_sentence, group_name, interval, is_worse, main_gap
+from fairsieve.tabular.report.phrases import gap_sentence, group_name, interval, is_worse, main_gap
 from fairsieve.tabular.train import TableRun
 
 __all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
@@ -55,7 +56,7 @@ def _fairness_verdict(run: TableRun) -> Verdict:
         "Groups are treated more alike than by the plain model.",
         "test part",
         holds,
-        f"{SHORT[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
+        f"{ABBREVIATIONS[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
         f"{number(change.value)} (95 % interval {interval(change.interval)}).{told}",
     )
 
