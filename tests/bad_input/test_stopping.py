@@ -14,9 +14,12 @@ import typer
 from tests.support.people import people, write_csv
 
 from fairsieve.cli import app as cli
-from fairsieve.cli import compare_command, data_command, reproduce_command, table_command
 from fairsieve.cli.terminal import stoppable
+from fairsieve.data import export, fetch
 from fairsieve.estimators import classifier
+from fairsieve.paper import compare, demo
+from fairsieve.paper.reproduce import runner
+from fairsieve.tabular import audit, predict, train
 from fairsieve.training import trainer as runs
 
 ROLES = ("--label", "income", "--sensitive", "sex")
@@ -57,18 +60,18 @@ def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
             raise KeyboardInterrupt
         run_epochs(self, count)
 
-    train = ("train", "people.csv", *ROLES, "--clean-ratio", "0.9", "--epochs", "12", "--out", "new/run")
+    command = ("train", "people.csv", *ROLES, "--clean-ratio", "0.9", "--epochs", "12", "--out", "new/run")
     with monkeypatch.context() as patch:
         patch.setattr(runs.CompiledRun, "run_epochs", after)
         patch.setattr(runs.Run, "run_epoch", interrupt)
         patch.setattr(classifier, "collapse_of", lambda *_, **__: pytest.fail("it went on"))
-        said = stopped(patch, capsys, *train, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
+        said = stopped(patch, capsys, *command, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
     assert said == "Stopped. Checkpoints are in kept: give the same command again to go on from the last.\n"
     assert sorted(path.name for path in folder.iterdir()) == ["kept", "people.csv"]
 
 
 def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
-    monkeypatch.setattr(table_command, "train", interrupt)
+    monkeypatch.setattr(train, "train", interrupt)
     options = ("train", "people.csv", *ROLES, "--out", "run")
     expected = "Stopped. Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on.\n"
     assert stopped(monkeypatch, capsys, *options) == expected
@@ -80,13 +83,13 @@ def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("module", "function", "arguments", "message"),
     [
-        (table_command, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
-        (table_command, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
-        (compare_command, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
-        (reproduce_command, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
-        (data_command, "fetch_files", ("data", "fetch", "adult"), "Nothing was left half-written."),
-        (data_command, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),
-        (cli, "run_demo", ("demo", "--out", "new"), "No figure was drawn."),
+        (predict, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
+        (audit, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
+        (compare, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
+        (runner, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
+        (fetch, "fetch", ("data", "fetch", "adult"), "Nothing was left half-written."),
+        (export, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),
+        (demo, "run_demo", ("demo", "--out", "new"), "No figure was drawn."),
     ],
 )  # fmt: skip
 def test_every_command_says_what_is_left(folder, monkeypatch, capsys, module, function, arguments, message):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.support.people import people, write_csv
 
+from fairsieve.paper.methods.registry import METHODS
+
+COMMANDS = ("train", "predict", "audit", "compare", "reproduce", "demo", "data")
+SUBCOMMANDS = {"data": [f"data {name}" for name in ("fetch", "list", "describe", "export")]}
 FAIRSIEVE = [str(Path(sys.executable).parent / "fairsieve")]
 
 
@@ -59,9 +66,62 @@ def test_an_output_that_is_a_file_is_told(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_version_and_help():
-    assert run("--version").stdout.startswith("fairsieve 0.")
-    assert "demo" in run("--help").stdout
+def test_version_names_the_kernels():
+    said = run("--version").stdout
+    assert said.startswith("fairsieve 0.")
+    for package in ("numpy", "numba"):
+        assert f"{package} {metadata.version(package)}" in said
+
+
+@pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",)])
+def test_help_is_printed_and_is_no_error(arguments):
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: fairsieve" in done.stdout
+    for command in COMMANDS:
+        assert command in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_shows_an_example(command):
+    for words in SUBCOMMANDS.get(command, [command]):
+        done = run(*words.split(), "-h")
+        assert done.returncode == 0
+        assert f"Example: fairsieve {words} " in " ".join([*done.stdout.split(), ""])
+        if "--out" in done.stdout:
+            assert "-o, --out" in done.stdout
+        assert "<bool>" not in done.stdout
+
+
+def test_the_help_of_compare_lists_every_method():
+    said = "".join(run("compare", "-h").stdout.split())
+    assert [name for name in METHODS if name not in said] == []
+
+
+def test_completion_offers_commands_and_values():
+    shell = {"_FAIRSIEVE_COMPLETE": "complete_bash", "PATH": os.environ["PATH"]}
+    for words, number, expected in (
+        ("fairsieve tr", "1", ["train"]),
+        ("fairsieve train a.csv --small-groups m", "4", ["merge"]),
+        ("fairsieve compare --methods fairs", "3", [name for name in METHODS if name.startswith("fairs")]),
+    ):
+        environment = os.environ | shell | {"COMP_WORDS": words, "COMP_CWORD": number}
+        assert run(env=environment).stdout.split() == expected
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encoding):
+    table = people(120)
+    table["sex"] = ["żona" if value == "woman" else "mąż" for value in table["sex"]]
+    write_csv(tmp_path / "people.csv", table)
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    options = ("--label", "income", "--sensitive", "sex", "--clean-ratio", "0.9", "--epochs", "4", "-o", "run")
+    done = run("train", "people.csv", *options, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Accuracy" in done.stdout
+    assert (tmp_path / "run" / "report.html").is_file()
+    done = run("audit", "people.csv", *options[:4], env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path):

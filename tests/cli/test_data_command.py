@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fairsieve.cli import data_command
 from fairsieve.cli.data_command import app
+from fairsieve.data import fetch as fetching
 from fairsieve.errors import MissingDataError
 from fairsieve.samples import Samples
 
@@ -87,7 +87,7 @@ def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch: pytest.Monke
         progress(f"getting {names} from {source}")
         return [Path("some") / name for name in names]
 
-    monkeypatch.setattr(data_command, "fetch_files", fetch)
+    monkeypatch.setattr(fetching, "fetch", fetch)
     result = runner.invoke(app, ["fetch", "adult", "german", "--source", "openml"])
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [str(Path("some/adult")), str(Path("some/german"))]
@@ -98,7 +98,7 @@ def test_a_failed_fetch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*args: Any, **kwargs: Any) -> list[Path]:
         raise MissingDataError("no connection:\n  set FAIRSIEVE_DATA")
 
-    monkeypatch.setattr(data_command, "fetch_files", fetch)
+    monkeypatch.setattr(fetching, "fetch", fetch)
     result = runner.invoke(app, ["fetch", "adult"])
     assert result.exit_code == 1
     assert result.stderr == "error: no connection: set FAIRSIEVE_DATA\n"

@@ -9,9 +9,9 @@ import pytest
 from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
-from fairsieve.cli import table_command
 from fairsieve.cli.app import app
 from fairsieve.errors import FairsieveError
+from fairsieve.tabular.report import folder as folders
 
 QUICK = ("--clean-ratio", "0.9", "--epochs", "8")
 
@@ -122,7 +122,7 @@ def test_a_failure_leaves_nothing_that_looks_finished(folder, monkeypatch):
         (place / "report.html").write_text("half")
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(table_command, "write_run", broken)
+    monkeypatch.setattr(folders, "write_run", broken)
     with pytest.raises(AssertionError):
         train(folder, "BROKEN")
     assert not [path for path in folder.iterdir() if "BROKEN" in path.name]

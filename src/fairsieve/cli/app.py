@@ -1,127 +1,120 @@
-"""The command line: parse, call, print."""
+"""The command line: parse, call, print.
+
+The modules of the commands import nothing heavy: each imports what it needs when it is called, so that
+``fairsieve --version`` and ``--help`` answer at once.
+"""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Collection
+from importlib import metadata
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from fairsieve import __version__
 from fairsieve.cli.compare_command import compare_command
 from fairsieve.cli.data_command import app as data_app
+from fairsieve.cli.demo_command import demo_command
 from fairsieve.cli.reproduce_command import reproduce_command
 from fairsieve.cli.table_command import audit_command, predict_command, train_command
-from fairsieve.cli.terminal import say, say_error, stoppable
+from fairsieve.cli.terminal import handle_signals, say_error, stop_status, tolerate_encodings
 from fairsieve.errors import FairsieveError
-from fairsieve.paper.attacks import NOISES
-from fairsieve.paper.demo import DEMO_METHODS, Demo, run_demo
-from fairsieve.paper.demo_figure import draw_demo
-from fairsieve.paper.folders import make_folder
-from fairsieve.paper.methods.registry import METHODS
-from fairsieve.report.style import pyplot
-from fairsieve.selection.fairness import fairness_name
-from fairsieve.validation import check_at_least, check_choice, check_share
 
 __all__ = ["app", "main"]
 
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
-    help="Fair and robust training by sample selection.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    rich_markup_mode=None,
+    context_settings=SETTINGS,
 )
-app.add_typer(data_app, name="data", help="Fetch, list and describe data sets.")
 app.command("train")(train_command)
 app.command("predict")(predict_command)
 app.command("audit")(audit_command)
 app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
+app.command("demo")(demo_command)
+app.add_typer(data_app, name="data", help="Fetch, list, describe and export data sets.")
+
+
+def _version_text() -> str:
+    """Name the version, and the kernels that do the work, from what is installed and without importing it."""
+    kernels = []
+    for name in ("numpy", "numba", "torch"):
+        try:
+            kernels.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            kernels.append(f"no {name}")
+    return f"fairsieve {__version__} (kernels: {', '.join(kernels)})"
 
 
 def _show_version(wanted: bool) -> None:
+    """Print the version and exit."""
     if wanted:
-        typer.echo(f"fairsieve {__version__}")
+        typer.echo(_version_text())
         raise typer.Exit
 
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and the kernels."
+        ),
     ] = False,
 ) -> None:
-    """Fair and robust training by sample selection."""
+    """Train models that are fair to groups and robust to wrong labels, by sample selection.
+
+    Example: fairsieve train people.csv --label income --sensitive sex -o run
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-@app.command("demo")
-def _demo_command(
-    fairness: Annotated[
-        str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
-    ] = "equalized-odds",
-    noise: Annotated[str, typer.Option(help=", ".join(NOISES) + ".")] = "group-targeted",
-    rate: Annotated[float, typer.Option(help="Share of the training labels to flip.")] = 0.1,
-    seeds: Annotated[int, typer.Option(help="How many draws and runs to average.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("demo"),
-) -> None:
-    """Train four methods on data with wrong labels; show what each makes of it."""
-    if rate == 0:
-        noise = "none"
-    check_choice("--noise", noise, NOISES)
-    check_share("--rate", rate, most=0.5)
-    check_at_least("--seeds", seeds, 1)
-    fairness = fairness_name(fairness)
-    pyplot()  # a missing extra is told before the work, not after it
-    make_folder(out)
-    with stoppable("No figure was drawn."):
-        found = _run_with_bar(fairness, noise, rate, seeds)
-        Console().print(_demo_table(found, seeds))
-        draw_demo(found, out / "demo.png")
-    say(f"The figure is in {out / 'demo.png'}")
+def main(signals: Collection[int] = ()) -> None:
+    """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback.
 
-
-def _run_with_bar(fairness: str, noise: str, rate: float, seeds: int) -> Demo:
-    """The demo's trainings, with a line that tells how far they are."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("compiling (once)", total=len(DEMO_METHODS) * seeds)
-        runs = 0
-
-        def report(method: str, seed: int) -> None:
-            nonlocal runs
-            bar.update(task, description=f"{METHODS[method].title}, seed {seed}", completed=runs)
-            runs += 1
-
-        return run_demo(fairness=fairness, noise=noise, rate=rate, seeds=range(seeds), report=report)
-
-
-def _demo_table(found: Demo, seeds: int) -> Table:
-    """The demo's results, for a terminal."""
-    table = Table(
-        title=f"{found.rate:.0%} of the training labels flipped ({found.noise}), clean test data, "
-        f"{seeds} seeds, fairness: {found.fairness.replace('_', ' ')}"
-    )
-    table.add_column("method")
-    for name in ("accuracy ↑", "EO disparity ↓", "DP disparity ↓", "seconds"):
-        table.add_column(name, justify="right")
-    for row in found.rows:
-        values = (row.accuracy, row.equalized_odds, row.demographic_parity)
-        shown = [f"{mean:.3f} ± {deviation:.3f}" for mean, deviation in values]
-        style = "bold" if row.title == METHODS["fairsieve"].title else None
-        table.add_row(row.title, *shown, f"{row.seconds:.2f}", style=style)
-    return table
-
-
-def main() -> None:
-    """Run the command line; errors of ours, of disks and of memory are one line, without a traceback."""
+    Parameters
+    ----------
+    signals : collection of int
+        The signals that stop a command: SIGINT, SIGTERM or both.
+    """
+    tolerate_encodings()
+    handle_signals(signals)
     try:
-        app(prog_name="fairsieve")
+        sys.exit(app(prog_name="fairsieve", standalone_mode=False) or 0)
     except (FairsieveError, OSError) as error:
         say_error(error)
     except MemoryError as error:
-        say_error(MemoryError(f"there is not enough memory ({error}): try fewer rows"))
+        say_error(f"there is not enough memory ({error}): try fewer rows")
+    except KeyboardInterrupt:
+        sys.exit(stop_status())
+    except typer.Abort:
+        sys.exit(1)
+    except Exception as error:
+        usage = _usage_of(error)
+        if usage is None:
+            raise
+        typer.echo(usage, err=True)
+        say_error(error.format_message())  # type: ignore[attr-defined]
+        sys.exit(2)
     sys.exit(1)
+
+
+def _usage_of(error: Exception) -> str | None:
+    """Return how to use a command that was given wrong arguments; None for any other error.
+
+    The error's class is recognised by what it offers, since typer moved it in version 0.26.
+    """
+    if not hasattr(error, "format_message"):
+        return None
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return ""
+    return f"{context.get_usage()}\nTry '{context.command_path} --help' for help."

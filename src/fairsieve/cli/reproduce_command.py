@@ -2,42 +2,72 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from fairsieve.cli.options import among
 from fairsieve.cli.terminal import say, stoppable
-from fairsieve.paper.claims.claims import verdicts
-from fairsieve.paper.folders import make_folder
-from fairsieve.paper.reproduce.page import check_extras, write_reproduction
-from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.runner import check_data_sets, reproduce
-from fairsieve.paper.reproduce.targets import ITEMS, Item, find_items, trials_of
-from fairsieve.paper.reproduce.trials import Scope
-from fairsieve.validation import check_at_least
 
-__all__ = ["reproduce_command"]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from fairsieve.paper.reproduce.results import Results
+    from fairsieve.paper.reproduce.targets import Item
+    from fairsieve.paper.reproduce.trials import Scope
+
+__all__ = ["ITEM_NAMES", "reproduce_command"]
+
+# The names of fairsieve.paper.reproduce.targets.ITEMS, without importing it.
+ITEM_NAMES = (
+    *(f"table{number}" for number in range(1, 8)),
+    *(f"figure{number}" for number in range(1, 7)),
+    "trade-off",
+    "defaults",
+)
 
 
 def reproduce_command(
-    what: Annotated[str, typer.Argument(help="list, all, or table1 … table7, figure1 … figure6, trade-off.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="list, all, or table1 … table7, figure1 … figure6, trade-off, defaults.",
+            autocompletion=among("list", "all", *ITEM_NAMES),
+        ),
+    ],
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, …; the synthetic tables take ten or more.")] = 5,
-    jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 2,
-    out: Annotated[Path, typer.Option(help="Folder of the records, tables, figures and the page.")] = Path(
-        "reproduction"
-    ),
+    jobs: Annotated[int, typer.Option(help="How many runs at a time.")] = 2,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder of the records, tables, figures and the page.")
+    ] = Path("reproduction"),
     synthetic_arrays: Annotated[
-        str | None, typer.Option(help="Folder of the authors' synthetic arrays, in place of draws.")
+        str | None,
+        typer.Option(
+            help="The folder of the authors' synthetic arrays, in place of draws.", show_default=False
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option(help="One seed, fewer epochs, no tuning: for a look.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, fewer epochs, no tuning: for a look.")
+    ] = False,
 ) -> None:
-    """Recompute the paper's tables and figures, beside its numbers and with a verdict on every claim."""
+    """Recompute the paper's tables and figures.
+
+    Put them beside its numbers, with a verdict on every claim.
+
+    Example: fairsieve reproduce table1 --quick -o reproduction
+    """
+    from rich.console import Console
+
+    from fairsieve.paper.folders import make_folder
+    from fairsieve.paper.reproduce.page import check_extras, write_reproduction
+    from fairsieve.paper.reproduce.results import Results
+    from fairsieve.paper.reproduce.runner import check_data_sets
+    from fairsieve.paper.reproduce.targets import find_items, trials_of
+    from fairsieve.paper.reproduce.trials import Scope
+    from fairsieve.validation import check_at_least
+
     if what == "list":
         Console().print(_items_table())
         return
@@ -56,7 +86,11 @@ def reproduce_command(
 
 
 def _items_table() -> Table:
-    """What can be reproduced."""
+    """List what can be reproduced."""
+    from rich.table import Table
+
+    from fairsieve.paper.reproduce.targets import ITEMS
+
     table = Table("name", "what it shows")
     for item in ITEMS.values():
         table.add_row(item.name, item.title)
@@ -64,20 +98,19 @@ def _items_table() -> Table:
 
 
 def _run_all(items: Sequence[Item], scope: Scope, path: Path, jobs: int) -> None:
-    """Run what is missing, with a line that tells what is left; in a log, a line every minute."""
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, said = bar.add_task("looking for what is left", total=None), time.monotonic()
-        for step in reproduce(trials_of(items), scope, path, jobs=jobs):
+    """Run what is missing, with a line that says what is left."""
+    from fairsieve.paper.reproduce import runner
+    from fairsieve.paper.reproduce.targets import trials_of
+    from fairsieve.progress import progress_bar
+
+    with progress_bar("looking for what is left") as update:
+        for step in runner.reproduce(trials_of(items), scope, path, jobs=jobs):
             left = f"about {_minutes(step.seconds_left)} left; {step.latest}"
-            bar.update(task, completed=step.done, total=step.total, description=left)
-            if not bar.console.is_terminal and time.monotonic() - said > 60:
-                bar.console.print(f"{step.done} of {step.total} runs, {left}", highlight=False)
-                said = time.monotonic()
+            update(step.done, left, total=step.total)
 
 
 def _minutes(seconds: float) -> str:
-    """A rough time in words.
+    """Write a rough time in words.
 
     Examples
     --------
@@ -88,9 +121,10 @@ def _minutes(seconds: float) -> str:
 
 
 def _verdict_line(results: Results) -> str:
-    """How the claims fared, in one line."""
+    """Say how many claims hold, in one line."""
+    from fairsieve.paper.claims.claims import verdicts
+
     found = [verdict.holds for verdict in verdicts(results)]
     return (
-        f"{found.count(True)} claims hold, {found.count(False)} do not, {found.count(None)} cannot be told from these "
-        "runs"
+        f"{found.count(True)} claims hold, {found.count(False)} do not, {found.count(None)} are inconclusive"
     )

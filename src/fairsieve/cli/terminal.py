@@ -1,21 +1,50 @@
-"""What a terminal is told: text as it is, errors in one line, and what is left after Ctrl-C."""
+"""Print text as it is, report errors in one line, and end cleanly at Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import signal
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["printable", "say", "say_error", "stoppable"]
+__all__ = ["handle_signals", "printable", "say", "say_error", "stoppable", "tolerate_encodings"]
 
-STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
+_stopped_by: int = signal.SIGINT
+
+
+def tolerate_encodings() -> None:
+    """Let standard output and error replace what their encoding lacks, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def handle_signals(numbers: Collection[int]) -> None:
+    """Treat SIGTERM as Ctrl-C, which cleans up; remember which of them it was for the exit status."""
+    for number in numbers:
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, _: Any) -> None:
+    """Raise KeyboardInterrupt in the main thread."""
+    global _stopped_by
+    _stopped_by = number
+    raise KeyboardInterrupt
+
+
+def stop_status() -> int:
+    """Return the exit status that a shell expects of a program that a signal ended."""
+    return 128 + _stopped_by
 
 
 def printable(text: str) -> str:
-    """Text that a terminal shows and does not obey."""
+    """Replace the characters that a terminal would obey instead of showing."""
     return "".join(
         letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
@@ -28,26 +57,35 @@ def say(*lines: str, error: bool = False) -> None:
         console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def say_error(error: Exception) -> None:
-    """One line on standard error."""
-    words = Text.assemble(("error ", "bold red"), printable(str(error)))
+def say_error(error: Exception | str) -> None:
+    """Print an error as one line on standard error."""
+    words = Text.assemble(("error: ", "bold red"), printable(" ".join(str(error).split())))
     Console(stderr=True).print(words, soft_wrap=True)
 
 
 @contextmanager
 def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C ends a command with a line that says what is left of its work."""
+    """End a command that is stopped with a line that says what is left of its work."""
     try:
         yield
     except BaseException as error:
         if not _was_stopped(error):
             raise
+        _end_workers()
         say(f"Stopped. {left if isinstance(left, str) else left()}", error=True)
-        raise typer.Exit(STOPPED) from None
+        raise typer.Exit(stop_status()) from None
 
 
 def _was_stopped(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: compiled code may hand it on inside one of its own."""
+    """Return whether a stop is behind an error: compiled code may hand it on inside one of its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def _end_workers() -> None:
+    """End joblib's worker processes, where there are any: SIGTERM reaches only this process."""
+    executors = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = getattr(executors, "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=False, kill_workers=True)

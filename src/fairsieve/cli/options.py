@@ -1,0 +1,108 @@
+"""Options that several commands share, and completion of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Bins",
+    "Categories",
+    "Data",
+    "Decimal",
+    "Drop",
+    "Fairness",
+    "Force",
+    "Label",
+    "Missing",
+    "Positive",
+    "Seed",
+    "Sensitive",
+    "Separator",
+    "SmallGroups",
+    "among",
+]
+
+
+def among(*choices: str) -> Callable[[str], list[str]]:
+    """Return a function that completes one of a few values.
+
+    >>> among("stop", "merge")("m")
+    ['merge']
+    """
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
+Data = Annotated[
+    Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet file.")
+]
+Label = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")]
+Sensitive = Annotated[
+    list[str],
+    typer.Option(
+        metavar="COLUMN", help="A column whose groups are compared; give it again to cross several."
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL",
+        help="The label whose rates are reported; by default the last of two.",
+        show_default=False,
+    ),
+]
+Fairness = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="equalized-odds, demographic-parity or equal-opportunity.",
+        autocompletion=among("equalized-odds", "demographic-parity", "equal-opportunity"),
+    ),
+]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=EDGES",
+        help="Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
+        show_default=False,
+    ),
+]
+SmallGroups = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Groups of fewer than 30 people: stop, merge (into one) or ignore (do not compare).",
+        autocompletion=among("stop", "merge", "ignore"),
+    ),
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out.", show_default=False)
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="A column of categories that looks like numbers.", show_default=False
+    ),
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        metavar="CHARACTER",
+        help="The character between fields: , ; | or tab.",
+        autocompletion=among(",", ";", "|", "tab"),
+    ),
+]
+Decimal = Annotated[
+    str, typer.Option(metavar="CHARACTER", help="The decimal mark: . or ,", autocompletion=among(".", ","))
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VALUE", help="A value that means missing, beside NA, ? and such.", show_default=False
+    ),
+]
+Seed = Annotated[int, typer.Option(help="The seed of everything random.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]

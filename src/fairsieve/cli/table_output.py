@@ -1,0 +1,73 @@
+"""Print what ``fairsieve train`` and ``audit`` found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairsieve.cli.terminal import printable, say
+from fairsieve.report.number_format import percent
+from fairsieve.tabular.audit import Audit
+from fairsieve.tabular.reading.features import Feature, used
+from fairsieve.tabular.report.phrases import estimate_sentence, group_name, headline
+from fairsieve.tabular.report.verdicts import guess_warning, label_warning, upper, worse_warning
+from fairsieve.tabular.train import TableRun
+
+__all__ = ["say_audit", "say_run"]
+
+
+def say_run(run: TableRun, out: Path) -> None:
+    """What changed, what was done to the table, and where everything is."""
+    say(f"{upper(headline(run))}.")
+    if run.collapse is not None:
+        say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
+    warnings = (worse_warning(run), guess_warning(run), label_warning(run.dropped))
+    say(*filter(None, warnings), *_columns_lines(run.problem.features), *run.notes)
+    positive = run.problem.labels.positive
+    named = "" if positive is None else f", {positive!r} being the positive label"
+    say(
+        f"Measured on {len(run.problem.test):,} rows{named}; open {out / 'report.html'}, then {out / 'suspects.csv'}"
+    )
+
+
+def _columns_lines(features: Sequence[Feature]) -> list[str]:
+    """Types and missing values, as they were handled."""
+    learnt = used(features)
+    numbers = sum(feature.kind == "numbers" for feature in learnt)
+    count = f"{len(learnt)} column{'' if len(learnt) == 1 else 's'}"
+    lines = [f"Learnt from {count}: {numbers} of numbers, {len(learnt) - numbers} of categories."]
+    gaps = [f"{feature.column} {feature.missing:,}" for feature in learnt if feature.missing]
+    if gaps:
+        lines.append(
+            f"Missing values (numbers take the median, categories have one for it): {', '.join(gaps)}."
+        )
+    left_out = [f"{feature.column} ({feature.left_out})" for feature in features if feature.left_out]
+    return [*lines, f"Left out: {', '.join(left_out)}."] if left_out else lines
+
+
+def say_audit(found: Audit) -> None:
+    """Cells, estimated noise, and the first suspects."""
+    estimate, cells = found.estimate, found.estimate.cells
+    say(*_columns_lines(found.features), *found.notes)
+    say("People, and the estimated share of wrong labels among them:")
+    table = Table()
+    table.add_column(Text(printable(f"{found.labels.column} \\ {found.groups.title}")))
+    for group in cells.groups:
+        table.add_column(Text(printable(group_name(group))), justify="right")
+    for i, label in enumerate(cells.classes):
+        entries = [
+            f"{cells.counts[i, j]:,}  {percent(float(estimate.noise[i, j]))}"
+            for j in range(len(cells.groups))
+        ]
+        table.add_row(Text(printable(str(label))), *entries)
+    Console().print(table)
+    count = len(found.suspects["row"])
+    rather = f"{'1 label is' if count == 1 else f'{count:,} labels are'} more likely wrong than right"
+    say(upper(estimate_sentence(estimate)), rather + (": the surest first" if count else "."))
+    for i in range(min(len(found.suspects["row"]), 10)):
+        row, label, suggested, probability, group = (column[i] for column in found.suspects.values())
+        say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")

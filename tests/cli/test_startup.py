@@ -1,0 +1,71 @@
+"""The command line answers at once, without importing anything heavy."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fairsieve.cli.compare_command import METHOD_NAMES
+from fairsieve.cli.data_command import DATASET_NAMES
+from fairsieve.cli.demo_command import NOISE_NAMES
+from fairsieve.cli.reproduce_command import ITEM_NAMES
+from fairsieve.data.catalogue import DATASETS
+from fairsieve.paper.attacks import NOISES
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce.targets import ITEMS
+
+HEAVY = {"numpy", "scipy", "sklearn", "numba", "torch", "pandas", "joblib", "matplotlib", "plotly", "skops"}
+
+LOOK = """
+import json, sys
+sys.argv = ["fairsieve", *json.loads(sys.argv[1])]
+from fairsieve.__main__ import main
+try:
+    main()
+finally:
+    print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], [], ["train", "-h"], ["compare", "--help"], ["data", "--help"]]
+)
+def test_help_and_version_import_nothing_heavy(arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, json.dumps(arguments)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout
+    assert HEAVY & set(json.loads(done.stderr.splitlines()[-1])) == set()
+
+
+def test_version_takes_at_most_three_times_the_import_of_numpy():
+    def seconds(*arguments):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    commands = {
+        "numpy": ("-c", "import numpy"),
+        "version": ("-m", "fairsieve", "--version"),
+        "help": ("-m", "fairsieve", "--help"),
+    }
+    for command in commands.values():  # read the files once
+        seconds(*command)
+    times = {name: [] for name in commands}
+    for _ in range(5):
+        for name, command in commands.items():
+            times[name].append(seconds(*command))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    assert max(medians["version"], medians["help"]) <= 3 * medians["numpy"], medians
+
+
+def test_names_in_the_help_are_those_of_the_registries():
+    assert METHOD_NAMES == tuple(METHODS)
+    assert NOISE_NAMES == tuple(NOISES)
+    assert DATASET_NAMES == tuple(DATASETS)
+    assert set(ITEM_NAMES) == set(ITEMS)
