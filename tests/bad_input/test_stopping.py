@@ -99,7 +99,7 @@ def test_every_command_says_what_is_left(folder, monkeypatch, capsys, module, fu
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has loaded")
-@pytest.mark.parametrize("loaded", ["_multiarray_umath", "libtorch_python"])
+@pytest.mark.parametrize("loaded", ["_multiarray_umath", "_sparsetools"])
 def test_while_it_is_imported(tmp_path, loaded):
     program = Path(sys.executable).parent / "fairsieve"
     started = subprocess.Popen(
@@ -128,3 +128,77 @@ def test_ctrl_c_inside_another_error_is_still_a_stop(capsys):
     assert capsys.readouterr().err == "Stopped. Nothing was written.\n"
     with pytest.raises(ValueError, match="other"), stoppable(""):
         raise ValueError("other")
+
+
+PROGRAM = """
+import sys, time
+from fairsieve.tabular import train as training
+
+def wait(*_, **__):
+    print("begun", flush=True)
+    time.sleep(60)
+
+training.train = wait
+from fairsieve.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_sigterm_cleans_up_like_ctrl_c(tmp_path, number):
+    write_csv(tmp_path / "people.csv", people(300))
+    command = [sys.executable, "-c", PROGRAM, "train", "people.csv", *ROLES, "--out", "run"]
+    started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout.readline() == b"begun\n"
+    assert [path for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    started.send_signal(number)
+    _, said = started.communicate(timeout=20)
+    assert started.returncode == 128 + number
+    assert b"Stopped. Nothing was written" in said
+    assert b"Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_sigterm_ends_the_workers_of_a_comparison(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "fairsieve",
+        "compare",
+        "--methods",
+        "lr,itlm",
+        "--seeds",
+        "40",
+        "--no-tune",
+    ]
+    started = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + 120
+    while not (workers := _workers_of(started.pid)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert workers
+    started.send_signal(signal.SIGTERM)
+    _, said = started.communicate(timeout=30)
+    assert started.returncode == 143
+    assert b"Stopped. What is finished is in runs/records.jsonl" in said
+    until = time.monotonic() + 5
+    while (left := [pid for pid in workers if _is_running(pid)]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not left
+
+
+def _workers_of(pid):
+    """The worker processes that a process has started."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [
+        int(line.split()[0]) for line in found.stdout.splitlines() if "loky" in line and "tracker" not in line
+    ]
+
+
+def _is_running(pid):
+    """Whether a process runs; one that has ended and not been waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

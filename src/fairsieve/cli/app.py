@@ -7,7 +7,6 @@ The modules of the commands import nothing heavy: each imports what it needs whe
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
 from importlib import metadata
 from typing import Annotated
 
@@ -18,8 +17,9 @@ from fairsieve.cli.compare_command import compare_command
 from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.demo_command import demo_command
 from fairsieve.cli.reproduce_command import reproduce_command
+from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, train_command
-from fairsieve.cli.terminal import handle_signals, say_error, stop_status, tolerate_encodings
+from fairsieve.cli.terminal import say_error, tolerate_encodings
 from fairsieve.errors import FairsieveError
 
 __all__ = ["app", "main"]
@@ -77,16 +77,9 @@ def _options(
         typer.echo(context.get_help())
 
 
-def main(signals: Collection[int] = ()) -> None:
-    """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback.
-
-    Parameters
-    ----------
-    signals : collection of int
-        The signals that stop a command: SIGINT, SIGTERM or both.
-    """
+def main() -> None:
+    """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback."""
     tolerate_encodings()
-    handle_signals(signals)
     try:
         sys.exit(app(prog_name="fairsieve", standalone_mode=False) or 0)
     except (FairsieveError, OSError) as error:

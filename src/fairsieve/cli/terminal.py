@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["handle_signals", "printable", "say", "say_error", "stoppable", "tolerate_encodings"]
+from fairsieve.cli.signals import begin_work, stop_status
 
-_stopped_by: int = signal.SIGINT
+__all__ = ["printable", "say", "say_error", "stoppable", "tolerate_encodings"]
 
 
 def tolerate_encodings() -> None:
@@ -23,24 +21,6 @@ def tolerate_encodings() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-
-
-def handle_signals(numbers: Collection[int]) -> None:
-    """Treat SIGTERM as Ctrl-C, which cleans up; remember which of them it was for the exit status."""
-    for number in numbers:
-        signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, _: Any) -> None:
-    """Raise KeyboardInterrupt in the main thread."""
-    global _stopped_by
-    _stopped_by = number
-    raise KeyboardInterrupt
-
-
-def stop_status() -> int:
-    """Return the exit status that a shell expects of a program that a signal ended."""
-    return 128 + _stopped_by
 
 
 def printable(text: str) -> str:
@@ -66,6 +46,7 @@ def say_error(error: Exception | str) -> None:
 @contextmanager
 def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
     """End a command that is stopped with a line that says what is left of its work."""
+    begin_work()
     try:
         yield
     except BaseException as error:

@@ -1,0 +1,48 @@
+"""End at Ctrl-C or SIGTERM: at once before the work has begun, and with a clean-up after that.
+
+Only the standard library is imported here, so that a signal is answered from the first moment on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+__all__ = ["begin_work", "stop_status", "watch_signals"]
+
+WATCHED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+
+_received: int = signal.SIGINT
+
+
+def watch_signals() -> None:
+    """Leave at once at a signal, until :func:`begin_work`; one that is ignored, as under nohup, stays ignored."""
+    for number, default in WATCHED.items():
+        if signal.getsignal(number) is default:
+            signal.signal(number, _leave)
+
+
+def begin_work() -> None:
+    """Raise KeyboardInterrupt at a signal from now on, so that the work can clean up."""
+    for number in WATCHED:
+        if signal.getsignal(number) is _leave:
+            signal.signal(number, _interrupt)
+
+
+def stop_status() -> int:
+    """Return the exit status that a shell expects of a program that a signal ended: 130 or 143."""
+    return 128 + _received
+
+
+def _leave(number: int, _: Any) -> None:
+    """End at once: nothing has begun, and half-done imports would complain of an exception."""
+    os.write(2, b"Stopped before anything was begun.\n")
+    os._exit(128 + number)
+
+
+def _interrupt(number: int, _: Any) -> None:
+    """Raise KeyboardInterrupt in the main thread."""
+    global _received
+    _received = number
+    raise KeyboardInterrupt
