@@ -115,7 +115,18 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encodin
     table["sex"] = ["żona" if value == "woman" else "mąż" for value in table["sex"]]
     write_csv(tmp_path / "people.csv", table)
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    options = ("--label", "income", "--sensitive", "sex", "--clean-ratio", "0.9", "--epochs", "4", "-o", "run")
+    options = (
+        "--label",
+        "income",
+        "--sensitive",
+        "sex",
+        "--clean-ratio",
+        "0.9",
+        "--epochs",
+        "4",
+        "-o",
+        "run",
+    )
     done = run("train", "people.csv", *options, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Accuracy" in done.stdout

@@ -65,7 +65,7 @@ def test_version_takes_at_most_three_times_the_import_of_numpy():
 
 
 def test_names_in_the_help_are_those_of_the_registries():
-    assert METHOD_NAMES == tuple(METHODS)
-    assert NOISE_NAMES == tuple(NOISES)
-    assert DATASET_NAMES == tuple(DATASETS)
+    assert tuple(METHODS) == METHOD_NAMES
+    assert tuple(NOISES) == NOISE_NAMES
+    assert tuple(DATASETS) == DATASET_NAMES
     assert set(ITEM_NAMES) == set(ITEMS)
