@@ -21,9 +21,10 @@ from collections import defaultdict
 import joblib
 import numpy as np
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 
 from fairsieve import Cells, Samples, SieveClassifier
-from fairsieve.estimators._folds import fit_weighted, out_of_fold, parts_of
+from fairsieve.estimators._folds import TrainingTask, make_folds
 from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
 from fairsieve.paper.methods.group_confident_learning import confident_classes
 from fairsieve.paper.problems import make_problem
@@ -39,11 +40,12 @@ def scores(model: object, test: Samples, fairness: str) -> Scores:
 
 
 def cleaned(train: Samples, clean_ratio: float, seed: int) -> dict[str, np.ndarray]:
-    """Whom the other ways keep."""
+    """Return the weights by which the other methods select samples."""
     cells = Cells.of(train.labels, np.zeros(len(train)))  # no groups
     classes = np.asarray(cells.classes)
-    parts = parts_of(cells, 5, seed)
-    found = out_of_fold(BOOSTER, train.features, train.labels, classes, None, parts, None)
+    folds = make_folds(5, train.features, cells, np.arange(len(train)), len(train), seed)
+    task = TrainingTask(estimator=BOOSTER, X=train.features, labels=train.labels, classes=classes)
+    found = task.out_of_fold(None, folds)
     lowest = np.argsort(-found[np.arange(len(cells)), cells.label_codes], kind="stable")
     return {
         "plain": np.ones(len(train)),
@@ -62,7 +64,8 @@ def one(noise: str, rate: float, seed: int) -> dict[tuple[str, str], Scores]:
     found = {}
     kept = cleaned(train, known, seed) | {"flips left out": (~problem.flipped).astype(float)}
     for name, weights in kept.items():
-        model = fit_weighted(BOOSTER, train.features, train.labels, weights)
+        part = train.take(np.flatnonzero(weights))
+        model = clone(BOOSTER).fit(part.features, part.labels)
         found |= {(fairness, name): scores(model, test, fairness) for fairness in NOTIONS}
     for fairness in NOTIONS:
         for name, ratio in (("sieve", "auto"), ("sieve, ratio known", known)):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from fairsieve import Cells
 from fairsieve.data import make_synthetic
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.estimators.resampler import FairRobustResampler, _resampled_rows
+from fairsieve.estimators.resampler import FairRobustResampler, _draw_rows
 
 SELECTOR = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, step_size=0.02, random_state=0)
 
@@ -40,7 +40,7 @@ def test_cells_are_in_proportion_to_the_ratios(seed, classes, groups):
     chosen = np.flatnonzero(rng.random(120) < 0.7)
     ratios = rng.dirichlet(np.ones(groups), classes)
     selector = Chosen(list(range(classes)), list(range(groups)), chosen, ratios)
-    rows = _resampled_rows(selector, labels, columns, seed % 1000)
+    rows = _draw_rows(selector, labels, columns, seed % 1000)
     assert len(rows) == len(chosen)
     assert (np.diff(rows) >= 0).all()
     assert np.isin(rows, chosen).all()

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, SieveClassifier
 from fairsieve.data import make_synthetic
-from fairsieve.estimators import sieve
+from fairsieve.estimators._folds import TrainingTask
 from fairsieve.training import trainer as runs
 
 
@@ -94,10 +94,10 @@ def test_the_sieve_fits_no_round_twice(data, tmp_path, monkeypatch, sieving):
     whole = fit(sieving, data)
     sieving.set_params(checkpoint_dir=tmp_path)
     with monkeypatch.context() as patch:
-        killed_at(patch, sieve, "out_of_fold", 3)
+        killed_at(patch, TrainingTask, "out_of_fold", 3)
         with pytest.raises(Killed):
             fit(sieving, data)
-    counter = killed_at(monkeypatch, sieve, "out_of_fold", 0)
+    counter = killed_at(monkeypatch, TrainingTask, "out_of_fold", 0)
     resumed = fit(sieving, data)
     same(resumed, whole)
     assert counter[0] == len(whole.history_["kept"]) - 2

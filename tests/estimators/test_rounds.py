@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from tests.support.literal import literal_selection
 
 from fairsieve import Cells
-from fairsieve.estimators._rounds import Rule, best_of, run_rounds
+from fairsieve.estimators._rounds import RoundSettings, find_best_round, run_rounds
 from fairsieve.label_noise.weighting import _trusted, _walked
 
 N = 2000
+
+
+def make_settings(fairness, **options):
+    chosen = {"signal": "error", "step_size": 1.0, "tolerance": 0.05, "pos_label": None} | options
+    return RoundSettings(fairness=fairness, **chosen)
 
 
 def toy(reaction):
@@ -43,9 +48,9 @@ def toy(reaction):
 def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_size, signal):
     cells, ask, asked = toy(reaction)
     belief = _trusted(ask(None), cells, np.zeros((2, 2)))
-    rule = Rule("equal_opportunity", signal, step_size, 0.05, None)
+    rule = make_settings("equal_opportunity", signal=signal, step_size=step_size)
     rounds = run_rounds(ask, lambda *_: belief, cells, rule, 12)
-    best = rounds[best_of(rounds, 0.05)]
+    best = rounds[find_best_round(rounds, 0.05)]
     assert best.disparity < 0.75 * rounds[0].disparity
     assert best.accuracy >= rounds[0].accuracy
     assert len(asked) == len(rounds) + 1
@@ -60,7 +65,7 @@ def test_it_ends_where_nothing_changes():
     cells, ask, asked = toy(1.0)
     everyone = Cells.of(cells.label_codes, np.zeros(N))
     belief = _trusted(ask(None), everyone, np.zeros((2, 1)))
-    rounds = run_rounds(ask, lambda *_: belief, everyone, Rule("equalized_odds", "error", 1.0, 0.01, None), 9)
+    rounds = run_rounds(ask, lambda *_: belief, everyone, make_settings("equalized_odds", tolerance=0.01), 9)
     assert len(rounds) == 2
     assert len(asked) == 3
 

@@ -1,4 +1,4 @@
-"""Any table of features → numbers, for estimates that need them; the model itself gets the table as it is."""
+"""Encode any table of features as numbers, for the estimate of the label noise; the model gets the table itself."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fairsieve.inputs import dense
 from fairsieve.selection.cells import as_array
 from fairsieve.selection.missing import missing_in
 
-__all__ = ["numbers_of"]
+__all__ = ["encode_table"]
 
-MOST_VALUES = 20  # of a column of categories; the rarer ones are one
+MOST_VALUES = 20  # most indicator columns for one column of categories; rarer values get none
 
 
-def numbers_of(X: Any) -> NDArray[np.float64]:
-    """Columns of numbers as they are, gaps filled with their median; one column for each category.
+def encode_table(X: Any) -> NDArray[np.float64]:
+    """Keep numeric columns, with missing values replaced by the median; encode each category as a column.
 
-    >>> numbers_of([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
+    >>> encode_table([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
     [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
     """
     table: Any = X
@@ -35,32 +35,32 @@ def numbers_of(X: Any) -> NDArray[np.float64]:
     if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
         return table.astype(np.float64)
     columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
-    return np.column_stack([_encoded(as_array("X", column)) for column in columns])
+    return np.column_stack([_encode_column(as_array("X", column)) for column in columns])
 
 
-def _encoded(column: NDArray[Any]) -> NDArray[np.float64]:
-    """One column of anything as one or more of numbers."""
+def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Encode one column as one or more numeric columns."""
     if column.dtype.kind in "mM":
         numbers = column.astype(np.int64).astype(np.float64)
-        return _filled(np.where(np.isnat(column), np.nan, numbers))
+        return _fill_missing(np.where(np.isnat(column), np.nan, numbers))
     missing = missing_in(column)
     try:
         numbers = np.full(len(column), np.nan)
         numbers[~missing] = column[~missing].astype(np.float64)
     except (TypeError, ValueError):
-        return _indicators(np.where(missing, "", column.astype(str)))
-    return _filled(numbers)
+        return _make_indicators(np.where(missing, "", column.astype(str)))
+    return _fill_missing(numbers)
 
 
-def _filled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaps filled with the median; zeros where there is nothing else."""
+def _fill_missing(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace missing values by the median, or by zeros where all are missing."""
     known = np.isfinite(numbers)
     middle = float(np.median(numbers[known])) if known.any() else 0.0
     return np.where(known, numbers, middle)
 
 
-def _indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
-    """One column for each of the commonest values."""
+def _make_indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Make an indicator column for each of the most common values."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
     return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)

@@ -1,8 +1,9 @@
-"""The rounds of a sieve around any classifier: fit → judge → ratios → what is believed → weights."""
+"""Run the rounds of a sieve around any classifier: fit, measure, move the ratios, update the weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,13 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import SignalName, comparisons, fairness_name
 from fairsieve.selection.ratios import initial_ratios, move_ratios
 
-__all__ = ["Round", "Rule", "best_of", "run_rounds"]
+__all__ = ["Round", "RoundSettings", "find_best_round", "run_rounds"]
 
 Floats = NDArray[np.float64]
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class RoundSettings:
     """What is compared between groups, and how far the ratios move."""
 
     fairness: str
@@ -32,9 +34,9 @@ class Rule(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A model's weights, and how it did out of fold."""
+    """The weights of a model, and its results out of fold."""
 
-    weights: Floats | None  # None trains plainly
+    weights: Floats | None  # None in the plain round
     ratios: Floats
     kept: NDArray[np.bool_]
     probabilities: Floats
@@ -46,13 +48,13 @@ def run_rounds(
     ask: Callable[[Floats | None], Floats],
     believe: Callable[[Floats, Floats], Belief],
     cells: Cells,
-    rule: Rule,
+    settings: RoundSettings,
     rounds: int,
     report: Callable[[int], None] = lambda done: None,
 ) -> list[Round]:
-    """A plain round, then ``rounds`` sieved ones; fewer, where the weights no longer change.
+    """Run a plain round, then up to ``rounds`` weighted ones; stop when the weights no longer change.
 
-    Each step of the ratios starts at the best round so far, and is half as far where the last was no better.
+    Each step of the ratios starts at the best round so far. The step is halved when the last round was not the best.
 
     Parameters
     ----------
@@ -63,9 +65,9 @@ def run_rounds(
     """
     probabilities = ask(None)
     belief = believe(probabilities, initial_ratios(cells))
-    plain = _judge(probabilities, cells, belief, rule)
+    plain = _measure(probabilities, cells, belief, settings)
     done = [Round(None, initial_ratios(cells), np.ones(len(cells), bool), probabilities, *plain)]
-    ratios, step = belief.ratios.copy(), rule.step_size
+    ratios, step = belief.ratios.copy(), settings.step_size
     for number in range(rounds):
         report(number + 1)
         sums: Any = by_cell(belief.mass, cells)
@@ -73,38 +75,40 @@ def run_rounds(
         if done[-1].weights is not None and np.array_equal(weights, done[-1].weights):
             break
         probabilities = ask(weights)
-        scores = _judge(probabilities, cells, belief, rule)
+        scores = _measure(probabilities, cells, belief, settings)
         done.append(Round(weights, ratios, belief.kept, probabilities, *scores))
-        best = best_of(done[1:], rule.tolerance) + 1
+        best = find_best_round(done[1:], settings.tolerance) + 1
         step = step if best == len(done) - 1 else step / 2
-        ratios = _moved(done[best], cells, belief, rule, step)
+        ratios = _move(done[best], cells, belief, settings, step)
         belief = believe(probabilities, ratios)
     return done
 
 
-def best_of(rounds: list[Round], tolerance: float) -> int:
-    """The fairest round among those whose accuracy is within ``tolerance`` of the best."""
+def find_best_round(rounds: list[Round], tolerance: float) -> int:
+    """Return the number of the fairest round among those whose accuracy is within ``tolerance`` of the best."""
     enough = max(each.accuracy for each in rounds) - tolerance
     candidates = [number for number, each in enumerate(rounds) if each.accuracy >= enough]
     return min(candidates, key=lambda number: (rounds[number].disparity, -rounds[number].accuracy))
 
 
-def _judge(probabilities: Floats, cells: Cells, belief: Belief, rule: Rule) -> tuple[float, float]:
-    """Accuracy and disparity on the true labels, as far as belief goes."""
+def _measure(
+    probabilities: Floats, cells: Cells, belief: Belief, settings: RoundSettings
+) -> tuple[float, float]:
+    """Estimate accuracy and disparity on the true labels."""
     predictions = probabilities.argmax(axis=1)
     observed = count_table(cells.label_codes, cells.group_codes, predictions, *cells.shape, belief.judged)
     table = true_sums(observed, belief.table)
-    name = fairness_name(rule.fairness)
-    positive = cells.class_index(rule.pos_label) if name == "equal_opportunity" else -1
+    name = fairness_name(settings.fairness)
+    positive = cells.class_index(settings.pos_label) if name == "equal_opportunity" else -1
     disparity = disparity_of(grouped_part(table, cells.groups), name, positive=positive)
     return float(accuracy_of(table)), float(disparity)
 
 
-def _moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) -> Floats:
-    """The ratios after a step, the further the wider the disparity, judged on the true labels."""
+def _move(start: Round, cells: Cells, belief: Belief, settings: RoundSettings, step: float) -> Floats:
+    """Move the ratios by a step in proportion to the disparity, which is estimated on the true labels."""
     ratios = start.ratios.copy()
-    compared = comparisons(rule.fairness, cells, rule.pos_label)
-    costs = _costs_of(start.probabilities, rule.signal) * belief.judged[:, None]
+    compared = comparisons(settings.fairness, cells, settings.pos_label)
+    costs = _compute_costs(start.probabilities, settings.signal) * belief.judged[:, None]
     observed = np.stack([by_cell(column, cells) for column in costs.T], axis=-1)
     sums = true_sums(observed, belief.table)
     own = np.diagonal(sums, axis1=0, axis2=2).T  # each class by its own cost
@@ -118,8 +122,8 @@ def _moved(start: Round, cells: Cells, belief: Belief, rule: Rule, step: float) 
     return ratios
 
 
-def _costs_of(probabilities: Floats, signal: SignalName) -> Floats:
-    """What it costs if each class were the true one, (n, classes): a loss, or 1 for an error."""
+def _compute_costs(probabilities: Floats, signal: SignalName) -> Floats:
+    """Return the cost of each sample if each class were the true one, (n, classes): a loss, or 1 for an error."""
     if signal == "loss":
         return np.asarray(-np.log(np.maximum(probabilities, 1e-12)))
     return np.asarray(1.0 - (np.arange(probabilities.shape[1]) == probabilities.argmax(axis=1)[:, None]))

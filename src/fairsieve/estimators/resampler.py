@@ -1,16 +1,18 @@
-"""Clean and fair data for people who train elsewhere, in imbalanced-learn's convention."""
+"""Resample data to a clean and fair selection, in the convention of imbalanced-learn."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn.utils import InputTags, Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.estimators._sieve_inputs import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, seed_of
 from fairsieve.selection.batches import batch_shares, draw_batches
@@ -20,27 +22,29 @@ from fairsieve.validation import shown
 __all__ = ["FairRobustResampler"]
 
 
-class FairRobustResampler(BaseEstimator):  # type: ignore[misc]
-    """Resamples data to what a fair and robust classifier trained on at last.
+class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
+    """Resample data to the samples that a fair and robust classifier last trained on.
 
-    Samples that look wrongly labelled are left out, and the rest are drawn so that every group has
-    the share of each class that the classifier arrived at. What comes back has as many rows as the
-    classifier kept; rows of cells whose share grew appear more than once.
+    Samples that look wrongly labelled are left out. The others are drawn so that every group has the ratio
+    of each class that the classifier arrived at. As many rows come back as the classifier selected; rows of
+    a cell whose ratio grew appear more than once. It passes the checks of imbalanced-learn for samplers.
 
     Parameters
     ----------
     estimator : estimator, optional
-        What selects: fitted with ``sensitive_features``, it has ``sample_indices_`` and ``ratios_``.
+        Selects the samples: fitted with ``sensitive_features``, it has ``sample_indices_`` and ``ratios_``.
         :class:`~fairsieve.estimators.classifier.FairRobustClassifier` when None.
     random_state : int, RandomState or None
-        Decides which rows are drawn (and the classifier, when ``estimator`` is None).
+        Determines which rows are drawn (and the classifier, when ``estimator`` is None).
 
     Attributes
     ----------
     sample_indices_ : integer array
-        Rows of the data that came back, ascending, some more than once.
+        The rows that came back, ascending, some more than once.
     sensitive_features_ : as given
         The groups of those rows; None, where none were given.
+    sampling_strategy_ : dict
+        How many rows of each class came back.
     estimator_ : estimator
         The fitted one.
 
@@ -59,32 +63,100 @@ class FairRobustResampler(BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.random_state = random_state
 
-    def fit_resample(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> tuple[Any, Any]:
-        """Select, draw, and return the rows of X and y in the containers that they came in.
-
-        Two values, so that it fits into imbalanced-learn's pipelines; the aligned groups are in
-        ``sensitive_features_``, and any other column follows from ``sample_indices_``. In such a
-        pipeline ``set_fit_resample_request(sensitive_features=True)`` asks for the groups, where
-        imblearn, which adds that method, was imported first.
-        """
+    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> FairRobustResampler:
+        """Select and draw the rows, which are then in ``sample_indices_``; see :meth:`fit_resample`."""
         seed = seed_of(self.random_state)
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sensitive_features"):
             raise InvalidInputError(
                 "estimator must take sensitive_features in fit, as FairRobustClassifier does; got "
                 f"{shown(self.estimator)}: pass None for that one"
             )
+        X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
         selector = (
             FairRobustClassifier(random_state=seed) if self.estimator is None else clone(self.estimator)
         )
-        self.estimator_ = selector.fit(X, y, sensitive_features=sensitive_features)
-        rows = _resampled_rows(self.estimator_, y, sensitive_features, seed)
-        self.sample_indices_ = rows
-        self.sensitive_features_ = None if sensitive_features is None else rows_of(sensitive_features, rows)
-        return rows_of(X, rows), rows_of(y, rows)
+        self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features)
+        self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed)
+        self.sensitive_features_ = None
+        if sensitive_features is not None:
+            self.sensitive_features_ = _safe_indexing(sensitive_features, self.sample_indices_)
+        values, counts = np.unique(labels[self.sample_indices_], return_counts=True)
+        self.sampling_strategy_ = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def fit_resample(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> tuple[Any, Any]:
+        """Select, draw, and return the rows of X and y in the containers that they came in.
+
+        Two values, so that it fits into the pipelines of imbalanced-learn. The groups of the rows are in
+        ``sensitive_features_``; use ``sample_indices_`` to align any other column. In such a pipeline
+        ``set_fit_resample_request(sensitive_features=True)`` asks for the groups, if imblearn, which adds
+        that method, was imported first.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or list of shape (n, d)
+        y : n labels, or n indicators of three or more classes, as ``label_binarize`` makes them
+        sensitive_features : n values, or several columns of them, optional
+        """
+        self.fit(X, y, sensitive_features)
+        return _safe_indexing(X, self.sample_indices_), _safe_indexing(y, self.sample_indices_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags and those that imbalanced-learn adds, which needs not be installed."""
+        tags = super().__sklearn_tags__()
+        inside = get_tags(FairRobustClassifier() if self.estimator is None else self.estimator).input_tags
+        found = {name: getattr(tags, name) for name in Tags.__dataclass_fields__}
+        found |= {"estimator_type": "sampler", "input_tags": _TableTags(**asdict(inside))}
+        found["target_tags"].required = True
+        return _ResamplerTags(**found)
 
 
-def _resampled_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) -> NDArray[np.int64]:
-    """The selection drawn anew, each cell by its ratio, whole rounds of it first."""
+@dataclass(slots=True)
+class _TableTags(InputTags):  # type: ignore[misc]
+    """What a resampler takes."""
+
+    dataframe: bool = True
+
+
+@dataclass(slots=True)
+class _IndexTags:
+    """What a resampler stores."""
+
+    sample_indices: bool = True
+
+
+@dataclass(slots=True)
+class _ResamplerTags(Tags):  # type: ignore[misc]
+    """The tags of a resampler."""
+
+    sampler_tags: _IndexTags = field(default_factory=_IndexTags)
+
+
+def _decode_indicators(y: Any) -> Any:
+    """Turn indicators of classes, one column each, into the numbers of the classes; flatten a single column.
+
+    >>> _decode_indicators([[0, 1, 0], [0, 0, 1]]).tolist()
+    [1, 2]
+    """
+    if np.ndim(y) != 2:
+        return y
+    indicators = np.asarray(y)
+    if indicators.shape[1] == 1:
+        return indicators[:, 0]
+    if not np.isin(indicators, (0, 1)).all() or (indicators.sum(axis=1) != 1).any():
+        raise InvalidInputError(
+            "y must have one label per sample, or one column per class with a single 1 in each row; got the "
+            f"shape {indicators.shape}. Multilabel and multioutput targets are not supported: resample for one "
+            "of the targets"
+        )
+    return indicators.argmax(axis=1)
+
+
+def _draw_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) -> NDArray[np.int64]:
+    """Draw as many rows as were selected, those of each cell in proportion to its ratio."""
     samples = np.shape(y)[0]
     cells = Cells.of(
         y,
@@ -93,14 +165,9 @@ def _resampled_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: 
         group_values=selector.sensitive_values_,
         missing="own",
     )
-    chosen = np.asarray(selector.sample_indices_, dtype=np.int64)
-    counts = np.bincount(cells.codes[chosen], minlength=cells.counts.size)
-    if len(chosen) == 0:
-        return chosen
-    shares = batch_shares(selector.ratios_, counts, len(chosen))
-    return np.sort(draw_batches(chosen, cells.codes, counts, shares, 1, seed, 0)[0])
-
-
-def rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of an array, sparse matrix, data frame or list, in the same container."""
-    return _safe_indexing(values, rows)
+    selected = np.asarray(selector.sample_indices_, dtype=np.int64)
+    counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
+    if len(selected) == 0:
+        return selected
+    shares = batch_shares(selector.ratios_, counts, len(selected))
+    return np.sort(draw_batches(selected, cells.codes, counts, shares, 1, seed, 0)[0])

@@ -1,38 +1,31 @@
-"""The method around any classifier that takes sample weights: boosters, forests, pipelines."""
+"""Use the method with any classifier that takes sample weights: boosters, forests, pipelines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, get_tags, indexable
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators._encoding import numbers_of
-from fairsieve.estimators._folds import fit_weighted, out_of_fold, parts_of, weight_argument
-from fairsieve.estimators._rounds import Round, Rule, best_of, run_rounds
-from fairsieve.estimators.resampler import rows_of
-from fairsieve.inputs import (
-    Checked,
-    check_classes,
-    check_columns,
-    check_groups,
-    check_labels_known,
-    lasting_seed_of,
-    warn_of_groups,
-)
+from fairsieve.estimators._encoding import encode_table
+from fairsieve.estimators._folds import FittedCopy, Folds, TrainingTask, make_folds, select_rows
+from fairsieve.estimators._rounds import Round, RoundSettings, find_best_round, run_rounds
+from fairsieve.estimators._sieve_inputs import check_estimator, check_sieve_samples, check_targets
+from fairsieve.inputs import Checked, lasting_seed_of, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.weighting import Believer, Flips
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, weighted_rows
+from fairsieve.samples import Samples
 from fairsieve.selection.fairness import comparisons
 from fairsieve.training.checkpoint.round_results import KeptAnswers, sieving_of
 from fairsieve.validation import (
@@ -47,7 +40,7 @@ __all__ = ["SieveClassifier"]
 
 
 def _estimator_has(method: str) -> Any:
-    """Whether the wrapped classifier, fitted or not, has a method."""
+    """Return a check that the wrapped classifier, fitted or not, has a method."""
 
     def check(sieve: SieveClassifier) -> bool:
         getattr(getattr(sieve, "estimator_", sieve.estimator), method)  # its own AttributeError says why
@@ -57,33 +50,36 @@ def _estimator_has(method: str) -> Any:
 
 
 class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Makes any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
+    """Make any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
 
-    The classifier is fitted a few times, each time under other weights. A sample weighs what its label
-    is worth, times what its group's share of the class should be; the shares move, round by round,
-    towards the group that is served worse. How a round did is measured out of fold, on labels
-    corrected for the flips that the data show, and the fairest round within ``tolerance`` of the best
-    accuracy is fitted to everything. The result is one deterministic model that needs no groups to
-    predict.
+    The classifier is fitted in several rounds, each under other weights. The weight of a sample is the
+    probability that its label is right, times a factor that gives its group a ratio of its class. After
+    each round the ratios move in favour of the group that the classifier serves worse. Accuracy and
+    disparity of a round are measured out of fold, on labels corrected for the label noise that was
+    estimated. Of the rounds whose accuracy is within ``tolerance`` of the best, the fairest is fitted to
+    all samples. The result is one deterministic model, which needs no groups to predict.
 
     Parameters
     ----------
     estimator : classifier
         With ``fit(X, y, sample_weight=…)`` and ``predict_proba``; in a pipeline the last step takes
-        the weights. It gets ``X`` as it is: categories, gaps, sparse matrices are its business.
+        the weights. It gets ``X`` unchanged, with categories, missing values or as a sparse matrix.
     fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
     clean_ratio : float in (0, 1] or "auto"
         The share of right labels; "auto" estimates it.
     flips : {"auto", "random", "aimed"}
-        How labels went wrong; "auto" looks for it in the data. Where at random, all samples stay,
-        weighed by the chance that their label is right. Where on purpose, samples are selected by
-        the paper's walk, from the lowest loss up.
+        How labels went wrong; "auto" estimates it from the data. For random flips all samples are used,
+        weighted by the probability that their label is right. For aimed flips samples are selected by
+        Algorithm 1 of the paper, in order of their loss.
     rounds : int
-        Sieved rounds, after a plain one. Each costs ``cv`` fits.
-    cv : int or None
-        Folds behind the losses. None takes losses in-sample, for models that cannot learn labels by heart.
+        Rounds after the plain one. Each costs as many fits as there are folds.
+    cv : int, splitter, iterable or None
+        The folds behind the losses. A number deals the samples of every class and group evenly; a splitter
+        of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
+        ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold. None predicts
+        the training samples themselves, for models that cannot memorise labels.
     step_size : float
-        How far the shares move in a round at first, as a multiple of the disparity.
+        How far the ratios move in the first round, as a multiple of the disparity.
     tolerance : float in [0, 1]
         The most accuracy, out of fold, that fairness may cost.
     signal : {"error", "loss"}
@@ -91,38 +87,41 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     pos_label : label, optional
         The positive class; the last of two when None.
     random_state : int, RandomState or None
-        Decides the folds and the samples looked at by the estimate; the classifier has its own.
+        Determines the folds and which samples the estimate uses; the classifier has its own.
     n_jobs : int, optional
-        Folds fitted at a time.
+        How many folds are fitted at a time.
     verbose : int
-        Above 0, a progress bar.
+        Show a progress bar if above 0.
     checkpoint_dir : path, optional
-        A folder to keep what each round came to in. Fitted again on the same data, rounds that are kept
-        are not fitted again. Needs a ``random_state``, and a classifier that repeats itself.
+        A folder for the results of each round. A second fit to the same data does not repeat the rounds
+        that are stored there. Needs a ``random_state``, and a deterministic classifier.
 
     Attributes
     ----------
     estimator_ : classifier
-        Fitted to everything, under ``weights_``.
+        Fitted to all samples, under ``weights_``.
+    plain_estimator_ : classifier
+        Fitted to all samples without the method, to compare with; the same object where
+        ``best_round_`` is 0.
     classes_ : array
     sensitive_values_ : list
-        The groups; tuples, where several columns are crossed. A last one None stands for the samples
+        The groups; tuples, where several columns are crossed. A last value None stands for the samples
         without a group, which train but do not count for fairness.
     weights_ : array of shape (n,)
-        What each sample weighed, its own weight aside.
+        The weight of each sample, without its own ``sample_weight``.
     sample_indices_ : integer array
-        Rows whose label is believed: those selected or, where none are left out, those whose label is
-        likelier right than wrong.
+        The selected rows; for random flips, those whose label is more likely right than wrong.
     ratios_ : array of shape (classes, groups)
-        The shares of each class by group.
+        The share of each group in each class.
     clean_ratio_ : float
         As given or estimated.
     flip_rates_ : array of shape (classes, groups) or None
         How often labels of each true class are flipped in each group; None where samples are selected.
     history_ : dict of arrays
-        ``accuracy`` and ``disparity``, out of fold, and samples ``kept`` of every round, the plain one first.
+        ``accuracy`` and ``disparity``, out of fold, and the number of samples ``kept`` in every round,
+        the plain one first.
     best_round_ : int
-        The one that ``estimator_`` is fitted by; 0 is plain.
+        The round that ``estimator_`` comes from; 0 is the plain one.
 
     Examples
     --------
@@ -141,7 +140,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         clean_ratio: float | Literal["auto"] = "auto",
         flips: Flips = "auto",
         rounds: int = 6,
-        cv: int | None = 5,
+        cv: Any = 5,
         step_size: float = 1.0,
         tolerance: float = 0.005,
         signal: Literal["error", "loss"] = "error",
@@ -172,6 +171,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> SieveClassifier:
         """Train on labels that may be wrong.
 
@@ -179,72 +179,103 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : whatever the classifier takes
         y : n labels
-            Of any type, two or more classes.
+            Of any type, two or more classes. XGBoost takes only the labels 0, 1, …, so it is given these.
         sensitive_features : n values, or several columns of them, which are crossed
             Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
             Each multiplies its sample's weight in training; a sample of weight 0 is left out.
+        **fit_params
+            Further arguments of the classifier's ``fit``, for every copy of it that is fitted, such as
+            ``eval_set=[(X_check, y_check)]`` for early stopping; in a pipeline with the name of the step,
+            as in ``model__eval_set``. An array, series or column of n values is divided as the samples are.
         """
-        rule = self._rule()
-        X, labels = _check_labels(self, X, y)
-        data, own, rows, given = _samples_without_features(labels, sensitive_features, sample_weight)
-        X = X if len(rows) == given else rows_of(X, rows)
+        settings = self._check_settings()
+        X, labels = check_targets(type(self).__name__, X, y)
+        data, own, rows, given = check_sieve_samples(labels, sensitive_features, sample_weight)
+        if len(rows) < given:
+            X = _safe_indexing(X, rows)
+            fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
         if sensitive_features is not None:
             warn_of_groups(data.cells)
         seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
-        labels, classes = data.labels, np.asarray(data.cells.classes, dtype=data.labels.dtype)
-        parts = parts_of(data.cells, self.cv, seed)
+        task = TrainingTask(
+            estimator=self.estimator,
+            X=X,
+            labels=data.labels,
+            classes=np.asarray(data.cells.classes, dtype=data.labels.dtype),
+            fit_params=fit_params,
+            n_jobs=self.n_jobs,
+        )
+        folds = make_folds(self.cv, X, data.cells, rows, given, seed)
 
-        def fit_and_ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-            together = _combined(weights, own)
-            return out_of_fold(self.estimator, X, labels, classes, together, parts, self.n_jobs)
+        def predict_out_of_fold(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+            return task.out_of_fold(_multiply(weights, own), folds)
 
         def estimate() -> CleanRatioEstimate:
-            numeric = Samples(numbers_of(X), data.labels, data.groups, missing="own")
-            return estimate_of(Checked(numeric, own, np.arange(len(data)), len(data)), seed)
+            numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
+            weights = None if own is None else own / own.mean()
+            return estimate_of(Checked(numeric, weights, np.arange(len(data)), len(data)), seed)
 
-        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = fit_and_ask
+        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = predict_out_of_fold
         if self.checkpoint_dir is not None:
-            settings: dict[str, Any] = {"rule": repr(rule), "cv": self.cv, "seed": seed}
-            settings |= {"clean_ratio": self.clean_ratio, "flips": self.flips}
-            sieving, shape = sieving_of(self.estimator, X, data, own, **settings), (len(labels), len(classes))
-            ask = KeptAnswers(fit_and_ask, Path(self.checkpoint_dir), sieving, shape, self.rounds + 1)
+            described = sieving_of(
+                self.estimator, X, data, own, **self._describe(settings, seed, folds, task)
+            )
+            shape = (len(data), len(task.classes))
+            ask = KeptAnswers(
+                predict_out_of_fold, Path(self.checkpoint_dir), described, shape, self.rounds + 1
+            )
         believe = Believer(data.cells, self.clean_ratio, self.flips, estimate)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
-            rounds = run_rounds(ask, believe, data.cells, rule, self.rounds, report)
-        best = best_of(rounds, self.tolerance)
-        self.estimator_ = fit_weighted(self.estimator, X, labels, _combined(rounds[best].weights, own))
-        self.classes_ = classes
+            rounds = run_rounds(ask, believe, data.cells, settings, self.rounds, report)
+        best = find_best_round(rounds, self.tolerance)
+        plain = task.fit(own)
+        fitted = plain if best == 0 else task.fit(_multiply(rounds[best].weights, own))
+        self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
+        self.classes_, self._fitted_classes = task.classes, fitted.classes
         self.clean_ratio_, self.flip_rates_ = believe.clean_ratio, believe.flip_rates
-        return self._take_over(rounds, best, data, rows, given)
+        return self._store_rounds(rounds, best, data, rows, given)
 
-    def _rule(self) -> Rule:
-        """Check the parameters; what of them the rounds go by."""
-        if isinstance(self.estimator, type):
-            name = self.estimator.__name__
-            raise InvalidInputError(
-                f"estimator must be a classifier, not its class; got {name}: pass {name}()"
-            )
-        weight_argument(self.estimator)
-        if not hasattr(self.estimator, "predict_proba"):
-            raise InvalidInputError(
-                "estimator must have predict_proba, which the losses come from; got "
-                f"{type(self.estimator).__name__}: wrap it in sklearn.calibration.CalibratedClassifierCV"
-            )
+    def _check_settings(self) -> RoundSettings:
+        """Check the parameters; return those that the rounds need."""
+        check_estimator(self.estimator)
         check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         check_at_least("rounds", self.rounds, 1)
-        check_at_least("cv", 2 if self.cv is None else self.cv, 2)
         check_share("tolerance", self.tolerance)
         check_choice("signal", self.signal, ("error", "loss"))
         check_choice("flips", self.flips, get_args(Flips))
-        step_size = check_positive("step_size", self.step_size)
-        return Rule(self.fairness, self.signal, step_size, self.tolerance, self.pos_label)
+        return RoundSettings(
+            fairness=self.fairness,
+            signal=self.signal,
+            step_size=check_positive("step_size", self.step_size),
+            tolerance=self.tolerance,
+            pos_label=self.pos_label,
+        )
 
-    def _take_over(
+    def _describe(
+        self, settings: RoundSettings, seed: int, folds: Folds, task: TrainingTask
+    ) -> dict[str, Any]:
+        """Return what the checkpoints of a fit must agree on, in plain values."""
+        try:
+            fit_params = joblib.hash(dict(task.fit_params)) if task.fit_params else None
+        except Exception as error:  # whatever the parameters' own pickling raises
+            raise InvalidInputError(
+                f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
+            ) from None
+        return {
+            "rule": repr(settings),
+            "cv": self.cv if self.cv is None or isinstance(self.cv, Integral) else joblib.hash(folds),
+            "seed": seed,
+            "clean_ratio": self.clean_ratio,
+            "flips": self.flips,
+            "fit_params": fit_params,
+        }
+
+    def _store_rounds(
         self, rounds: list[Round], best: int, data: Samples, rows: NDArray[np.int64], given: int
     ) -> SieveClassifier:
-        """Keep what the rounds came to."""
+        """Store the results of the rounds as fitted attributes."""
         chosen = rounds[best]
         self.best_round_, self.ratios_ = best, chosen.ratios
         self.sensitive_values_ = data.cells.groups
@@ -267,7 +298,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def suspects(self) -> dict[str, NDArray[Any]]:
-        """The training samples whose label is not believed, the highest out-of-fold loss first.
+        """Return the training samples that were not selected, the highest out-of-fold loss first.
 
         Returns
         -------
@@ -279,19 +310,19 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {name: column.copy() for name, column in self._suspects.items()}
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The wrapped classifier's predictions."""
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(X))
+        """Predict the most probable class of each sample, an array of shape (n,)."""
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n, classes)."""
+        """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        return FittedCopy(self.estimator_, self._fitted_classes).predict_proba(X, self.classes_)
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The wrapped classifier's decision values, where it has any."""
+        """Return the decision values of the wrapped classifier, if it has any."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
@@ -301,39 +332,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _check_labels(sieve: SieveClassifier, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Features in a container whose rows can be picked, and their labels."""
-    if y is None:
-        raise InvalidInputError(
-            f"{type(sieve).__name__} requires y to be passed, but the target y is None: pass the labels"
-        )
-    if X is None:
-        raise InvalidInputError("X must be a table of features; got None: pass an array or a data frame")
-    check_columns(X)
-    check_labels_known(y)
-    X, labels = indexable(X, column_or_1d(y, warn=True))
-    if len(labels) == 0:
-        raise InvalidInputError("X and y must have at least one sample; got 0 samples")
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return X, labels
-
-
-def _samples_without_features(
-    labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
-) -> Checked:
-    """Labels, groups and weights, checked; the features are the classifier's business."""
-    groups = check_groups(sensitive_features, len(labels))
-    rows, weights = weighted_rows(sample_weight, len(labels))
-    labels = labels[rows]
-    check_classes(labels)
-    data = Samples(np.zeros((len(rows), 1)), labels, groups[rows], missing="own")
-    return Checked(data, weights, rows, len(groups))
-
-
-def _combined(
+def _multiply(
     weights: NDArray[np.float64] | None, own: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """The product of two sets of weights, either of which may be None for ones."""
+    """Multiply two sets of weights, either of which may be None for ones."""
     return own if weights is None else weights if own is None else weights * own

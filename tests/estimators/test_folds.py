@@ -1,0 +1,140 @@
+"""Folds: those dealt by cells, splitters, and iterables of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    RepeatedKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from fairsieve import Cells, InvalidInputError, SieveClassifier
+from fairsieve.data import make_synthetic
+from fairsieve.estimators._folds import TrainingTask, make_folds
+
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
+SHORT = {"clean_ratio": 0.9, "flips": "random", "rounds": 1, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(120, seed=0)
+
+
+def fit(model, data, **options):
+    return clone(model).fit(data.features, data.labels, sensitive_features=data.groups, **options)
+
+
+@given(seed=st.integers(0, 2**32 - 1), samples=st.integers(2, 60), cv=st.integers(2, 8))
+def test_every_sample_is_in_one_fold_and_every_cell_is_spread(seed, samples, cv):
+    rng = np.random.default_rng(seed)
+    cells = Cells.of(rng.integers(0, 2, samples), rng.integers(0, 3, samples))
+    if cv > samples:
+        with pytest.raises(InvalidInputError, match="cv must not exceed the samples"):
+            make_folds(cv, None, cells, np.arange(samples), samples, seed)
+        return
+    folds = make_folds(cv, None, cells, np.arange(samples), samples, seed)
+    assert sorted(np.concatenate([shown for _, shown in folds])) == list(range(samples))
+    for seen, shown in folds:
+        assert sorted([*seen, *shown]) == list(range(samples))
+    inside = np.array([np.bincount(cells.codes[shown], minlength=6) for _, shown in folds])
+    assert np.ptp(inside, axis=0).max() <= 2
+
+
+@pytest.mark.parametrize(
+    "splitter", [KFold(3), StratifiedKFold(3, shuffle=True, random_state=0)], ids=["KFold", "StratifiedKFold"]
+)
+def test_a_splitter_is_its_folds(data, splitter):
+    folds = list(splitter.split(data.features, data.labels))
+    first = fit(SieveClassifier(TREE, cv=splitter, **SHORT), data)
+    for same in (folds, tuple(folds), [(np.isin(np.arange(120), seen), shown) for seen, shown in folds]):
+        second = fit(SieveClassifier(TREE, cv=same, **SHORT), data)
+        assert second.weights_.tolist() == first.weights_.tolist()
+        assert second.history_["accuracy"].tolist() == first.history_["accuracy"].tolist()
+
+
+def test_folds_by_households_are_passed_as_rows(data):
+    households = np.arange(120) // 4
+    folds = GroupKFold(3).split(data.features, data.labels, households)  # an iterator, used once
+    model = SieveClassifier(TREE, cv=folds, **SHORT)
+    model.fit(data.features, data.labels, sensitive_features=data.groups)
+    with pytest.raises(InvalidInputError, match=r"cv must have at least one fold.*pass a list"):
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+
+
+def test_probabilities_of_samples_in_several_folds_are_averaged(data):
+    splitter = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    cells, classes = Cells.of(data.labels, data.groups), np.array([0, 1])
+    folds = make_folds(splitter, data.features, cells, np.arange(120), 120, 0)
+    task = TrainingTask(estimator=TREE, X=data.features, labels=data.labels, classes=classes)
+    halves = [task.out_of_fold(None, folds[:3]), task.out_of_fold(None, folds[3:])]
+    assert task.out_of_fold(None, folds) == pytest.approx(np.mean(halves, axis=0))
+
+
+def test_rows_without_a_weight_are_taken_out_of_the_folds(data):
+    weights = (np.arange(120) % 3 > 0).astype(float)
+    rows = np.flatnonzero(weights)
+    place = np.cumsum(weights > 0) - 1
+    folds = list(KFold(4).split(data.features))
+    inside = [tuple(place[part[weights[part] > 0]] for part in fold) for fold in folds]
+    whole = fit(SieveClassifier(TREE, cv=folds, **SHORT), data, sample_weight=weights)
+    part = SieveClassifier(TREE, cv=inside, **SHORT)
+    part.fit(data.features[rows], data.labels[rows], sensitive_features=data.groups[rows])
+    assert whole.weights_[rows].tolist() == part.weights_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (1, "cv must be a whole number of at least 2; got 1"),
+        (True, "cv must be a whole number of at least 2; got True"),
+        ("five", "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 'five'"),
+        (2.5, "cv must be None, a whole number of at least 2, a splitter or an iterable.*got 2.5"),
+        ([], "cv must have at least one fold; got none"),
+        ([[1, 2, 3]], r"cv must be pairs of rows, \(train, test\); fold 0 is \[1, 2, 3\]"),
+        ([([0, 1], [120])], "cv must hold rows from 0 to 119; fold 0 holds 120"),
+        ([([0, 1], [-1])], "cv must hold rows from 0 to 119; fold 0 holds -1"),
+        ([([0.5], [1])], "cv must hold whole numbers of rows; fold 0 holds float64"),
+        ([([], np.arange(120))], "cv must leave samples to train on in every fold; fold 0 has none"),
+        (TimeSeriesSplit(3), "cv must put every sample into a test fold; 30 samples are in none"),
+        (LeaveOneGroupOut(), "cv must split without groups.*pass the rows"),
+    ],
+)
+def test_bad_folds_are_named(data, cv, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit(SieveClassifier(TREE, cv=cv, **SHORT), data)
+
+
+def test_checkpoints_notice_other_folds_and_other_fit_parameters(data, tmp_path):
+    model = SieveClassifier(TREE, cv=KFold(3), checkpoint_dir=tmp_path, **SHORT)
+    first = fit(model, data)
+    assert fit(model, data).weights_.tolist() == first.weights_.tolist()
+    with pytest.raises(InvalidInputError, match=r"cv was .* and is"):
+        fit(clone(model).set_params(cv=KFold(4)), data)
+    with pytest.raises(InvalidInputError, match="fit_params was None and is"):
+        fit(model, data, check_input=True)
+    with pytest.raises(
+        InvalidInputError, match="fit parameters must be picklable where checkpoints are kept"
+    ):
+        fit(model, data, callback=lambda: None)
+
+
+def test_weights_are_repetitions_where_nothing_is_selected():
+    from sklearn.utils.estimator_checks import (
+        check_sample_weight_equivalence_on_dense_data,
+        check_sample_weight_equivalence_on_sparse_data,
+    )
+
+    model = SieveClassifier(LogisticRegression(), clean_ratio=1.0, flips="random", rounds=1)
+    check_sample_weight_equivalence_on_dense_data("SieveClassifier", model)
+    check_sample_weight_equivalence_on_sparse_data("SieveClassifier", model)

@@ -1,0 +1,36 @@
+"""imbalanced-learn's own checks of a sampler, on FairRobustResampler."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("imblearn")
+from imblearn.utils.estimator_checks import _yield_all_checks
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks as parametrize_with_sklearn_checks
+
+from fairsieve import FairRobustClassifier, FairRobustResampler, SieveClassifier
+
+CLASSIFIER = FairRobustClassifier(clean_ratio=0.95, epochs=20, warmup_epochs=5, random_state=0)
+SIEVE = SieveClassifier(LogisticRegression(), clean_ratio=0.95, flips="aimed", rounds=1, cv=2, random_state=0)
+RESAMPLERS = {
+    name: FairRobustResampler(estimator, random_state=0)
+    for name, estimator in {"classifier": CLASSIFIER, "sieve": SIEVE}.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("resampler", "check"),
+    [
+        pytest.param(resampler, check, id=f"{name}-{check.__name__}")
+        for name, resampler in RESAMPLERS.items()
+        for check in _yield_all_checks(resampler)
+    ],
+)
+def test_imbalanced_learns_checks(resampler, check):
+    check("FairRobustResampler", resampler)
+
+
+@parametrize_with_sklearn_checks([RESAMPLERS["sieve"]])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
