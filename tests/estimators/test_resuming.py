@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.estimators._folds import TrainingTask
-from fairsieve.training import trainer as runs
+from fairsieve.training.linear_trainer import LinearTrainer
 
 
 class Killed(BaseException):
@@ -61,10 +61,10 @@ def test_the_classifier_goes_on_with_either_model(data, tmp_path, monkeypatch, c
     whole = fit(model, data)
     model.set_params(checkpoint_dir=tmp_path, checkpoint_every=2)
     with monkeypatch.context() as patch:
-        killed_at(patch, runs.CompiledRun, "run_epochs", calls)
+        killed_at(patch, LinearTrainer, "run_epochs", calls)
         with pytest.raises(Killed):
             fit(model, data)
-    counter = killed_at(monkeypatch, runs.CompiledRun, "run_epochs", 0)
+    counter = killed_at(monkeypatch, LinearTrainer, "run_epochs", 0)
     resumed = fit(model, data)
     same(resumed, whole)
     weights = [[p.tolist() for p in one.module_.parameters()] for one in (resumed, whole)]
@@ -116,9 +116,9 @@ def test_answers_of_another_shape_are_refused(data, tmp_path, sieving):
     last = max(int(path.stem) for path in tmp_path.glob("*.json"))
     found = _read_checkpoint(tmp_path, last)
     for change in (
-        {"answer.1": found.tensors["answer.1"][:-1]},
-        {"answer.1": found.tensors["answer.1"] * np.nan},
+        {"answer.1": found.arrays["answer.1"][:-1]},
+        {"answer.1": found.arrays["answer.1"] * np.nan},
     ):
-        _write_checkpoint(tmp_path, found._replace(tensors=found.tensors | change))
-        with pytest.warns(CheckpointWarning, match=f"checkpoint {last:06d} must have"):
+        _write_checkpoint(tmp_path, found._replace(arrays=found.arrays | change))
+        with pytest.warns(CheckpointWarning, match=f"checkpoint {last:06d} is not used: it must have"):
             same(fit(sieving, data), whole)

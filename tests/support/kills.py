@@ -41,7 +41,7 @@ def trained(engine: str, samples: int, folder: Path | None) -> bytes:
     data = clean.with_labels(flip_margin(clean, 0.1).labels)
     fitted = fit(model_of(engine), data, engine="auto", checkpoint_dir=folder, checkpoint_every=1, **OPTIONS)
     parts = [value.detach().numpy() for value in fitted.model.state_dict().values()]
-    parts += [fitted.indices, fitted.ratios, fitted.history.cell_losses, fitted.history.kept]
+    parts += [fitted.indices, fitted.ratios, fitted.history.cell_losses, fitted.history.times_selected]
     return b"".join(part.tobytes() for part in parts)
 
 

@@ -7,9 +7,9 @@ import warnings
 import pytest
 
 from fairsieve import CheckpointWarning, fit
-from fairsieve.training import fit as loop
-from fairsieve.training import trainer as runs
+from fairsieve.training import linear_trainer, trainer
 from fairsieve.training.checkpoint import store as checkpoints
+from fairsieve.training.checkpoint.resume import TrainerCheckpoints
 
 SHORT = {
     "epochs": 12,
@@ -36,7 +36,7 @@ def everything(fitted):
         history.cell_losses,
         history.ratios,
         history.counts,
-        history.kept,
+        history.times_selected,
     ]
     parts += [history.train.accuracy, *history.train.disparity.values()]
     if history.evaluation is not None:
@@ -50,7 +50,7 @@ def names(folder):
 
 def stop_after(monkeypatch, epochs):
     """Training stops when it begins the epoch after; resumed, it goes to its end."""
-    run_epoch, run_epochs = runs.Run.run_epoch, runs.CompiledRun.run_epochs
+    run_epoch, run_epochs = trainer.Trainer.run_epoch, linear_trainer.LinearTrainer.run_epochs
 
     def one(self):
         if self.done >= epochs:
@@ -62,8 +62,8 @@ def stop_after(monkeypatch, epochs):
             raise Killed
         run_epochs(self, count)
 
-    monkeypatch.setattr(runs.Run, "run_epoch", one)
-    monkeypatch.setattr(runs.CompiledRun, "run_epochs", several)
+    monkeypatch.setattr(trainer.Trainer, "run_epoch", one)
+    monkeypatch.setattr(linear_trainer.LinearTrainer, "run_epochs", several)
 
 
 def stopped_then_resumed(monkeypatch, stop, train):
@@ -73,8 +73,10 @@ def stopped_then_resumed(monkeypatch, stop, train):
             train()
     begun = []
     with monkeypatch.context() as patch:
-        keep = loop.Keeper.resume
-        patch.setattr(loop.Keeper, "resume", lambda self: (keep(self), begun.append(self.run.done)))
+        original = TrainerCheckpoints.resume
+        patch.setattr(
+            TrainerCheckpoints, "resume", lambda self: (original(self), begun.append(self.trainer.done))
+        )
         return train(), begun
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from fairsieve.tabular.train import train
-from fairsieve.training import trainer as runs
+from fairsieve.training.linear_trainer import LinearTrainer
 
 
 class Killed(BaseException):
@@ -16,7 +16,7 @@ class Killed(BaseException):
 
 def test_a_killed_train_ends_the_same(run, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    run_epochs, calls = runs.CompiledRun.run_epochs, [0]
+    run_epochs, calls = LinearTrainer.run_epochs, [0]
 
     def killed(self, epochs):
         calls[0] += 1
@@ -24,7 +24,7 @@ def test_a_killed_train_ends_the_same(run, tmp_path, monkeypatch):
             raise Killed
         run_epochs(self, epochs)
 
-    monkeypatch.setattr(runs.CompiledRun, "run_epochs", killed)
+    monkeypatch.setattr(LinearTrainer, "run_epochs", killed)
     for _ in range(2):
         with pytest.raises(Killed):
             train(run.asked, checkpoint_dir=tmp_path, checkpoint_every=1)

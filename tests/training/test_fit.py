@@ -10,9 +10,9 @@ import fairsieve
 from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
 from fairsieve.data.corruption.flips import flip_margin, flip_uniform
-from fairsieve.training.fit import _new_run
+from fairsieve.training.fit import new_trainer
 from fairsieve.training.methods import SELECTION_METHODS, selection_method
-from fairsieve.training.settings import Settings
+from fairsieve.training.settings import Settings, TrainingSpec
 
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
@@ -65,7 +65,7 @@ def same(one, other):
     assert one.history.cell_losses == pytest.approx(other.history.cell_losses, abs=1e-9)
     assert one.history.ratios == pytest.approx(other.history.ratios)
     assert (one.history.counts == other.history.counts).all()
-    assert (one.history.kept == other.history.kept).all()
+    assert (one.history.times_selected == other.history.times_selected).all()
     assert one.history.train.accuracy == pytest.approx(other.history.train.accuracy)
     if one.history.evaluation is not None:
         for notion, values in one.history.evaluation.disparity.items():
@@ -122,8 +122,8 @@ def test_history_says_what_was_trained_on(noisy):
     assert history.counts[:4].tolist() == [noisy.cells.counts.tolist()] * 4
     assert (history.counts[4:].sum(axis=(1, 2)) <= 360).all()
     assert history.counts[-1].sum() == len(fitted.indices)
-    assert history.kept.max() <= 8
-    assert history.kept.sum() == history.counts[4:].sum()
+    assert history.times_selected.max() <= 8
+    assert history.times_selected.sum() == history.counts[4:].sum()
     assert history.ratios[-1] == pytest.approx(fitted.ratios)
     assert history.train.accuracy.tolist() == history.evaluation.accuracy.tolist()
     assert history.as_rows()[-1]["count[0, 0]"] == history.counts[-1, 0, 0]
@@ -141,9 +141,9 @@ def test_averaging_is_the_mean_of_the_last_states(noisy, engine):
 @pytest.mark.parametrize("engine", ["compiled", "autograd"])
 @pytest.mark.parametrize("stop", [1, 3, 8])
 def test_an_interruption_returns_the_best_state_so_far(noisy, monkeypatch, engine, stop):
-    from fairsieve.training import trainer as runs
+    from fairsieve.training import autograd, linear_trainer
 
-    kind = runs.CompiledRun if engine == "compiled" else runs.AutogradRun
+    kind = linear_trainer.LinearTrainer if engine == "compiled" else autograd.AutogradTrainer
     train, states = kind.train, []
 
     def interrupted(self, batches):
@@ -157,21 +157,24 @@ def test_an_interruption_returns_the_best_state_so_far(noisy, monkeypatch, engin
     assert fitted.interrupted
     assert len(fitted.history) == stop
     if stop == 8:  # selection began at epoch 4: the state as one of the epochs since then began
-        candidates = [torch.cat([v.flatten() for v in s.values()]).float().tolist() for s in states[4:]]
+        candidates = [
+            np.concatenate([np.asarray(v, np.float32).ravel() for v in s.values()]).tolist()
+            for s in states[4:]
+        ]
         assert weights(fitted).tolist() in [pytest.approx(c) for c in candidates]
 
 
 def test_an_interruption_of_seeds_together(noisy, monkeypatch):
-    from fairsieve.training import trainer as runs
+    from fairsieve.training import linear_trainer
 
-    run_epochs = runs.CompiledRun.run_epochs
+    run_epochs = linear_trainer.LinearTrainer.run_epochs
 
     def interrupted(self, epochs):
         if self.done >= 6:
             raise KeyboardInterrupt
         run_epochs(self, epochs)
 
-    monkeypatch.setattr(runs.CompiledRun, "run_epochs", interrupted)
+    monkeypatch.setattr(linear_trainer.LinearTrainer, "run_epochs", interrupted)
     for fitted in fit_seeds(None, noisy, seeds=[0, 1, 2], **SHORT):
         assert fitted.interrupted
         assert np.isfinite(weights(fitted)).all()
@@ -275,10 +278,11 @@ def test_samples_check_themselves():
             Samples(features, labels, groups)
 
 
-def test_runs_can_be_watched_epoch_by_epoch(noisy):
-    run = _new_run(None, noisy, selection_method("fairsieve"), Settings(**SHORT), 0, None, "auto")
-    run.run_epoch()
-    assert run.done == run.plan.epoch == 1
+def test_a_trainer_goes_epoch_by_epoch(noisy):
+    spec = TrainingSpec(data=noisy, method=selection_method("fairsieve"), settings=Settings(**SHORT))
+    trainer = new_trainer(None, spec)
+    trainer.run_epoch()
+    assert trainer.done == trainer.plan.epoch == 1
 
 
 def test_what_the_method_promises():

@@ -8,7 +8,8 @@ import torch
 
 from fairsieve import LogisticRegression, Samples, fit
 from fairsieve.data import make_synthetic
-from fairsieve.training.penalty import covariance_penalty, penalised_classes, penalty_directions
+from fairsieve.training.autograd import covariance_penalty
+from fairsieve.training.penalty import penalised_classes, penalty_directions
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

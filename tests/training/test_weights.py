@@ -68,8 +68,8 @@ def test_a_sample_without_weight_is_not_there(data, weights, engine):
     whole = fit(None, data, sample_weight=np.where(present, weights, 0), **options)
     assert parameters(whole).tolist() == parameters(part).tolist()
     assert whole.indices.tolist() == rows[part.indices].tolist()
-    assert whole.history.kept[rows].tolist() == part.history.kept.tolist()
-    assert not whole.history.kept[~present].any()
+    assert whole.history.times_selected[rows].tolist() == part.history.times_selected.tolist()
+    assert not whole.history.times_selected[~present].any()
 
 
 def test_seeds_together_are_each_seed_alone(data, weights):

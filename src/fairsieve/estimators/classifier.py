@@ -266,7 +266,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         trusted = fitted.indices
         if self.estimate_ is not None and self.estimate_.credible:
             trusted = self.estimate_.believed  # who was kept is partly chance
-        self._suspects = suspects_of(decision, data, trusted, fitted.history.kept, rows)
+        self._suspects = suspects_of(decision, data, trusted, fitted.history.times_selected, rows)
         fitted = fitted.over(rows, checked.given)
         self.module_, self.history_ = fitted.model, fitted.history
         self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices

@@ -27,7 +27,7 @@ from fairsieve.label_noise.weighting import Believer, Flips
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import comparisons
-from fairsieve.training.checkpoint.round_results import KeptAnswers, sieving_of
+from fairsieve.training.checkpoint.round_results import RoundCheckpoints, describe_sieve
 from fairsieve.validation import (
     check_at_least,
     check_choice,
@@ -219,11 +219,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = predict_out_of_fold
         if self.checkpoint_dir is not None:
-            described = sieving_of(
+            described = describe_sieve(
                 self.estimator, X, data, own, **self._describe(settings, seed, folds, task)
             )
             shape = (len(data), len(task.classes))
-            ask = KeptAnswers(
+            ask = RoundCheckpoints(
                 predict_out_of_fold, Path(self.checkpoint_dir), described, shape, self.rounds + 1
             )
         believe = Believer(data.cells, self.clean_ratio, self.flips, estimate)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.epoch import Rules, epoch_batches, renew
 from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
-from fairsieve.training.recording import Recording, note_epoch, note_plan, tabulate
+from fairsieve.training.history import Recording, count_predictions, record_model, record_plan
 
 __all__ = [
     "Adam",
@@ -269,15 +269,15 @@ def train_epochs(
         losses = workspace.losses
         if np.isnan(losses.sum()):
             return chosen, counts, False
-        note_epoch(recording, epoch, losses, workspace.predicted, rules.codes, chosen, counts)
+        record_model(recording, epoch, losses, workspace.predicted, rules.codes, chosen, counts)
         parameters_by_epoch[epoch] = parameters
         scores(evaluation.features, shown.everyone, parameters, shown.out)
         predict(shown.out, shown.predicted)
-        tabulate(shown.predicted, evaluation.codes, recording.evaluation_tables[epoch])
+        count_predictions(shown.predicted, evaluation.codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs
         if selective:
             chosen, counts = renew(rules, losses.view(np.int64), LOWEST, signals, ratios, chosen, counts)
-        note_plan(recording, epoch, ratios, chosen, counts, selective)
+        record_plan(recording, epoch, ratios, chosen, counts, selective)
         batches = epoch_batches(rules, epoch, ratios, chosen, counts)
         train_batches(task, parameters, adam, batches, selective)
     return chosen, counts, True

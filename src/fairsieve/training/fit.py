@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from torch import nn
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.epoch import Plan
-from fairsieve.training.checkpoint.resume import Keeper, epochs_between, seed_folders, training_of
-from fairsieve.training.history import history_of
+from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between, seed_folders
+from fairsieve.training.linear_trainer import LinearTrainer
+from fairsieve.training.loop import train_all
 from fairsieve.training.methods import SelectionMethod, selection_method
-from fairsieve.training.models import LogisticRegression
-from fairsieve.training.progression import advance_together
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
-from fairsieve.training.trainer import AutogradRun, CompiledRun, Run, can_compile
+from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.trainer import Trainer
 from fairsieve.validation import check_choice, check_seed, shown
 
-__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "make_module"]
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
+else:
+    ModelLike = Any  # so that annotations can be evaluated without torch
+
+__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "new_trainer"]
 
 Engine = Literal["auto", "compiled", "autograd"]
-ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
 
 
 def fit(
@@ -55,7 +58,7 @@ def fit(
     model : nn.Module, callable or None
         Any module that gives one logit (two classes) or one per class; it is not changed, a copy is
         trained. A callable is given a seeded ``torch.Generator`` and makes the module. None is the
-        paper's logistic regression.
+        paper's logistic regression, which needs no torch.
     data : Samples
         What to train on.
     method : str
@@ -63,7 +66,7 @@ def fit(
         ``"fairsieve-no-weights"``.
     seed : int
         Decides everything random: the first weights (where the model is made here), the batches,
-        dropout. Two runs with one seed give the same bits on a CPU.
+        dropout. Two trainings with one seed give the same bits on a CPU, in threads too.
     sample_weight : n numbers, optional
         Each multiplies its sample's training loss; only their proportions matter, since they are
         divided by their mean. Selection and ratios do not look at them, except that a sample of
@@ -73,16 +76,15 @@ def fit(
     progress : bool
         Show a progress bar.
     engine : {"auto", "compiled", "autograd"}
-        The linear model has a compiled loop of its own beside the autograd one; auto uses it where
-        it can.
+        The linear model has a compiled loop of its own; auto uses it if it can, and autograd otherwise.
     watched : bool
-        Go epoch by epoch, so that Ctrl-C stops within one. Otherwise the linear model goes through
+        Train epoch by epoch, so that Ctrl-C stops within one. Otherwise the linear model trains in
         twenty slices of epochs, each in one compiled call, in about half the time; the result is the
         same.
     checkpoint_dir : path, optional
-        A folder to keep checkpoints in. Where it holds some of this training, training goes on from the
-        last whole one, to the same bits on a CPU as if it had not been stopped; some of another training
-        are an error.
+        A folder for checkpoints. If it holds some of this training, training goes on from the last whole
+        one, to the same bits on a CPU as if it had not been stopped. Those of another training are an
+        error.
     checkpoint_every : int, optional
         Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
@@ -133,7 +135,7 @@ def fit_seeds(
     checkpoint_every: int | None = None,
     **settings: Any,
 ) -> list[Fitted]:
-    """:func:`fit` for several seeds at once; each result is that of its seed alone.
+    """Train with several seeds at once; each result is what :func:`fit` gives for that seed alone.
 
     Each seed of several has checkpoints of its own, in ``seed-0`` and so on below ``checkpoint_dir``.
     """
@@ -144,24 +146,39 @@ def fit_seeds(
     rows, weights = weighted_rows(sample_weight, len(data))
     part = data if len(rows) == len(data) else data.take(rows)
     every = epochs_between(checkpoint_every, wanted.epochs)
-    keepers = []
-    for seed, folder in zip(seeds, seed_folders(checkpoint_dir, seeds), strict=True):
-        run = _new_run(model, part, chosen, wanted, seed, evaluation, engine, weights)
-        training = {} if folder is None else training_of(run, part, chosen, seed, weights)
-        keepers.append(Keeper(run, folder, every, training))
-    with progress_bar(
-        f"{chosen.title}, {len(keepers)} seeds", wanted.epochs * len(keepers), shown=progress
-    ) as report:
-        interrupted = advance_together(keepers, list(seeds), wanted.epochs, report, watched=watched)
+    specs = [
+        TrainingSpec(
+            data=part, method=chosen, settings=wanted, seed=seed, evaluation=evaluation, weights=weights
+        )
+        for seed in seeds
+    ]
+    trainers = [new_trainer(model, spec, engine) for spec in specs]
+    folders = seed_folders(checkpoint_dir, seeds)
+    checkpoints = [
+        TrainerCheckpoints(trainer, folder, every) for trainer, folder in zip(trainers, folders, strict=True)
+    ]
+    title = f"{chosen.title}, {len(trainers)} seeds"
+    with progress_bar(title, wanted.epochs * len(trainers), shown=progress) as report:
+        interrupted = train_all(trainers, checkpoints, report, watched=watched)
     seconds = time.perf_counter() - started
     return [
-        _fitted_of(keeper.run, wanted, chosen, seed, seconds, interrupted).over(rows, len(data))
-        for keeper, seed in zip(keepers, seeds, strict=True)
+        Fitted(
+            predictor=trainer.finish(interrupted=interrupted),
+            history=trainer.history(),
+            indices=trainer.plan.indices,
+            ratios=trainer.plan.ratios,
+            classes=part.cells.classes,
+            method=chosen.name,
+            seed=trainer.spec.seed,
+            seconds=seconds,
+            interrupted=interrupted,
+        ).over(rows, len(data))
+        for trainer in trainers
     ]
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:
-    """A list of whole numbers, each a seed."""
+    """Require a list of whole numbers, each a seed."""
     if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
         raise InvalidInputError(
             f"seeds must be a list of whole numbers; got {shown(seeds)}: for the first three pass range(3)"
@@ -171,7 +188,7 @@ def _check_seeds(seeds: Sequence[int]) -> None:
 
 
 def check_data(data: Samples, evaluation: Samples | None) -> None:
-    """Something to learn, and an evaluation set of the same kind."""
+    """Require something to learn, and an evaluation set of the same kind."""
     if not isinstance(data, Samples):
         raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
     if len(data) == 0:
@@ -192,87 +209,23 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
             )
 
 
-def make_module(model: ModelLike, data: Samples, seed: int) -> nn.Module:
-    """A module of its own to train: made, copied, or the paper's logistic regression."""
-    generator = torch.Generator().manual_seed(check_seed("seed", seed))
-    if model is None:
-        return LogisticRegression(data.features.shape[1], data.cells.shape[0], generator=generator)
-    if isinstance(model, nn.Module):
-        made: Any = copy.deepcopy(model)
-    else:
-        made = model(generator) if callable(model) else model
-    if not isinstance(made, nn.Module):
-        raise InvalidInputError(
-            "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
-            f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
-        )
-    if not any(parameter.requires_grad for parameter in made.parameters()):
-        raise InvalidInputError(
-            f"model must have parameters to train; got {shown(made)}, which has none, or all are frozen: unfreeze some "
-            "with requires_grad_(True)"
-        )
-    return made
-
-
-def _new_run(
-    model: ModelLike,
-    data: Samples,
-    method: SelectionMethod,
-    settings: Settings,
-    seed: int,
-    evaluation: Samples | None,
-    engine: Engine,
-    weights: NDArray[np.float64] | None = None,
-) -> Run:
-    """A run at its start."""
+def new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
+    """Make a trainer at its start: compiled for the linear model, by autograd for any other."""
     check_choice("engine", engine, ("auto", "compiled", "autograd"))
-    module = make_module(model, data, seed)
-    plan = Plan(
-        data.cells,
-        settings.batch_size,
-        fairness=settings.fairness if method.fair else None,
-        clean_ratio=settings.clean_ratio if method.cleans else 1.0,
-        step_size=settings.step_size,
-        warmup_epochs=settings.warmup_epochs if method.cleans else 0,
-        constrained=method.constrained,
-        weighted=method.weighted,
-        signal=settings.signal,
-        pos_label=settings.pos_label,
-        seed=seed,
-    )
-    compilable = can_compile(module, settings)
+    check_seed("seed", spec.seed)
+    if model is None and spec.settings.allow_compiled and engine != "autograd":
+        return LinearTrainer(spec)
+    require("torch", extra="torch", purpose="training a module by autograd")
+    from fairsieve.training import autograd
+    from fairsieve.training.models import LogisticRegression
+
+    module = autograd.make_module(model, spec.data, spec.seed)
+    compilable = autograd.can_compile(module, spec.settings)
     if engine == "compiled" and not compilable:
         raise InvalidInputError(
             "engine='compiled' takes the linear model with its own loss and optimiser on a CPU; use engine='auto'"
         )
     if compilable and engine != "autograd":
         assert isinstance(module, LogisticRegression)
-        return CompiledRun(module, data, plan, settings, evaluation, weights)
-    return AutogradRun(module, data, plan, settings, evaluation, weights)
-
-
-def _fitted_of(
-    run: Run, settings: Settings, method: SelectionMethod, seed: int, seconds: float, interrupted: bool
-) -> Fitted:
-    """What a run came to."""
-    cells = run.plan.cells
-    positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
-    history = history_of(
-        run.recording,
-        cells,
-        np.arange(run.done),
-        warmup_epochs=run.plan.rules.warmup_epochs,
-        evaluated=run.evaluation is not None,
-        positive=positive,
-    )
-    return Fitted(
-        run.finish(interrupted=interrupted),
-        history,
-        run.plan.indices,
-        run.plan.ratios,
-        cells.classes,
-        method.name,
-        seed,
-        seconds,
-        interrupted,
-    )
+        return LinearTrainer(spec, module.parameters_flat, finish_with=module.load)
+    return autograd.AutogradTrainer(module, spec)

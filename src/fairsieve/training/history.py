@@ -1,24 +1,108 @@
-"""What happened, epoch by epoch."""
+"""What happened in a training, epoch by epoch.
+
+A trainer writes into the arrays of a :class:`Recording`; users read the :class:`History` made from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import FairnessName
-from fairsieve.training.recording import Recording
 
-__all__ = ["History", "history_of"]
+__all__ = [
+    "History",
+    "Recording",
+    "Scores",
+    "cell_names",
+    "count_predictions",
+    "new_recording",
+    "record_model",
+    "record_plan",
+]
+
+
+class Recording(NamedTuple):
+    """What is recorded of every epoch, as it begins; compiled code and NumPy write the same."""
+
+    cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
+    ratios: NDArray[np.float64]  # (epochs, cells)
+    counts: NDArray[np.int64]  # (epochs, cells)
+    tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
+    selected_tables: NDArray[np.float64]  # the same over the selection before
+    evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
+    times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
+
+
+def new_recording(epochs: int, cells: Cells) -> Recording:
+    """Make an empty recording of so many epochs."""
+    by_cell = (epochs, cells.counts.size)
+    by_class = (*by_cell, cells.shape[0])
+    return Recording(
+        np.zeros(by_cell),
+        np.zeros(by_cell),
+        np.zeros(by_cell, np.int64),
+        np.zeros(by_class),
+        np.zeros(by_class),
+        np.zeros(by_class),
+        np.zeros(len(cells), np.int32),
+    )
+
+
+@compiled
+def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
+    """Add the predictions of each cell to a table (cells, classes)."""
+    for i in range(predicted.size):
+        table[codes[i], predicted[i]] += 1
+
+
+@compiled
+def record_model(
+    recording: Recording,
+    epoch: int,
+    losses: NDArray[np.float64],
+    predicted: NDArray[np.int64],
+    codes: NDArray[Any],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Record how the model does as an epoch begins, by cell."""
+    count_predictions(predicted, codes, recording.tables[epoch])
+    selected_table, cell_losses = recording.selected_tables[epoch], recording.cell_losses[epoch]
+    for i in selected:
+        selected_table[codes[i], predicted[i]] += 1
+        cell_losses[codes[i]] += losses[i]
+    for cell in range(counts.size):
+        cell_losses[cell] /= max(counts[cell], 1)
+
+
+@compiled
+def record_plan(
+    recording: Recording,
+    epoch: int,
+    ratios: NDArray[np.float64],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    selective: bool,
+) -> None:
+    """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
+    recording.ratios[epoch] = ratios.ravel()
+    recording.counts[epoch] = counts
+    times_selected = recording.times_selected
+    if selective:
+        for i in selected:
+            times_selected[i] += 1
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
+class Scores:
     """Accuracy and disparities on one set of samples, one value per epoch.
 
     Attributes
@@ -32,8 +116,8 @@ class _Scores:
     disparity: dict[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, tables: NDArray[np.float64], groups: Sequence[Any], positive: int = -1) -> _Scores:
-        """Scores of confusion tables, (epochs, classes, groups, predicted classes)."""
+    def from_tables(cls, tables: NDArray[np.float64], groups: Sequence[Any], positive: int = -1) -> Scores:
+        """Compute the scores of confusion tables, (epochs, classes, groups, predicted classes)."""
         grouped = grouped_part(tables, groups)
         notions = get_args(FairnessName)
         return cls(
@@ -41,17 +125,17 @@ class _Scores:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class History:
-    """One row per epoch (or per recorded epoch), each as the epoch begins.
+    """One row per epoch (or per update of a solver), each as the epoch begins.
 
     The model of that moment gives the losses and the scores; ratios and counts are what was then
-    chosen from them and trained with.
+    selected from them and trained with.
 
     Attributes
     ----------
     epochs : integer array of shape (rows,)
-        The epoch that each row describes.
+        The epoch, or the update, that each row describes.
     classes, groups : lists
         What the rows and columns of the tables stand for; a last group None, samples without one.
     cell_losses : array of shape (rows, classes, groups)
@@ -62,7 +146,7 @@ class History:
         On the training samples, with the labels as they were given.
     evaluation : Scores or None
         On the evaluation samples, when there were any.
-    kept : integer array of shape (n,)
+    times_selected : integer array of shape (n,)
         In how many epochs after the warm-up each sample was selected.
     warmup_epochs : int
     sizes : integer array of shape (classes, groups)
@@ -75,17 +159,49 @@ class History:
     cell_losses: NDArray[np.float64]
     ratios: NDArray[np.float64]
     counts: NDArray[np.int64]
-    train: _Scores
-    evaluation: _Scores | None
-    kept: NDArray[np.int32]
+    train: Scores
+    evaluation: Scores | None
+    times_selected: NDArray[np.int32]
     warmup_epochs: int
     sizes: NDArray[np.int64]
+
+    @classmethod
+    def from_recording(
+        cls,
+        recording: Recording,
+        cells: Cells,
+        epochs: NDArray[np.int64],
+        *,
+        warmup_epochs: int = 0,
+        evaluated: bool = False,
+        positive: int = -1,
+    ) -> History:
+        """Make the history of the first rows of a recording, which describe ``epochs``."""
+        rows = len(epochs)
+        shape = (rows, *cells.shape)
+
+        def scores(tables: NDArray[np.float64]) -> Scores:
+            return Scores.from_tables(tables[:rows].reshape(*shape, -1), cells.groups, positive)
+
+        return cls(
+            epochs=epochs,
+            classes=cells.classes,
+            groups=cells.groups,
+            cell_losses=recording.cell_losses[:rows].reshape(shape),
+            ratios=recording.ratios[:rows].reshape(shape),
+            counts=recording.counts[:rows].reshape(shape),
+            train=scores(recording.tables),
+            evaluation=scores(recording.evaluation_tables) if evaluated else None,
+            times_selected=recording.times_selected,
+            warmup_epochs=warmup_epochs,
+            sizes=cells.counts,
+        )
 
     def __len__(self) -> int:
         return len(self.epochs)
 
     def as_rows(self) -> list[dict[str, float]]:
-        """The history as flat rows, for a table or a data frame."""
+        """Return the history as flat rows, for a table or a data frame."""
         rows = []
         for epoch in range(len(self)):
             row: dict[str, float] = {"epoch": int(self.epochs[epoch])}
@@ -104,36 +220,5 @@ class History:
 def cell_names(
     classes: Sequence[Any], groups: Sequence[Any]
 ) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
-    """Every cell with its place and its names."""
+    """Pair the position and the name of every class with those of every group."""
     return [(row, column) for row in enumerate(classes) for column in enumerate(groups)]
-
-
-def history_of(
-    recording: Recording,
-    cells: Cells,
-    epochs: NDArray[np.int64],
-    *,
-    warmup_epochs: int = 0,
-    evaluated: bool = False,
-    positive: int = -1,
-) -> History:
-    """The history in the first rows of a recording, which describe ``epochs``."""
-    rows = len(epochs)
-    shape = (rows, *cells.shape)
-
-    def scores(tables: NDArray[np.float64]) -> _Scores:
-        return _Scores.of(tables[:rows].reshape(*shape, -1), cells.groups, positive)
-
-    return History(
-        epochs,
-        cells.classes,
-        cells.groups,
-        recording.cell_losses[:rows].reshape(shape),
-        recording.ratios[:rows].reshape(shape),
-        recording.counts[:rows].reshape(shape),
-        scores(recording.tables),
-        scores(recording.evaluation_tables) if evaluated else None,
-        recording.kept,
-        warmup_epochs,
-        cells.counts,
-    )

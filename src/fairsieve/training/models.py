@@ -1,11 +1,14 @@
-"""The paper's model."""
+"""The paper's model as a torch module."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils import skip_init
 
+from fairsieve.training.linear_model import LinearModel
 from fairsieve.validation import check_at_least
 
 __all__ = ["LogisticRegression"]
@@ -41,6 +44,27 @@ class LogisticRegression(nn.Module):
         with torch.no_grad():
             self.linear.weight.normal_(0, 0.2, generator=generator)
             self.linear.bias.zero_()
+
+    @classmethod
+    def from_linear(cls, linear: LinearModel) -> LogisticRegression:
+        """Make the module of a trained linear model."""
+        outputs, features = linear.coef.shape
+        return cls(features, outputs if outputs > 1 else 2, generator=torch.Generator()).load(linear)
+
+    def load(self, linear: LinearModel) -> LogisticRegression:
+        """Take the weights of a linear model of the same shape; returns this module, in evaluation mode."""
+        weight, bias = self.linear.weight, self.linear.bias
+        flat = torch.from_numpy(linear.parameters)
+        with torch.no_grad():
+            weight.copy_(flat[: weight.numel()].view_as(weight))
+            bias.copy_(flat[weight.numel() :])
+        return self.eval()
+
+    @property
+    def parameters_flat(self) -> NDArray[np.float64]:
+        """Weights and biases in one flat array of doubles, as the compiled loop trains them."""
+        weight, bias = self.linear.weight.detach(), self.linear.bias.detach()
+        return torch.cat([weight.flatten(), bias]).double().numpy()
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = self.linear(features)

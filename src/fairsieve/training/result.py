@@ -1,31 +1,36 @@
-"""What training gives back."""
+"""What training returns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import classes_of
-from fairsieve.sampling.losses import is_single, outputs_of, predicted_classes
+from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
 from fairsieve.training.history import History
+from fairsieve.training.linear_model import LinearModel
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 __all__ = ["Fitted"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted:
     """A trained model and how it came to be.
 
     Attributes
     ----------
-    model : nn.Module
+    predictor : LinearModel or nn.Module
+        What predicts: the linear model in NumPy, or the trained module.
     history : History
     indices : integer array
         The last selection, ascending.
@@ -36,12 +41,12 @@ class Fitted:
     method : str
     seed : int
     seconds : float
-        Of this run, or of all the runs trained together with it.
+        The time this training took, or all those trained together with it.
     interrupted : bool
         Whether training was stopped early; the model is then the best state so far.
     """
 
-    model: nn.Module
+    predictor: LinearModel | nn.Module
     history: History
     indices: NDArray[np.int64]
     ratios: NDArray[np.float64]
@@ -49,38 +54,57 @@ class Fitted:
     method: str
     seed: int
     seconds: float
-    interrupted: bool
+    interrupted: bool = False
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The trained model as a module; a linear model becomes a ``LogisticRegression`` (needs torch)."""
+        if not isinstance(self.predictor, LinearModel):
+            return self.predictor
+        require("torch", extra="torch", purpose="a linear model as a torch module")
+        from fairsieve.training.models import LogisticRegression
+
+        return LogisticRegression.from_linear(self.predictor)
 
     def predict(
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Labels of new samples. The groups are accepted for methods that look at them to predict."""
-        return classes_of(predicted_classes(self._outputs(features)).numpy(), self.classes)
+        """Predict labels. The groups are accepted for methods that look at them to predict."""
+        numbers = _check_numbers(features)
+        if isinstance(self.predictor, LinearModel):
+            return classes_of(self.predictor.predict_codes(numbers), self.classes)
+        from fairsieve.sampling.losses import predicted_classes
+
+        return classes_of(predicted_classes(self._outputs(numbers)).numpy(), self.classes)
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n, classes)."""
-        outputs = self._outputs(features).double()
+        """Compute the probabilities of the classes, (n, classes)."""
+        numbers = _check_numbers(features)
+        if isinstance(self.predictor, LinearModel):
+            return self.predictor.probabilities(numbers)
+        import torch
+
+        from fairsieve.sampling.losses import is_single
+
+        outputs = self._outputs(numbers).double()
         if is_single(outputs):
             positive = torch.sigmoid(outputs.reshape(-1))
-            return torch.stack([1 - positive, positive], dim=1)[:, : len(self.classes)].numpy()
+            return torch.stack([1 - positive, positive], dim=1).numpy()
         return torch.softmax(outputs, dim=1).numpy()
 
     def over(self, rows: NDArray[np.int64], samples: int) -> Fitted:
-        """The same result, told of all ``samples``, of which it was trained on ``rows``."""
-        kept = np.zeros(samples, np.int32)
-        kept[rows] = self.history.kept
-        return replace(self, indices=rows[self.indices], history=replace(self.history, kept=kept))
+        """Describe the same result over all ``samples``, of which it was trained on ``rows``."""
+        times_selected = np.zeros(samples, np.int32)
+        times_selected[rows] = self.history.times_selected
+        history = replace(self.history, times_selected=times_selected)
+        return replace(self, indices=rows[self.indices], history=history)
 
-    def _outputs(self, features: ArrayLike | torch.Tensor) -> torch.Tensor:
-        numbers = as_array("features", features)
-        if numbers.dtype.kind not in "fiub":
-            raise InvalidInputError(
-                f"features must be numbers; got {numbers.dtype}: encode them as in training"
-            )
-        if not np.isfinite(numbers).all():
-            raise InvalidInputError(
-                f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
-            )
+    def _outputs(self, numbers: NDArray[Any]) -> torch.Tensor:
+        """Compute the outputs of a module, on the CPU."""
+        import torch
+
+        from fairsieve.sampling.losses import outputs_of
+
         dtype = next(self.model.parameters()).dtype
         try:
             return outputs_of(self.model, torch.as_tensor(numbers).to(dtype)).cpu()
@@ -88,3 +112,15 @@ class Fitted:
             raise InvalidInputError(
                 f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
             ) from error
+
+
+def _check_numbers(features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+    """Return features as an array of finite numbers, or raise."""
+    numbers = as_array("features", features)
+    if numbers.dtype.kind not in "fiub":
+        raise InvalidInputError(f"features must be numbers; got {numbers.dtype}: encode them as in training")
+    if not np.isfinite(numbers).all():
+        raise InvalidInputError(
+            f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
+        )
+    return numbers

@@ -1,28 +1,37 @@
-"""How to train: everything but the model, the data and the method."""
+"""Settings of a training, and everything else that decides it but the model."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.sampling.losses import LossFunction
+from fairsieve.optional import require
+from fairsieve.samples import Samples
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import SignalName, fairness_name
 from fairsieve.selection.select import budget_of
+from fairsieve.training.methods import SelectionMethod
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share, shown
 
-__all__ = ["OptimizerFactory", "Settings"]
+if TYPE_CHECKING:
+    import torch
 
-OptimizerFactory = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+    from fairsieve.sampling.losses import LossFunction
+
+__all__ = ["OptimizerFactory", "Settings", "TrainingSpec"]
+
+OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of one training run; the defaults are the paper's for its synthetic data.
+    """Settings of one training; the defaults are the paper's for its synthetic data.
 
     Attributes
     ----------
@@ -30,7 +39,7 @@ class Settings:
     clean_ratio : float in (0, 1]
         Share of the labels believed to be right.
     epochs, warmup_epochs : int
-        Epochs in all, and how many of them train plainly first (for methods that clean).
+        Epochs in all, and how many of them train on everything first (for methods that clean).
     batch_size : int
     learning_rate : float
         Of Adam.
@@ -73,7 +82,7 @@ class Settings:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Settings:
-        """Settings by name; a name that is none is an error that says which is meant."""
+        """Make settings from names and values; an unknown name is an error that suggests the right one."""
         names = [field.name for field in fields(cls)]
         unknown = next((name for name in settings if name not in names), None)
         if unknown is not None:
@@ -94,18 +103,24 @@ class Settings:
         check_share("step_size", self.step_size)
         check_choice("signal", self.signal, ("loss", "error"))
         check_at_least("average_last", self.average_last, 1)
-        if self.penalty_weight != 0:  # which is none
+        if self.penalty_weight != 0:
             check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)
         for name, value in (("loss", self.loss), ("optimizer", self.optimizer)):
             if value is not None and not callable(value):
                 raise InvalidInputError(f"{name} must be None or a function; got {shown(value)}")
-        if self.device is not None:
+        if self.device not in (None, "cpu"):
             _check_device(self.device)
+
+    @property
+    def allow_compiled(self) -> bool:
+        """Whether the compiled loop of the linear model can follow these settings."""
+        return self.loss is None and self.optimizer is None and self.device in (None, "cpu")
 
 
 def _check_device(device: Any) -> None:
-    """Whether torch has it here."""
+    """Refuse a device that torch cannot use here."""
+    torch = require("torch", extra="torch", purpose=f"training on the device {shown(device)}")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError) as error:
@@ -113,3 +128,45 @@ def _check_device(device: Any) -> None:
         raise InvalidInputError(
             f"device must be one that torch can use here, such as 'cpu'; got {shown(device)} ({said}): leave it out"
         ) from None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingSpec:
+    """Everything that decides a training but the model.
+
+    Attributes
+    ----------
+    data : Samples
+        What to train on.
+    method : SelectionMethod
+    settings : Settings
+    seed : int
+    evaluation : Samples, optional
+        Measured on every epoch, never trained on.
+    weights : array of shape (n,), optional
+        Of the samples' losses, with mean 1.
+    """
+
+    data: Samples
+    method: SelectionMethod
+    settings: Settings
+    seed: int = 0
+    evaluation: Samples | None = None
+    weights: NDArray[np.float64] | None = None
+
+    def new_plan(self) -> Plan:
+        """Make the plan of this training, at its start."""
+        settings, method = self.settings, self.method
+        return Plan(
+            self.data.cells,
+            settings.batch_size,
+            fairness=settings.fairness if method.fair else None,
+            clean_ratio=settings.clean_ratio if method.cleans else 1.0,
+            step_size=settings.step_size,
+            warmup_epochs=settings.warmup_epochs if method.cleans else 0,
+            constrained=method.constrained,
+            weighted=method.weighted,
+            signal=settings.signal,
+            pos_label=settings.pos_label,
+            seed=self.seed,
+        )

@@ -63,7 +63,7 @@ def test_history_and_kept_samples_are_of_the_data(method, data, validation):
     fitted = train(method, data, validation)
     assert len(fitted.history) >= 1
     assert fitted.history.classes == [0, 1]
-    assert len(fitted.history.kept) == len(data)
+    assert len(fitted.history.times_selected) == len(data)
     assert (np.diff(fitted.indices) > 0).all()
     assert set(fitted.indices.tolist()) <= set(range(len(data)))
     assert fitted.predict_proba(data.features).shape == (len(data), 2)

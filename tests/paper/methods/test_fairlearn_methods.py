@@ -125,7 +125,7 @@ def test_the_history_has_one_row(data, train):
     assert len(history) == 1
     assert (history.counts[0] == data.cells.counts).all()
     assert (fitted.indices == np.arange(len(data))).all()
-    assert (history.kept == 1).all()
+    assert (history.times_selected == 1).all()
     predicted = fitted.predict(data.features, sensitive_features=data.groups)
     assert history.train.accuracy[0] == pytest.approx((predicted == data.labels).mean())
     shown = fitted.predict(fresh.features, sensitive_features=fresh.groups)

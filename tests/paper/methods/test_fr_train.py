@@ -145,7 +145,7 @@ def test_history(data, validation):
     assert (history.counts == data.cells.counts).all()
     assert history.evaluation.accuracy.shape == (225,)
     assert history.train.accuracy[25] > history.train.accuracy[0]  # after the plain epochs
-    assert history.kept.tolist() == [400] * len(data)
+    assert history.times_selected.tolist() == [400] * len(data)
     assert history.warmup_epochs == 50
     assert fitted.indices.tolist() == list(range(len(data)))
     assert not fitted.interrupted

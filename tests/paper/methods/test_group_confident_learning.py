@@ -99,8 +99,8 @@ def test_a_fitted_model_speaks_of_the_original_samples():
     fitted = train_group_confident_learning(data, SHORT, seed=2, evaluation=clean)
     kept = _confident_labels(data, seed=2).kept
     assert (fitted.indices == np.flatnonzero(kept)).all()
-    assert ((fitted.history.kept > 0) == kept).all()
-    assert fitted.history.kept.shape == (400,)
+    assert ((fitted.history.times_selected > 0) == kept).all()
+    assert fitted.history.times_selected.shape == (400,)
     assert fitted.method == "group-confident-learning"
     assert set(fitted.predict(data.features)) <= {"low", "middle", "top"}
     assert fitted.history.evaluation is not None

@@ -107,7 +107,7 @@ def test_a_seed_repeats_and_inputs_stay(data):
     assert (data.labels == labels).all()
     assert one.history.evaluation is not None
     assert len(one.history) == 8
-    assert (one.history.kept == 8).all()
+    assert (one.history.times_selected == 8).all()
 
 
 def test_three_groups_strings_and_an_empty_cell():

@@ -22,11 +22,11 @@ from fairsieve.tabular.reading.features import features_of
 from fairsieve.tabular.reading.groups import groups_of
 from fairsieve.tabular.reading.labels import labels_of
 from fairsieve.tabular.reading.read import Reading, read_table
-from fairsieve.training.checkpoint.store import Checkpoints, _signed
-from fairsieve.training.checkpoint.trainer_state import state_of, take_over
-from fairsieve.training.fit import _new_run
+from fairsieve.training.checkpoint.resume import TrainerCheckpoints, restore_trainer
+from fairsieve.training.checkpoint.store import _signed
+from fairsieve.training.fit import new_trainer
 from fairsieve.training.methods import selection_method
-from fairsieve.training.settings import Settings
+from fairsieve.training.settings import Settings, TrainingSpec
 
 __all__ = ["TARGETS", "Target"]
 
@@ -83,24 +83,24 @@ def csv_target(folder: Path) -> Target:
 
 
 def checkpoint_target(folder: Path) -> Target:
-    """A checkpoint of either engine, which a run takes over.
+    """A checkpoint of either engine, to which a trainer is restored.
 
     The first byte says what the others are: the JSON as it stands, what is written into a JSON whose
     checksum is right, or tensors whose checksum is right.
     """
     settings = Settings(epochs=3, warmup_epochs=1, batch_size=4, clean_ratio=0.9, average_last=2)
-    data, method = make_synthetic(12, seed=0), selection_method("fairsieve")
-    asked: dict[str, Any] = {"seed": 0}
-    runs, kept, seeds = [], [], []
+    data = make_synthetic(12, seed=0)
+    spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings)
+    trainers, kept, seeds = [], [], []
     for number, engine in enumerate(("compiled", "autograd")):
-        run = _new_run(None, data, method, settings, 0, None, engine)
+        trainer, place = new_trainer(None, spec, engine), folder / engine
+        checkpoints = TrainerCheckpoints(trainer, place, 2)
         for _ in range(2):
-            run.run_epoch()
-        place = folder / engine
-        checkpoints = Checkpoints(place, asked)
-        checkpoints.write(2, *state_of(run))
-        runs.append(_new_run(None, data, method, settings, 0, None, engine))
-        kept.append(checkpoints)
+            trainer.run_epoch()
+        checkpoints.write_if_due()
+        trainers.append(new_trainer(None, spec, engine))
+        assert checkpoints.folder is not None
+        kept.append(checkpoints.folder)
         description, tensors = (
             (place / "000002.json").read_bytes(),
             (place / "000002.safetensors").read_bytes(),
@@ -134,7 +134,7 @@ def checkpoint_target(folder: Path) -> Target:
             (place / "000002.json").write_bytes(changed)
         with warnings.catch_warnings(), ours:
             warnings.simplefilter("ignore")
-            kept[number].resume(lambda checkpoint: take_over(runs[number], checkpoint))
+            kept[number].resume(lambda checkpoint: restore_trainer(trainers[number], checkpoint))
 
     return Target(seeds, run_one)
 

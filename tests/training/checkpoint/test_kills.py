@@ -41,7 +41,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.RLIM_INFINITY))  # roo
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     fitted = fit(None, data, checkpoint_dir=sys.argv[1], **options)
-assert [w.category for w in caught] == [CheckpointWarning] * 3, caught
+assert [w.category for w in caught] == [CheckpointWarning], caught
 same = [p.tolist() for p in fitted.model.parameters()] == [p.tolist() for p in whole.model.parameters()]
 print(same, caught[0].message)
 """

@@ -15,8 +15,7 @@ from fairsieve.metrics import classes_of
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import as_array, encode
 from fairsieve.selection.ratios import initial_ratios
-from fairsieve.training.history import History, history_of
-from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
+from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
@@ -31,13 +30,13 @@ class _Estimator(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _FittedEstimator(Fitted):
     """A fitted estimator and how it does; see :class:`~fairsieve.training.result.Fitted`.
 
     Attributes
     ----------
-    model : Estimator
+    predictor : Estimator
         In place of a module.
     group_values : list
         The groups it was fitted on.
@@ -49,7 +48,7 @@ class _FittedEstimator(Fitted):
         number of samples) rather than the likeliest class.
     """
 
-    model: Any
+    predictor: Any
     group_values: list[Any]
     uses_groups: bool
     randomised: bool
@@ -78,7 +77,7 @@ class _FittedEstimator(Fitted):
                 raise InvalidInputError(
                     f"sensitive_features must have one value per sample, {len(rows)}; got {len(groups)}"
                 )
-        probabilities: NDArray[np.float64] = self.model.probabilities(rows, groups)
+        probabilities: NDArray[np.float64] = self.predictor.probabilities(rows, groups)
         return probabilities
 
 
@@ -113,18 +112,17 @@ def fitted_estimator(
         model, data, settings, evaluation, uses_groups=uses_groups, seed=seed if randomised else None
     )
     return _FittedEstimator(
-        model,
-        history,
-        np.arange(len(data)),
-        initial_ratios(data.cells),
-        data.cells.classes,
-        method,
-        seed,
-        seconds,
-        False,
-        data.cells.groups,
-        uses_groups,
-        randomised,
+        predictor=model,
+        history=history,
+        indices=np.arange(len(data)),
+        ratios=initial_ratios(data.cells),
+        classes=data.cells.classes,
+        method=method,
+        seed=seed,
+        seconds=seconds,
+        group_values=data.cells.groups,
+        uses_groups=uses_groups,
+        randomised=randomised,
     )
 
 
@@ -151,14 +149,16 @@ def _history_of_estimator(
     own = chances[np.arange(len(data)), cells.label_codes]
     losses = -np.log(np.maximum(own, 1e-300)) if seed is None else 1 - own
     everyone, counts = np.arange(len(data)), cells.counts.reshape(-1)
-    recording = new_recording(1, len(data), counts.size, cells.shape[0])
-    note_epoch(recording, 0, losses, _draw_classes(chances, seed), cells.codes, everyone, counts)
-    note_plan(recording, 0, initial_ratios(cells), everyone, counts, True)
+    recording = new_recording(1, cells)
+    record_model(recording, 0, losses, _draw_classes(chances, seed), cells.codes, everyone, counts)
+    record_plan(recording, 0, initial_ratios(cells), everyone, counts, True)
     if evaluation is not None:
         predicted = _draw_classes(chances_of(evaluation), seed)
-        tabulate(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
+        count_predictions(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
     positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
-    return history_of(recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive)
+    return History.from_recording(
+        recording, cells, np.arange(1), evaluated=evaluation is not None, positive=positive
+    )
 
 
 def settings_with(

@@ -36,12 +36,11 @@ from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.sampling.losses import cross_entropy, outputs_of, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
-from fairsieve.training.fit import ModelLike, check_data, fit, make_module
-from fairsieve.training.history import history_of
-from fairsieve.training.recording import new_recording, note_epoch, note_plan, tabulate
+from fairsieve.training.autograd import can_compile, make_module
+from fairsieve.training.fit import ModelLike, check_data, fit
+from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
-from fairsieve.training.trainer import can_compile
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share
 
 __all__ = [
@@ -302,7 +301,7 @@ class _Match:
         self.game, self.data, self.evaluation, self.settings = game, data, evaluation, settings
         self.epochs, self.every, self.done = epochs, max(1, epochs // ROWS), 0
         cells, rows = data.cells, len(range(0, epochs, self.every))
-        self.recording = new_recording(rows, len(data), cells.counts.size, cells.shape[0])
+        self.recording = new_recording(rows, cells)
         self.recorded: list[int] = []
         self.average: State | None = None
 
@@ -335,12 +334,12 @@ class _Match:
             raise self.diverged()
         everyone, counts = np.arange(len(cells)), cells.counts.reshape(-1)
         predicted = predicted_classes(outputs).numpy()
-        note_epoch(recording, row, losses.numpy(), predicted, cells.codes, everyone, counts)
-        note_plan(recording, row, initial_ratios(cells), everyone, counts, False)
+        record_model(recording, row, losses.numpy(), predicted, cells.codes, everyone, counts)
+        record_plan(recording, row, initial_ratios(cells), everyone, counts, False)
         if self.evaluation is not None:
             shown = outputs_of(model, self.seen(self.evaluation), chunk_size=self.settings.chunk_size).cpu()
             codes = self.evaluation.cells.codes
-            tabulate(predicted_classes(shown).numpy(), codes, recording.evaluation_tables[row])
+            count_predictions(predicted_classes(shown).numpy(), codes, recording.evaluation_tables[row])
         self.recorded.append(self.done)
 
     def seen(self, samples: Samples) -> torch.Tensor:
@@ -362,8 +361,8 @@ class _Match:
             model.load_state_dict(self.average)
         if not all(bool(part.isfinite().all()) for part in model.parameters()):
             raise self.diverged()
-        self.recording.kept[:] = max(self.done - pretrain_epochs, 0)
-        history = history_of(
+        self.recording.times_selected[:] = max(self.done - pretrain_epochs, 0)
+        history = History.from_recording(
             self.recording,
             cells,
             np.array(self.recorded, np.int64),
@@ -373,7 +372,15 @@ class _Match:
         )
         everyone, ratios = np.arange(len(cells)), initial_ratios(cells)
         return Fitted(
-            model.eval(), history, everyone, ratios, cells.classes, "fr-train", seed, seconds, interrupted
+            predictor=model.eval(),
+            history=history,
+            indices=everyone,
+            ratios=ratios,
+            classes=cells.classes,
+            method="fr-train",
+            seed=seed,
+            seconds=seconds,
+            interrupted=interrupted,
         )
 
     def diverged(self) -> FairsieveError:

@@ -1,4 +1,4 @@
-"""What a classifier answered round after round, kept in checkpoints, so that no round is fitted twice."""
+"""The probabilities of every round of a ``SieveClassifier``, in checkpoints: no round is fitted twice."""
 
 from __future__ import annotations
 
@@ -8,86 +8,87 @@ from typing import Any
 
 import joblib
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError
 from fairsieve.samples import Samples
 from fairsieve.training.checkpoint.resume import samples_checksum
-from fairsieve.training.checkpoint.store import Checkpoint, Checkpoints
+from fairsieve.training.checkpoint.store import Checkpoint, CheckpointFolder
 
-__all__ = ["KeptAnswers", "sieving_of"]
+__all__ = ["RoundCheckpoints", "describe_sieve"]
 
 Floats = NDArray[np.float64]
 SPARE = 2**20
 
 
-class KeptAnswers:
-    """Weights → out-of-fold probabilities; asked again from the start, those that are kept are given.
+class RoundCheckpoints:
+    """Calls ``estimate`` with the weights of each round, unless a checkpoint holds the result.
 
     Parameters
     ----------
-    ask : callable
-        Weights (or None) → probabilities, (samples, classes).
+    estimate : callable
+        Weights (or None) → out-of-fold probabilities, (samples, classes).
     folder : Path
-    sieving : dict
-        See :func:`sieving_of`.
+    sieve : dict
+        See :func:`describe_sieve`.
     shape : tuple
         Samples and classes.
     rounds : int
-        How often it will be asked at most.
+        The most calls.
     """
 
     def __init__(
         self,
-        ask: Callable[[Floats | None], Floats],
+        estimate: Callable[[Floats | None], Floats],
         folder: Path,
-        sieving: dict[str, Any],
+        sieve: dict[str, Any],
         shape: tuple[int, int],
         rounds: int,
     ) -> None:
-        self.ask, self.shape, self.rounds, self.asked = ask, shape, rounds, 0
-        self.kept: dict[str, torch.Tensor] = {}
-        self.checkpoints = Checkpoints(folder, sieving, SPARE + rounds * 8 * (shape[0] + shape[0] * shape[1]))
-        self.checkpoints.resume(self.take_over)
+        self.estimate, self.shape, self.rounds, self.calls = estimate, shape, rounds, 0
+        self.saved: dict[str, Floats] = {}
+        largest = SPARE + rounds * 8 * (shape[0] + shape[0] * shape[1])
+        self.folder = CheckpointFolder(folder, sieve, largest)
+        self.folder.resume(self.restore)
 
-    def take_over(self, checkpoint: Checkpoint) -> None:
-        """Take the answers in a checkpoint, if they could be ours."""
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take the results in a checkpoint, if they fit the samples."""
         numbers = range(1, checkpoint.number + 1)
         wanted: dict[str, tuple[int, ...]] = {f"weights.{n}": self.shape[:1] for n in numbers}
         wanted |= {f"answer.{n}": self.shape for n in numbers}
-        found = {name: tuple(value.shape) for name, value in checkpoint.tensors.items()}
-        numeric = all(value.dtype == torch.float64 for value in checkpoint.tensors.values())
+        found = {name: value.shape for name, value in checkpoint.arrays.items()}
+        numeric = all(value.dtype == np.float64 for value in checkpoint.arrays.values())
         if checkpoint.number > self.rounds or found != wanted or not numeric:
             raise CheckpointError(
-                f"checkpoint {checkpoint.number:06d} must have weights and answers of {self.rounds} rounds at most, "
-                f"doubles for {self.shape[0]} samples and {self.shape[1]} classes"
+                f"it must have weights and answers of {self.rounds} rounds at most, doubles for {self.shape[0]} "
+                f"samples and {self.shape[1]} classes"
             )
-        answers = torch.stack([checkpoint.tensors[f"answer.{n}"] for n in numbers])
+        answers = np.stack([checkpoint.arrays[f"answer.{n}"] for n in numbers])
         if not ((answers >= 0) & (answers <= 1)).all():
-            raise CheckpointError(f"checkpoint {checkpoint.number:06d} must have answers in [0, 1]")
-        self.kept = checkpoint.tensors
+            raise CheckpointError("it must have answers in [0, 1]")
+        self.saved = checkpoint.arrays
 
     def __call__(self, weights: Floats | None) -> Floats:
-        self.asked += 1
-        number = self.asked
-        own = torch.ones(self.shape[0]).double() if weights is None else torch.from_numpy(weights)
-        old = self.kept.get(f"weights.{number}")
-        if old is not None and torch.equal(old, own):
-            return self.kept[f"answer.{number}"].numpy().copy()
-        answer = self.ask(weights)
-        before = {name: value for name, value in self.kept.items() if int(name.split(".")[1]) < number}
-        now = {f"weights.{number}": own, f"answer.{number}": torch.from_numpy(answer)}
-        self.kept = before | now
-        self.checkpoints.write(number, {}, self.kept)
+        self.calls += 1
+        number = self.calls
+        own = np.ones(self.shape[0]) if weights is None else weights
+        old = self.saved.get(f"weights.{number}")
+        if old is not None and np.array_equal(old, own):
+            return self.saved[f"answer.{number}"].copy()
+        answer = self.estimate(weights)
+        before = {name: value for name, value in self.saved.items() if int(name.split(".")[1]) < number}
+        self.saved = before | {f"weights.{number}": own, f"answer.{number}": answer}
+        self.folder.write(number, {}, self.saved)
         return answer
 
 
-def sieving_of(estimator: Any, X: Any, data: Samples, own: Floats | None, **settings: Any) -> dict[str, Any]:
-    """What is fitted, to what and how, in plain values."""
+def describe_sieve(
+    estimator: Any, X: Any, data: Samples, weights: Floats | None, **settings: Any
+) -> dict[str, Any]:
+    """Describe what is fitted, to what and how, in plain values."""
     return settings | {
         "estimator": f"{type(estimator).__qualname__} {joblib.hash(repr(estimator.get_params()))}",
         "X": joblib.hash(X),
         "y": samples_checksum(data),
-        "sample_weight": None if own is None else joblib.hash(own),
+        "sample_weight": None if weights is None else joblib.hash(weights),
     }

@@ -1,0 +1,291 @@
+"""Trains any torch module by autograd. Needs torch; :mod:`~fairsieve.training.fit` imports it when it is needed."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from fairsieve.errors import CheckpointError, InvalidInputError
+from fairsieve.samples import Samples
+from fairsieve.sampling.losses import (
+    check_outputs,
+    cross_entropy,
+    is_single,
+    outputs_of,
+    predicted_classes,
+    signals_of,
+)
+from fairsieve.training.checkpoint.optimizer_state import (
+    as_tensor,
+    pack,
+    restore_optimizer,
+    tensor_array,
+)
+from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.models import LogisticRegression
+from fairsieve.training.penalty import EVERYONE, penalised_classes
+from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
+from fairsieve.validation import check_seed, shown
+
+__all__ = ["AutogradTrainer", "can_compile", "covariance_penalty", "make_module", "seeded"]
+
+REDUCED = (torch.float16, torch.bfloat16)
+_GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Let torch's global generator start from ``seed``, for one thread at a time; its state comes back after."""
+    with _random_numbers({}, device):
+        if device is None or device.type in ("cpu", "cuda"):  # the generators whose states come back
+            torch.default_generator.manual_seed(seed)
+            if device is not None and device.type == "cuda":
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _random_numbers(states: State, device: torch.device | None) -> Iterator[None]:
+    """Let torch's global generator go on from ``states``, and keep there where it got to.
+
+    Only one thread at a time can do so: others wait. The generator's own state comes back after.
+    """
+    with _GLOBAL_GENERATOR:
+        before = _random_states(device)
+        try:
+            _set_random_states(states, device)
+            yield
+        finally:
+            states.update(_random_states(device))
+            _set_random_states(before, device)
+
+
+def _random_states(device: torch.device | None) -> State:
+    """Return the state of torch's global generators, on the CPU and on the device of a training."""
+    states = {"random.cpu": torch.random.get_rng_state()}
+    if device is not None and device.type == "cuda":
+        states["random.cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random_states(states: State, device: torch.device | None) -> None:
+    """Set the state of torch's global generators."""
+    if "random.cpu" in states:
+        torch.random.set_rng_state(states["random.cpu"])
+    if "random.cuda" in states:
+        assert device is not None
+        torch.cuda.set_rng_state(states["random.cuda"], device)
+
+
+def make_module(
+    model: nn.Module | Callable[[torch.Generator], nn.Module] | None, data: Samples, seed: int
+) -> nn.Module:
+    """Make a module of its own to train: a copy, what a callable makes, or the paper's logistic regression."""
+    check_seed("seed", seed)
+    if model is None:
+        parameters = initial_parameters(data.features.shape[1], data.cells.shape[0], seed)
+        outputs = 1 if data.cells.shape[0] <= 2 else data.cells.shape[0]
+        return LogisticRegression.from_linear(LinearModel.from_parameters(parameters, outputs))
+    if isinstance(model, nn.Module):
+        made: Any = copy.deepcopy(model)
+    elif callable(model):
+        with seeded(seed):
+            made = model(torch.Generator().manual_seed(seed))
+    else:
+        made = model
+    if not isinstance(made, nn.Module):
+        raise InvalidInputError(
+            "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
+            f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
+        )
+    if not any(parameter.requires_grad for parameter in made.parameters()):
+        raise InvalidInputError(
+            f"model must have parameters to train; got {shown(made)}, which has none, or all are frozen: unfreeze some "
+            "with requires_grad_(True)"
+        )
+    return made
+
+
+def can_compile(model: nn.Module, settings: Settings) -> bool:
+    """Return whether the compiled loop can train this module."""
+    is_linear = type(model) is LogisticRegression and model.linear.weight.device.type == "cpu"
+    return is_linear and settings.allow_compiled
+
+
+def covariance_penalty(
+    decision: torch.Tensor, labels: torch.Tensor, groups: torch.Tensor, n_groups: int, classes: list[int]
+) -> torch.Tensor:
+    """Compute Σ |Cov(z, decision)| over a batch, halved over groups; ``decision`` is (n, outputs)."""
+    total = decision.new_zeros(())
+    indicators = nn.functional.one_hot(groups, n_groups).to(decision.dtype)
+    for label in classes:
+        inside = slice(None) if label == EVERYONE else labels == label
+        part, members = decision[inside], indicators[inside]
+        if len(part):
+            centred = members - members.mean(dim=0)
+            total = total + (centred.T @ part / len(part)).abs().sum() / 2
+    return total
+
+
+class AutogradTrainer(Trainer):
+    """Trains any module by autograd.
+
+    A module in float16 or bfloat16 computes in its own precision; its losses are taken in single
+    precision, and so are the steps of the optimiser, on copies of the parameters: in reduced precision
+    small steps would be lost.
+    """
+
+    engine = "autograd"
+
+    def __init__(self, model: nn.Module, spec: TrainingSpec) -> None:
+        super().__init__(spec)
+        settings, cells = spec.settings, self.plan.cells
+        first = next(model.parameters())
+        self.device = torch.device(settings.device) if settings.device else first.device
+        self.model = model.to(self.device)
+        features = np.require(spec.data.features, requirements="W")  # torch does not take read-only arrays
+        self.features = torch.from_numpy(features).to(self.device, first.dtype)
+        self.labels = torch.from_numpy(cells.label_codes).to(self.device)
+        self.groups = torch.from_numpy(cells.group_codes).to(self.device)
+        self.weights = None if spec.weights is None else torch.from_numpy(spec.weights).to(self.device)
+        if spec.evaluation is not None:
+            self.shown = torch.from_numpy(spec.evaluation.features).to(self.device, first.dtype)
+        self.loss = settings.loss or cross_entropy
+        self.precise = {  # by the name of a parameter: a copy in single precision
+            name: nn.Parameter(parameter.detach().float())
+            for name, parameter in self.model.named_parameters()
+            if parameter.dtype in REDUCED
+        }
+        trained = [self.precise.get(name, value) for name, value in self.model.named_parameters()]
+        self.optimizer: torch.optim.Optimizer = (
+            torch.optim.Adam(trained, lr=settings.learning_rate)
+            if settings.optimizer is None
+            else settings.optimizer(trained)
+        )
+        with seeded(spec.seed, self.device):
+            self.random = _random_states(self.device)
+
+    def run_epoch(self) -> None:
+        with _random_numbers(self.random, self.device):
+            super().run_epoch()
+
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """Compute the logits of all samples, in single precision at least."""
+        return _precise(outputs_of(self.model, features, chunk_size=self.settings.chunk_size))
+
+    def measure(self) -> Measurement:
+        outputs = self.outputs(self.features)
+        check_outputs(outputs, len(self.labels), self.plan.cells.shape[0])
+        losses = self.loss(outputs, self.labels)
+        targets = self.plan.comparisons.targets
+        signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
+        predicted = predicted_classes(outputs)
+        return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        return predicted_classes(self.outputs(self.shown)).cpu().numpy()
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        self.model.train()
+        for batch in torch.from_numpy(batches).to(self.device):
+            self.train_step(batch)
+
+    def train_step(self, batch: torch.Tensor) -> None:
+        """Take one step of the optimiser on a batch."""
+        self.model.zero_grad()  # all the gradients that the optimiser has, without its hooks
+        outputs = _precise(self.model(self.features[batch]))
+        losses = self.loss(outputs, self.labels[batch])
+        if self.weights is not None:
+            losses = losses * self.weights[batch].to(losses.dtype)
+        objective = losses.mean()
+        if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
+            objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
+        objective.backward()
+        if self.precise:
+            self.step_in_single_precision()
+        else:
+            self.optimizer.step()
+
+    def step_in_single_precision(self) -> None:
+        """Take the optimiser's step on the precise copies, and round the parameters from them."""
+        parameters = dict(self.model.named_parameters())
+        for name, copied in self.precise.items():
+            gradient = parameters[name].grad
+            copied.grad = None if gradient is None else gradient.float()
+        self.optimizer.step()
+        with torch.no_grad():
+            for name, copied in self.precise.items():
+                parameters[name].copy_(copied)
+
+    def penalty(self, outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+        """Compute the covariance penalty over a batch."""
+        single = is_single(outputs)  # a logit is 2·f, see LogisticRegression
+        decision = outputs.reshape(-1, 1) / 2 if single else outputs - outputs.mean(dim=1, keepdim=True)
+        classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
+        groups, labels, named = self.groups[batch], self.labels[batch], self.plan.cells.named_groups
+        inside = groups < named
+        return covariance_penalty(decision[inside], labels[inside], groups[inside], named, classes)
+
+    def state(self) -> State:
+        learned = self.model.state_dict() | self.precise
+        return {name: value.detach().clone() for name, value in learned.items()}
+
+    def predictor(self, state: State | None) -> nn.Module:
+        if state is not None:
+            self.model.load_state_dict(state)
+        return self.model.eval()
+
+    def describe_model(self) -> str:
+        learned = self.model.state_dict()
+        parts = [f"{name} {value.dtype} {tuple(value.shape)}" for name, value in learned.items()]
+        return f"{type(self.model).__qualname__} {hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+
+    def live_tensors(self) -> State:
+        """Return the tensors themselves that training changes, but for the optimiser's."""
+        buffers = dict(self.model.named_buffers())  # those too that a module does not keep in its state
+        live = {f"model.{name}": value for name, value in (buffers | self.model.state_dict()).items()}
+        return live | {f"precise.{name}": value for name, value in self.precise.items()}
+
+    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
+        tensors = self.live_tensors() | self.random
+        values = {"optimizer": pack(self.optimizer.state_dict(), "optimizer", tensors)}
+        return values, {name: tensor_array(value) for name, value in tensors.items()}
+
+    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
+        live = self.live_tensors()
+        found = {name: as_tensor(arrays[name], value) for name, value in (live | self.random).items()}
+        try:
+            torch.Generator().set_state(found["random.cpu"])
+        except RuntimeError as error:
+            raise CheckpointError(f"it has no state of random numbers in 'random.cpu': {error}") from error
+        restore_optimizer(
+            self.optimizer, values.get("optimizer"), arrays, adam=self.settings.optimizer is None
+        )
+        with torch.no_grad():
+            for name, value in live.items():
+                value.copy_(found[name])
+        self.random = {name: found[name] for name in self.random}
+
+    def state_arrays(self, state: State) -> Arrays:
+        return {name: tensor_array(value) for name, value in state.items()}
+
+    def state_from_arrays(self, arrays: Arrays) -> State:
+        return {name: as_tensor(arrays[name], value).to(value.device) for name, value in self.state().items()}
+
+
+def _precise(outputs: torch.Tensor) -> torch.Tensor:
+    """Convert logits of reduced precision to single precision."""
+    return outputs.float() if outputs.dtype in REDUCED else outputs

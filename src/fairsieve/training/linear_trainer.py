@@ -1,0 +1,167 @@
+"""The linear model's trainer: closed-form gradients in compiled code, in double precision, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import CheckpointError, InvalidInputError
+from fairsieve.training.compiled_linear import (
+    Evaluation,
+    Task,
+    evaluate,
+    new_adam,
+    new_workspace,
+    predict,
+    scores,
+    train_batches,
+    train_epochs,
+)
+from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.penalty import penalised_classes, penalty_directions
+from fairsieve.training.settings import TrainingSpec
+from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
+
+__all__ = ["LinearTrainer"]
+
+MOST_STEPS = 2**53
+
+
+class LinearTrainer(Trainer):
+    """Trains the paper's logistic regression.
+
+    Parameters
+    ----------
+    spec : TrainingSpec
+    parameters : array, optional
+        The flat parameters to start from, see :meth:`LinearModel.from_parameters`; drawn from the seed
+        when None.
+    finish_with : callable, optional
+        Makes what training returns of the trained :class:`LinearModel`; by default the model itself.
+    """
+
+    engine = "compiled"
+
+    def __init__(
+        self,
+        spec: TrainingSpec,
+        parameters: NDArray[np.float64] | None = None,
+        finish_with: Callable[[LinearModel], Any] | None = None,
+    ) -> None:
+        super().__init__(spec)
+        data, cells = spec.data, self.plan.cells
+        if data.features.ndim != 2:
+            raise InvalidInputError(
+                f"features must have the shape (n, d) for the linear model; got {data.features.shape}: pass a module "
+                "that takes them"
+            )
+        if parameters is None:
+            parameters = initial_parameters(data.features.shape[1], cells.shape[0], spec.seed)
+        self.parameters, self.finish_with = parameters, finish_with
+        self.outputs = parameters.size // (data.features.shape[1] + 1)
+        self.task = Task(
+            np.require(data.features, requirements=["C", "W"]),  # one type of array, so that it compiles once
+            cells.label_codes,
+            cells.shape[0],
+            np.array(self.plan.comparisons.targets),
+            self.plan.signal == "error",
+            self.settings.learning_rate,
+            self.settings.penalty_weight,
+            self.directions(),
+            np.zeros(0) if spec.weights is None else spec.weights,
+        )
+        shown = data.take([]) if self.evaluation is None else self.evaluation
+        self.shown = Evaluation(np.ascontiguousarray(shown.features, data.features.dtype), shown.cells.codes)
+        self.adam = new_adam(self.parameters.size)
+        self.workspace = new_workspace(len(data), self.outputs)
+        self.shown_workspace = new_workspace(len(shown), self.outputs)
+        self.signals = np.empty((len(self.task.targets), len(data)))
+
+    def directions(self) -> NDArray[np.float64]:
+        """Compute what the penalty keeps small; nothing without a penalty."""
+        if self.settings.penalty_weight == 0:
+            return np.zeros((0, self.parameters.size))
+        cells = self.plan.cells
+        classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
+        return penalty_directions(self.spec.data.features, cells, self.outputs, classes)
+
+    def measure(self) -> Measurement:
+        evaluate(self.task, self.parameters, self.workspace, self.signals)
+        return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        room = self.shown_workspace
+        scores(self.shown.features, room.everyone, self.parameters, room.out)
+        predict(room.out, room.predicted)
+        return room.predicted
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
+
+    def run_epochs(self, epochs: int) -> None:
+        """Do :meth:`run_epoch` so many times in one compiled call that does not block other threads."""
+        plan, first = self.plan, self.done
+        last = min(first + epochs, self.settings.epochs)
+        by_epoch = np.zeros((self.settings.epochs, self.parameters.size))
+        plan.indices, plan.counts, finite = train_epochs(
+            self.task,
+            plan.rules,
+            self.parameters,
+            self.adam,
+            plan.ratios,
+            plan.indices,
+            plan.counts,
+            first,
+            last,
+            self.shown,
+            self.recording,
+            by_epoch,
+        )
+        if not finite:
+            raise self.diverged()
+        plan.is_selective = plan.is_selective or last > plan.rules.warmup_epochs
+        self.add_epochs(np.vstack([by_epoch[first:last], self.parameters]), first)
+        self.done = plan.epoch = last
+
+    def add_epochs(self, by_epoch: NDArray[np.float64], first: int) -> None:
+        """Update best and average, from the parameters as epochs began (and as the last one ended)."""
+        started = max(first, self.plan.rules.warmup_epochs)
+        last = first + len(by_epoch) - 1
+        if started < last:
+            merits = self.merits(started, last)
+            if merits.max() > self.best_merit:
+                self.best_merit = float(merits.max())
+                self.best = {"parameters": by_epoch[started - first + merits.argmax()].copy()}
+        for epoch in range(max(first, self.first_averaged), last):
+            state = {"parameters": by_epoch[epoch + 1 - first].copy()}
+            self.add_to_average(state, epoch + 1 - self.first_averaged)
+
+    def state(self) -> State:
+        return {"parameters": self.parameters.copy()}
+
+    def predictor(self, state: State | None) -> Any:
+        parameters = self.parameters if state is None else state["parameters"]
+        model = LinearModel.from_parameters(parameters, self.outputs)
+        return model if self.finish_with is None else self.finish_with(model)
+
+    def describe_model(self) -> str:
+        return f"LogisticRegression {self.outputs} x {self.parameters.size // self.outputs - 1}"
+
+    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
+        adam = {f"adam.{name}": value for name, value in self.adam._asdict().items()}
+        return {}, {"parameters": self.parameters} | adam
+
+    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
+        if not 0 <= int(arrays["adam.steps"][0]) <= MOST_STEPS:
+            raise CheckpointError("the steps of Adam must be counted from 0")
+        for name, value in self.checkpoint()[1].items():
+            value[...] = arrays[name]
+
+    def state_arrays(self, state: State) -> Arrays:
+        return state
+
+    def state_from_arrays(self, arrays: Arrays) -> State:
+        return arrays
