@@ -157,10 +157,8 @@ def test_an_interruption_returns_the_best_state_so_far(noisy, monkeypatch, engin
     assert fitted.interrupted
     assert len(fitted.history) == stop
     if stop == 8:  # selection began at epoch 4: the state as one of the epochs since then began
-        candidates = [
-            np.concatenate([np.asarray(v, np.float32).ravel() for v in s.values()]).tolist()
-            for s in states[4:]
-        ]
+        flat = [np.concatenate([np.ravel(v) for v in state.values()]) for state in states[4:]]
+        candidates = [values.astype(np.float32).tolist() for values in flat]
         assert weights(fitted).tolist() in [pytest.approx(c) for c in candidates]
 
 
