@@ -139,6 +139,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fairness: str = "equalized_odds",
         clean_ratio: float | Literal["auto"] = "auto",
         flips: Flips = "auto",
+        *,
         rounds: int = 6,
         cv: Any = 5,
         step_size: float = 1.0,
