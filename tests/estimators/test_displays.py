@@ -38,7 +38,7 @@ def estimator(data):
     return model.fit(data.features, data.labels, sensitive_features=groups)
 
 
-def test_the_trade_off_of_estimators(data, estimator):
+def test_trade_off_display_shows_accuracy_and_disparity_of_each_estimator(data, estimator):
     models = {
         "LR": LogisticRegression().fit(data.features, data.labels),
         "constant": DummyClassifier().fit(data.features, data.labels),
@@ -65,7 +65,7 @@ def test_the_trade_off_of_estimators(data, estimator):
     assert again.disparity.tolist() == display.disparity.tolist()
 
 
-def test_the_front_is_who_nobody_beats():
+def test_front_holds_the_estimators_that_none_dominates():
     names, right, unfair = list("abcd"), [0.9, 0.8, 0.7, 0.6], [0.4, 0.2, 0.3, 0.1]
     display = TradeoffDisplay(names, right, unfair, "equalized-odds").plot()
     assert display.front == [(0.1, 0.6), (0.2, 0.8), (0.4, 0.9)]  # c is beaten by b
@@ -73,7 +73,7 @@ def test_the_front_is_who_nobody_beats():
     assert line.get_xydata()[1:-1].tolist() == [list(point) for point in display.front]
 
 
-def test_drawing_into_given_axes(estimator):
+def test_displays_draw_into_given_axes(estimator):
     figure, axes = plt.subplots(1, 3)
     trade_off = TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(ax=axes[0])
     selection = SelectionDisplay.from_estimator(estimator, ax=axes[1:])
@@ -85,7 +85,7 @@ def test_drawing_into_given_axes(estimator):
         SelectionDisplay.from_estimator(estimator, ax=axes[0])
 
 
-def test_what_was_selected(estimator):
+def test_selection_display_shows_selected_shares_and_ratios(estimator):
     display = SelectionDisplay.from_estimator(estimator)
     history, (left, right) = estimator.history_, display.ax_
     assert (display.kept[:4] == 1).all()
@@ -109,7 +109,7 @@ def test_an_empty_cell_is_not_drawn():
     assert np.isfinite(np.delete(display.kept.reshape(3, 4), 3, axis=1)).all()
 
 
-def test_what_is_wrong_is_named(monkeypatch):
+def test_bad_input_of_displays_is_named(monkeypatch):
     with pytest.raises(InvalidInputError, match=r"one value for each of the 2 names; got the shapes \(1,\)"):
         TradeoffDisplay(["a", "b"], [0.5], [0.1, 0.2], "equalized_odds")
     with pytest.raises(NotFittedError):

@@ -72,7 +72,7 @@ def test_rows_groups_and_indices_are_aligned(data):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "sparse", "lists"])
-def test_containers_stay(data, kind):
+def test_rows_come_back_in_the_container_they_came_in(data, kind):
     names = ["yes" if label else "no" for label in data.labels]
     X, y, z = {
         "pandas": lambda: (
@@ -98,7 +98,7 @@ def test_containers_stay(data, kind):
         assert resampler.sensitive_features_.columns.tolist() == ["sex", "old"]
 
 
-def test_without_groups_it_only_cleans(data):
+def test_without_groups_no_row_is_drawn_twice(data):
     resampler = FairRobustResampler(clone(SELECTOR), random_state=0)
     _, y = resampler.fit_resample(data.features, data.labels)
     assert resampler.sensitive_features_ is None

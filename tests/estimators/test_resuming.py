@@ -1,4 +1,4 @@
-"""Estimators that were stopped go on: the same model, and nothing fitted twice."""
+"""Estimators that were stopped resume to the same model, and repeat nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def same(one, other):
 
 
 def killed_at(patch, owner, name, calls):
-    """Kill at a call of a function; the counter says how often it was called."""
+    """Raise at a given call of a function; return a counter of the calls."""
     original, counter = getattr(owner, name), [0]
 
     def counted(*arguments):
@@ -79,7 +79,7 @@ def test_the_classifier_goes_on_with_either_model(data, tmp_path, monkeypatch, c
     "model",
     [FairRobustClassifier(checkpoint_dir="x"), SieveClassifier(DecisionTreeClassifier(), checkpoint_dir="x")],
 )
-def test_a_seed_is_needed(data, model):
+def test_checkpoints_need_a_seed(data, model):
     with pytest.raises(InvalidInputError, match=r"random_state must be a whole number.*got None"):
         fit(model, data)
 
@@ -90,7 +90,7 @@ def sieving(tmp_path):
     return SieveClassifier(tree, clean_ratio=0.9, flips="random", rounds=3, cv=3, random_state=0)
 
 
-def test_the_sieve_fits_no_round_twice(data, tmp_path, monkeypatch, sieving):
+def test_resumed_sieve_does_not_repeat_rounds(data, tmp_path, monkeypatch, sieving):
     whole = fit(sieving, data)
     sieving.set_params(checkpoint_dir=tmp_path)
     with monkeypatch.context() as patch:
@@ -107,7 +107,7 @@ def test_the_sieve_fits_no_round_twice(data, tmp_path, monkeypatch, sieving):
         fit(sieving.set_params(cv=4), data)
 
 
-def test_answers_of_another_shape_are_refused(data, tmp_path, sieving):
+def test_checkpoints_with_wrong_probabilities_are_ignored_with_a_warning(data, tmp_path, sieving):
     whole = fit(sieving, data)
     sieving.set_params(checkpoint_dir=tmp_path)
     fit(sieving, data)

@@ -61,7 +61,7 @@ def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_s
         assert sums / sums.sum(axis=1, keepdims=True) == pytest.approx(each.ratios)  # Eq. 3
 
 
-def test_it_ends_where_nothing_changes():
+def test_rounds_end_when_the_weights_no_longer_change():
     cells, ask, asked = toy(1.0)
     everyone = Cells.of(cells.label_codes, np.zeros(N))
     belief = _trusted(ask(None), everyone, np.zeros((2, 1)))
@@ -70,7 +70,7 @@ def test_it_ends_where_nothing_changes():
     assert len(asked) == 3
 
 
-def test_a_walk_is_the_papers_selection():
+def test_aimed_flips_use_the_papers_selection():
     rng = np.random.default_rng(0)
     cells = Cells.of(rng.integers(0, 2, 300), rng.integers(0, 2, 300))
     probabilities = rng.dirichlet([1, 1], 300)

@@ -38,7 +38,7 @@ def routing():
 
 @pytest.mark.parametrize("fairness", NOTIONS)
 @pytest.mark.parametrize("method", ["to_overall", "between_groups"])
-def test_it_is_the_negative_disparity(data, model, fairness, method):
+def test_score_is_the_negative_disparity(data, model, fairness, method):
     guessed, groups = model.predict(data.features), data.groups
     metric = getattr(fairsieve, f"{fairness}_disparity")
     disparity = metric(data.labels, guessed, sensitive_features=groups, method=method)
@@ -53,7 +53,7 @@ def test_it_is_the_negative_disparity(data, model, fairness, method):
     assert found == pytest.approx(accuracy(data.labels, guessed) - disparity)
 
 
-def test_the_positive_label(data, model):
+def test_positive_label_changes_equal_opportunity(data, model):
     scores = [
         fairness_scorer("equal_opportunity", pos_label=label)(
             model, data.features, data.labels, sensitive_features=data.groups
@@ -63,7 +63,7 @@ def test_the_positive_label(data, model):
     assert scores[0] != scores[1]
 
 
-def test_a_search_hands_it_the_groups(data):
+def test_grid_search_passes_the_groups_to_the_scorer(data):
     search = GridSearchCV(
         DummyClassifier(random_state=0),
         {"strategy": ["most_frequent", "uniform"]},
@@ -76,7 +76,7 @@ def test_a_search_hands_it_the_groups(data):
     assert search.best_score_ == 0
 
 
-def test_what_is_missing_is_named(data, model):
+def test_missing_groups_and_bad_parameters_are_named(data, model):
     with pytest.raises(InvalidInputError, match="sensitive_features must be given to a scorer of fairness"):
         fairness_scorer()(model, data.features, data.labels)
     with pytest.raises(InvalidInputError, match="method must be one of"):

@@ -1,4 +1,4 @@
-"""SieveClassifier: any classifier and any table, fair and robust, in the company of scikit-learn."""
+"""SieveClassifier around any classifier, with any table, and with scikit-learn's tools."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def test_scikit_learns_checks(estimator, check):
     ids=["lightgbm", "hist-gradient-boosting", "pipeline"],
 )
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
-def test_any_classifier(data, estimator, clean_ratio, flips, fairness):
+def test_final_model_is_the_classifier_fitted_with_the_stored_weights(
+    data, estimator, clean_ratio, flips, fairness
+):
     model = SieveClassifier(estimator, fairness, **(SHORT | {"clean_ratio": clean_ratio, "flips": flips}))
     model.fit(data.features, data.labels, sensitive_features=data.groups)
     assert (model.weights_ >= 0).all()
@@ -108,7 +110,9 @@ def fit_as_weighed(estimator, data, weights):
     signal=st.sampled_from(["error", "loss"]),
     cv=st.sampled_from([None, 2]),
 )
-def test_laws(seed, classes, groups, fairness, clean_ratio, signal, cv):
+def test_weights_ratios_and_selection_obey_their_laws(
+    seed, classes, groups, fairness, clean_ratio, signal, cv
+):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(90, 3))
     y = np.digitize(X[:, 0] + rng.normal(size=90), [-0.5, 0.5][: classes - 1])
@@ -133,7 +137,7 @@ def test_laws(seed, classes, groups, fairness, clean_ratio, signal, cv):
     same(clone(model).fit(X, names[y], sensitive_features=z), model, X)
 
 
-def test_random_flips_are_found_and_weighed():
+def test_random_flips_are_estimated_and_lower_the_weights():
     drawn = make_synthetic(3000, seed=1)
     noisy = flip_uniform(drawn, 0.2, seed=0)
     model = SieveClassifier(LogisticRegression(), rounds=3, tolerance=1.0, random_state=0)
@@ -160,7 +164,7 @@ def test_fairer_than_the_plain_booster():
         assert disparity(test.labels, ours, **groups) < 0.7 * disparity(test.labels, theirs, **groups)
 
 
-def test_a_table_with_categories_and_gaps():
+def test_tables_with_categories_dates_and_missing_values():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
@@ -196,7 +200,7 @@ class Selected(StandardScaler):
 
 
 @pytest.mark.parametrize("kind", ["sparse", "polars", "list"])
-def test_containers(data, fitted, kind):
+def test_containers_give_the_same_model_as_arrays(data, fitted, kind):
     X = {
         "sparse": lambda: sparse.csr_matrix(data.features),
         "polars": lambda: pl.DataFrame(data.features, schema=list("abc")),
@@ -207,7 +211,7 @@ def test_containers(data, fitted, kind):
     assert model.predict(X).tolist() == fitted.predict(data.features).tolist()
 
 
-def test_many_classes_with_the_ratio_unknown(data):
+def test_three_classes_with_estimated_clean_ratio(data):
     labels = np.array(["a", "b", "c"])[np.digitize(data.features[:, 0], [-1, 1])]
     model = SieveClassifier(TREE, rounds=2, random_state=0)
     model.fit(data.features, labels, sensitive_features=data.groups)
@@ -228,13 +232,13 @@ def test_samples_without_a_group_train_and_their_ratio_stays(data, clean_ratio):
         assert model.ratios_[:, 2] == pytest.approx(share)
 
 
-def test_without_groups_it_is_robust_alone(data):
+def test_without_groups_the_disparity_is_zero(data):
     model = SieveClassifier(TREE, **SHORT).fit(data.features, data.labels)
     assert model.ratios_.tolist() == [[1.0], [1.0]]
     assert (model.history_["disparity"] == 0).all()
 
 
-def test_samples_of_no_weight_are_not_there(data):
+def test_samples_of_weight_zero_are_left_out(data):
     weights = np.random.default_rng(0).integers(0, 3, 300)
     rows = np.flatnonzero(weights)
     model = SieveClassifier(TREE, **SHORT)
@@ -252,7 +256,7 @@ def test_samples_of_no_weight_are_not_there(data):
     assert whole.suspects()["row"].tolist() == rows[part.suspects()["row"]].tolist()
 
 
-def test_clone_pickle_and_folds_at_a_time(data, fitted):
+def test_clone_pickle_and_parallel_folds_give_the_same_model(data, fitted):
     same(pickle.loads(pickle.dumps(fitted)), fitted, data.features)
     again = clone(fitted).set_params(n_jobs=2)
     assert not hasattr(again, "classes_")
@@ -261,7 +265,7 @@ def test_clone_pickle_and_folds_at_a_time(data, fitted):
     same(again, fitted, data.features)
 
 
-def test_a_search_hands_it_the_groups(data):
+def test_grid_search_passes_the_groups(data):
     with config_context(enable_metadata_routing=True):
         estimator = make_pipeline(StandardScaler(), LogisticRegression())
         model = SieveClassifier(estimator, **SHORT).set_fit_request(sensitive_features=True)
@@ -277,13 +281,13 @@ def test_a_search_hands_it_the_groups(data):
     assert search.best_estimator_.decision_function(data.features).shape == (300,)
 
 
-def test_it_resamples(data):
+def test_resampler_works_with_a_sieve(data):
     resampler = FairRobustResampler(SieveClassifier(TREE, **SHORT), random_state=0)
     X, y = resampler.fit_resample(data.features, data.labels, sensitive_features=data.groups)
     assert len(X) == len(y) == len(resampler.estimator_.sample_indices_)
 
 
-def test_only_what_the_classifier_has(fitted, data):
+def test_unfitted_models_and_missing_methods(fitted, data):
     assert not hasattr(fitted, "decision_function")
     with pytest.raises(NotFittedError):
         clone(fitted).predict(data.features)

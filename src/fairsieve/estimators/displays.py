@@ -37,7 +37,7 @@ class TradeoffDisplay:
     Attributes
     ----------
     front : list of (disparity, accuracy)
-        What no other estimator beats in both, from the fairest on.
+        The estimators that no other one exceeds in both, the fairest first.
     ax_, figure_ : matplotlib Axes and Figure
         After :meth:`plot`.
 
@@ -66,6 +66,7 @@ class TradeoffDisplay:
 
     @property
     def front(self) -> list[tuple[float, float]]:
+        """The estimators that no other one exceeds in both accuracy and fairness."""
         return pareto_front(list(zip(self.disparity.tolist(), self.accuracy.tolist(), strict=True)))
 
     @classmethod
@@ -117,7 +118,7 @@ class TradeoffDisplay:
         ax: Any | None = None,
         **style: Any,
     ) -> TradeoffDisplay:
-        """Measure predictions, by the name of who made them, and plot; see :meth:`from_estimators`."""
+        """Measure predictions, given by the name of the model, and plot; see :meth:`from_estimators`."""
         name = fairness_name(fairness)
         options: dict[str, Any] = {"sensitive_features": sensitive_features, "method": method}
         display = cls(
@@ -150,7 +151,7 @@ class TradeoffDisplay:
         return self
 
     def _plot_front(self) -> None:
-        """The front as steps: what lies below and to the right of them is beaten."""
+        """Draw the Pareto front as steps; estimators below and to the right of it are dominated."""
         (_, right), (bottom, _) = self.ax_.get_xlim(), self.ax_.get_ylim()
         disparity, highest = zip(*self.front, strict=True)
         self.ax_.plot(
@@ -167,21 +168,21 @@ class TradeoffDisplay:
 
 
 class SelectionDisplay:
-    """What was kept of each cell, and each cell's ratio, by epoch.
+    """Share of each cell that was selected, and ratio of each cell, by epoch.
 
     Make one with :meth:`from_estimator`.
 
     Parameters
     ----------
     history : History
-        Of a training run.
+        Of a training.
 
     Attributes
     ----------
     kept : array of shape (epochs, classes, groups)
         The share of each cell that was selected; NaN where a cell has no samples.
     ax_ : array of two matplotlib Axes
-        After :meth:`plot`: kept, and ratios.
+        After :meth:`plot`: the selected shares, and the ratios.
     figure_ : matplotlib Figure
     """
 
@@ -211,7 +212,7 @@ class SelectionDisplay:
         axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
             raise InvalidInputError(
-                f"ax must be two axes, for what is kept and for the ratios; got {len(axes)}"
+                f"ax must be two axes, for the selected shares and for the ratios; got {len(axes)}: pass two"
             )
         self.ax_, self.figure_ = axes, axes[0].figure
         history = self.history
@@ -224,14 +225,14 @@ class SelectionDisplay:
                 axis.plot(history.epochs, values[:, row, column], **options)
             axis.axvline(history.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
             axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
-        axes[0].set(title="Samples kept", ylabel="share of the cell")
+        axes[0].set(title="Samples selected", ylabel="share of the cell")
         axes[1].set(title="Ratios", ylabel="share of the class")
         axes[1].legend(title="class, group")
         return self
 
 
 def _new_axes(columns: int) -> list[Any]:
-    """Axes side by side in a new figure; the user's own backend and style."""
+    """Make axes side by side in a new figure, with the user's own backend and style."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:

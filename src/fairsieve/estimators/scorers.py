@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's model selection, which hands them the groups by metadata routing."""
+"""Score fairness in scikit-learn's model selection, which passes the groups by metadata routing."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def fairness_scorer(
     pos_label: Any | None = None,
     with_accuracy: bool = False,
 ) -> Any:
-    """A scorer of fairness: the disparity, negative, since scorers are maximised.
+    """Make a scorer of fairness: the negative disparity, because scores are maximised.
 
-    It asks for ``sensitive_features`` (and takes ``sample_weight`` on request), so
-    ``search.fit(X, y, sensitive_features=z)`` is all there is to do, with metadata routing on.
+    With metadata routing enabled, ``search.fit(X, y, sensitive_features=z)`` passes the groups to it. It also
+    takes ``sample_weight``, if that is requested.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def fairness_scorer(
     pos_label : label, optional
         For equal opportunity; the last of two when None.
     with_accuracy : bool
-        Score the accuracy less the disparity. A constant prediction is fair, so choose
-        hyperparameters by this, or by several scorers together, rather than by the disparity alone.
+        Score the accuracy minus the disparity. A constant prediction is fair, so choose hyperparameters
+        by this, or by several scorers, and not by the disparity alone.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def fairness_scorer(
     """
     if not sklearn.get_config()["enable_metadata_routing"]:
         raise NotReadyError(
-            "fairness_scorer is handed the groups by scikit-learn's metadata routing, which is off: call "
+            "fairness_scorer gets the groups by scikit-learn's metadata routing, which is off: call "
             "sklearn.set_config(enable_metadata_routing=True) first"
         )
     options: dict[str, Any] = {
@@ -81,7 +81,7 @@ def _fairness_score(
     pos_label: Any | None,
     with_accuracy: bool,
 ) -> float:
-    """What :func:`fairness_scorer` scores, in [−1, 0] or, with the accuracy, in [−1, 1].
+    """Compute the score of :func:`fairness_scorer`, in [−1, 0] or, with the accuracy, in [−1, 1].
 
     >>> options = {"fairness": "equalized_odds", "method": "to_overall", "pos_label": None}
     >>> _fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), with_accuracy=False, **options)
@@ -107,7 +107,7 @@ def _fairness_score(
 def disparity_by_name(
     fairness: str, y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any | None, **options: Any
 ) -> float:
-    """The disparity of :mod:`fairsieve.metrics` that a notion of fairness calls for."""
-    if fairness == "equal_opportunity":  # alone in looking at one class
+    """Compute the disparity of :mod:`fairsieve.metrics` that belongs to a notion of fairness."""
+    if fairness == "equal_opportunity":  # the only one that is about one class
         options["pos_label"] = pos_label
     return float(DISPARITIES[fairness](y_true, y_pred, **options))
