@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import distributed
+import epoch_gpu
 import numpy as np
-import selection_gpu
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -55,8 +55,8 @@ def measure(quick: bool = False) -> dict[str, Any]:
     found["memory"] = selection.measure_memory()
     found["distributed"] = distributed.measure(sizes, (2, 4))
     if torch.cuda.is_available():
-        selection_gpu.check(20)
-        found["gpu"] = selection_gpu.measure()
+        epoch_gpu.check(20)
+        found["gpu"] = epoch_gpu.measure()
     return found
 
 

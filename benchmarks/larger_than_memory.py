@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
 from fairsieve import FairRobustBatchSampler, sample_losses
-from fairsieve.selection.backends.halves import MANY
+from fairsieve.selection.backends.auto import wait_for_compiled
 from selection import status
 
 MIB = 2**20
@@ -158,7 +158,8 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
         small, large = Path(scratch) / "small", Path(scratch) / "large"
-        write(small, MANY if arguments.samples >= MANY else 1000, 1)
+        wait_for_compiled()
+        write(small, 1000, 1)
         train(small, epochs=2, steps=2, chunk_size=1024)  # compiles what will be needed
         found: dict[str, Any] = {}
         if arguments.alone:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairsieve.sampling.sharded_batches import own_places
-from fairsieve.sampling.sharded_selection import DIGIT_WIDTH, select_shard
-from fairsieve.sampling.shards import Shard
+from fairsieve import Cells
 from fairsieve.sampling.workers import Workers
-from fairsieve.selection.backends.compiled import count_digits, key_span
+from fairsieve.selection.backends.compiled import CompiledBackend
+from fairsieve.selection.backends.sharded import DIGIT_WIDTH, ShardedBackend, ShardSelection, own_places
+from fairsieve.selection.batches import Draw
 from fairsieve.selection.search import KEY, ON_INDEX, PREFIX, SHIFT, WIDTH, advance, fits, new_walk
 
 SHARES = np.array([0.4, 0.2, 0.25, 0.15])  # of the cells, 2 × 2
@@ -120,10 +120,10 @@ class Counted(Workers):
 def real(losses: np.ndarray, codes: np.ndarray) -> tuple[int, np.ndarray]:
     """Questions, and counts, of the selection over real losses."""
     workers = Counted()
-    budget = math.floor(CLEAN_RATIO * len(losses))
-    shard = Shard(0, len(losses), len(losses))
-    chosen = select_shard(losses.view(np.int32), codes, RATIOS, budget, shard, workers)
-    return workers.traffic.messages, np.bincount(codes[chosen], minlength=SHARES.size)
+    backend = ShardedBackend(Cells(codes, [0, 1], [0, 1]), workers, "compiled")
+    measured = backend.measure(losses, None)
+    _, counts = backend.select(measured, RATIOS, math.floor(CLEAN_RATIO * len(losses)))
+    return workers.traffic.messages, counts
 
 
 def costs() -> dict[str, float]:
@@ -131,14 +131,15 @@ def costs() -> dict[str, float]:
     rng = np.random.default_rng(0)
     n = 2 * 10**6
     losses, codes = drawn(sampled_losses(rng, 10**5), n, rng)
-    bits, lowest = losses.view(np.int32), np.int64(np.iinfo(np.int32).min)
-    low, span = key_span(bits, lowest)
-    walk = new_walk(RATIOS, n, span, n, DIGIT_WIDTH)
-    counts, none = np.bincount(codes, minlength=4), np.zeros(4, np.int64)
-    shares = np.array([400, 200, 250, 150])
+    backend = CompiledBackend(Cells(codes, [0, 1], [0, 1]))
+    keys = backend.keys(backend.measure(losses, None), by_cell=True)
+    walk = new_walk(RATIOS, n, np.uint64(keys.greatest - keys.least), n, DIGIT_WIDTH)
+    counts = np.bincount(codes, minlength=4)
+    everyone = ShardSelection(np.arange(n), counts, np.zeros(4, np.int64))
+    draw = Draw(np.array([400, 200, 250, 150]), n // 1000, 0, 0, True)
     calls = {
-        "a count": lambda: count_digits(bits, lowest, low, codes, walk.window, 4),
-        "batches": lambda: own_places(np.arange(n), codes, counts, none, counts, shares, n // 1000, 0, 0),
+        "a count": lambda: keys.count(walk, keys.least),
+        "batches": lambda: own_places(everyone, codes, counts, draw),
     }
     found = {}
     for name, call in calls.items():

@@ -20,6 +20,7 @@ import torch
 from timing import median_seconds
 
 from fairsieve import Cells, Plan, select
+from fairsieve.selection.backends.auto import wait_for_compiled
 from fairsieve.selection.select import select_cells
 
 SIZES = (10**5, 10**6, 10**7)
@@ -78,7 +79,8 @@ def memory_of(n: int) -> dict[str, float]:
             rng.integers(0, 2, size, np.uint8),
         )
 
-    small = problem(2**19)  # compiles, and starts threads
+    wait_for_compiled()
+    small = problem(2**19)  # starts threads
     select(*small, ratios, 0.9)
     select_cells(small[0], Cells.of(*small[1:]), ratios, 0.9)
     losses, labels, groups = problem(n)

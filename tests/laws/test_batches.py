@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tests.support.literal import literal_shuffle
 from tests.support.strategies import shuffles, tables
 
-from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, draw_many, sample_weights
-from fairsieve.selection.shuffle import _shuffled, inverse_factors, new_shuffle, shuffle_block, unshuffled
+from fairsieve.selection.backends.compiled_batches import draw_compiled, shuffle_block
+from fairsieve.selection.backends.torch import _shuffled as torch_shuffled
+from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, sample_weights
+from fairsieve.selection.shuffle import shuffle_constants, shuffled, unshuffled
 
 
 def quotas_of(ratios, counts, size):
@@ -74,14 +78,14 @@ def draws(draw):
     """Chosen samples of a few cells, and what is drawn of them."""
     counts = np.array(draw(st.lists(st.integers(0, 12), min_size=1, max_size=5)))
     shares = np.array([draw(st.integers(0, 4)) if count else 0 for count in counts])
-    others = draw(st.integers(0, 5))  # samples that are not chosen
+    others = draw(st.integers(0, 5))  # samples that are not selected
     cells = [*np.repeat(np.arange(len(counts)), counts), *[0] * others]
     codes = np.array(draw(st.permutations(range(len(cells)))), int)
-    chosen = np.sort(codes[: counts.sum()])
+    selected = np.sort(codes[: counts.sum()])
     by_sample = np.zeros(len(cells), np.uint8)
     by_sample[codes] = cells
     return (
-        chosen,
+        selected,
         by_sample,
         counts,
         shares,
@@ -93,11 +97,11 @@ def draws(draw):
 
 @given(draws())
 def test_composition(drawing):
-    """Every batch has exactly the shares of the cells, of chosen samples only."""
-    chosen, codes, counts, shares, batches, *_ = drawing
+    """Every batch has exactly the shares of the cells, of selected samples only."""
+    selected, codes, counts, shares, batches, *_ = drawing
     drawn = draw_batches(*drawing)
     assert drawn.shape == (batches, shares.sum())
-    assert np.isin(drawn, chosen).all()
+    assert np.isin(drawn, selected).all()
     for batch in drawn:
         assert np.bincount(codes[batch], minlength=len(counts)).tolist() == shares.tolist()
 
@@ -105,23 +109,23 @@ def test_composition(drawing):
 @given(draws())
 def test_without_replacement(drawing):
     """Each cell is gone through whole before any of its samples comes again."""
-    chosen, codes, counts, *_ = drawing
+    selected, codes, counts, *_ = drawing
     drawn = draw_batches(*drawing)
     for cell, size in enumerate(counts):
         order = drawn[codes[drawn] == cell]
         for begin in range(0, len(order), max(1, size)):
             lap = order[begin : begin + size]
             assert len(set(lap.tolist())) == len(lap)
-        times = np.bincount(order, minlength=len(codes))[chosen[codes[chosen] == cell]]
+        times = np.bincount(order, minlength=len(codes))[selected[codes[selected] == cell]]
         assert size == 0 or times.max() - times.min() <= 1
 
 
 @given(draws())
-def test_two_threads(drawing):
-    """Batches that are made on two threads are the same; and again the same for the same seed and epoch."""
-    one = draw_batches(*drawing)
-    assert (draw_many(*drawing) == one).all()
-    assert (draw_batches(*drawing) == one).all()
+def test_repeated(drawing):
+    """Batches are a function of the selection, the shares, the seed and the epoch, and compiled code draws the same."""
+    first = draw_batches(*drawing)
+    assert (draw_batches(*drawing) == first).all()
+    assert (draw_compiled(*drawing) == first).all()
 
 
 @given(draws(), st.integers(1, 12))
@@ -152,19 +156,22 @@ KEYS = st.tuples(st.integers(0, 2**40), st.integers(0, 2**20), st.integers(0, 99
 
 @given(st.integers(1, 300), KEYS)
 def test_bijection(size, key):
-    """A shuffle takes every place once."""
-    shuffle = new_shuffle(size, *key)
-    assert sorted(_shuffled(shuffle, i) for i in range(size)) == list(range(size))
+    """A shuffle takes every place once, and the next lap is another shuffle of the same places."""
+    seed, epoch, cell, lap = key
+    order = shuffled(size, seed, epoch, cell, lap * size, (lap + 2) * size, chunk=64)
+    assert sorted(order[:size]) == sorted(order[size:]) == list(range(size))
+    expected = [literal_shuffle(size, *key, position) for position in range(size)]
+    assert order[:size].tolist() == expected
 
 
 @given(st.integers(1, 2**48), KEYS, st.data())
 def test_backwards(size, key, data):
     """A shuffle run backwards finds the place again, at any size."""
-    shuffle = new_shuffle(size, *key)
+    seed, epoch, cell, lap = key
     position = data.draw(st.integers(0, size - 1))
-    element = _shuffled(shuffle, position)
-    assert 0 <= element < size
-    assert unshuffled(shuffle, inverse_factors(shuffle), element) == position
+    element = shuffled(size, seed, epoch, cell, lap * size + position, lap * size + position + 1)
+    assert element.tolist() == [literal_shuffle(size, *key, position)]
+    assert unshuffled(size, seed, epoch, cell, np.array([lap]), element).tolist() == [[position]]
 
 
 @given(
@@ -176,9 +183,17 @@ def test_backwards(size, key, data):
 )
 @example(2**32, (0, 0, 0, 0), 2**32 - 5, 5, np.uint32)
 def test_blocks(size, key, position, length, unsigned):
-    """A block of a shuffle is its elements, one by one, in narrow numbers and in wide ones."""
-    shuffle = new_shuffle(size, *key)
+    """A block of a shuffle in compiled code is its elements, in narrow numbers and in wide ones."""
     first = position % size
     elements = np.empty(min(length, size - first), unsigned)
-    shuffle_block(shuffle, first, elements)
-    assert elements.tolist() == [_shuffled(shuffle, first + k) for k in range(len(elements))]
+    shuffle_block(size, shuffle_constants(*key), first, elements)
+    assert elements.tolist() == [literal_shuffle(size, *key, first + k) for k in range(len(elements))]
+
+
+@given(st.integers(1, 200), KEYS, st.integers(0, 500), st.integers(1, 300))
+def test_tensors(size, key, first, length):
+    """A shuffle on a device is the shuffle on the host, over any stretch of any laps."""
+    seed, epoch, cell, _ = key
+    expected = shuffled(size, seed, epoch, cell, first, first + length)
+    found = torch_shuffled(size, (seed, epoch, cell), first, first + length, torch.device("cpu"))
+    assert found.tolist() == expected.tolist()

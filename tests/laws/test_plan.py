@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from tests.support.literal import literal_selection
 
 from fairsieve import Cells, Plan
-from fairsieve.selection import epoch as plan_module
-from fairsieve.selection.backends import compiled as counting
 from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.ratios import initial_ratios
 
@@ -143,25 +141,6 @@ def test_resuming(drawn, stop):
     assert resumed.ratios.tolist() == whole.ratios.tolist()
     assert resumed.indices.tolist() == whole.indices.tolist()
     assert resumed.batches().tolist() == whole.batches().tolist()
-
-
-@given(plans())
-def test_many(drawn):
-    """The plan for many samples, on two threads, is the plan for few."""
-    cells, options, rng = drawn
-    losses = int(rng.integers(2**32))
-    few = run(Plan(cells, **options), np.random.default_rng(losses), 3)
-    limits = plan_module.MANY, counting.MANY
-    plan_module.MANY = counting.MANY = 2
-    try:
-        many = run(Plan(cells, **options), np.random.default_rng(losses), 3)
-        batches = many.batches()
-    finally:
-        plan_module.MANY, counting.MANY = limits
-    assert (many.ratios == few.ratios).all()
-    assert many.indices.tolist() == few.indices.tolist()
-    assert many.counts.tolist() == few.counts.tolist()
-    assert batches.tolist() == few.batches().tolist()
 
 
 def partly_grouped(rng, n, groups=2):

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from tests.support.strategies import ratio_rows, shuffles
 
 from fairsieve import Cells
-from fairsieve.selection.exact_sums import DIGITS, SLOTS, add_to, carry, rounded
+from fairsieve.selection.backends.compiled_sums import add_to, carry, round_digits, sum_by_cell, sum_digits
+from fairsieve.selection.backends.numpy import NumpyBackend
+from fairsieve.selection.backends.torch import TorchBackend
+from fairsieve.selection.exact_sums import DIGITS, SLOTS, rounded
 from fairsieve.selection.fairness import comparisons
-from fairsieve.selection.ratios import exact_sums, initial_ratios, move_ratios, sum_by_cell
+from fairsieve.selection.ratios import initial_ratios, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
@@ -198,7 +201,7 @@ def test_sums(values):
         expected = math.fsum(values)
     except OverflowError:
         return
-    assert rounded(digits_of(values)) == expected
+    assert rounded(digits_of(values)) == round_digits(digits_of(values)) == expected
 
 
 @given(FLOATS, st.randoms(use_true_random=False), st.integers(0, 30))
@@ -219,10 +222,27 @@ def test_sums_by_cell(samples, dtype):
     """The sums of cells are those of their chosen samples, and leave room to add them up over shards."""
     signals = np.array([[value for value, _, _ in samples], [1.0] * len(samples)], dtype)
     codes = np.array([code for _, code, _ in samples], np.uint8)
-    chosen = np.flatnonzero([is_chosen for *_, is_chosen in samples])
-    digits = exact_sums(signals, codes, chosen, 4)[:, :, : DIGITS - 1]
+    selected = np.flatnonzero([is_selected for *_, is_selected in samples])
+    digits = sum_digits(signals, codes, selected, 4)[:, :, : DIGITS - 1]
     assert ((digits >= 0) & (digits < 2**32)).all()  # room to add up those of many shards
-    for cell, (one, ones) in enumerate(sum_by_cell(signals, codes, chosen, 4).T):
-        inside = chosen[codes[chosen] == cell]
+    for cell, (one, ones) in enumerate(sum_by_cell(signals, codes, selected, 4).T):
+        inside = selected[codes[selected] == cell]
         assert one == math.fsum(signals[0, inside].tolist())
         assert ones == len(inside)
+
+
+@given(
+    st.lists(st.tuples(st.floats() | st.floats(0, 20), st.integers(0, 3), st.booleans()), max_size=40),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_digits(samples, dtype):
+    """Every backend gives the same digits of the sums, infinities and NaN included."""
+    with np.errstate(over="ignore"):
+        signals = np.array([[value for value, _, _ in samples]], dtype)
+    codes = np.array([code for _, code, _ in samples], np.uint8)
+    selected = np.flatnonzero([is_selected for *_, is_selected in samples])
+    cells, losses = Cells(codes, [0, 1], [0, 1]), np.zeros(len(samples), dtype)
+    expected = sum_digits(signals, codes, selected, 4)
+    for backend in (NumpyBackend(cells), TorchBackend(cells, "cpu")):
+        found = backend.sum_signals(backend.measure(losses, signals), backend.hold(selected)[0])
+        assert found.tolist() == expected.tolist()

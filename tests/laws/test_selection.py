@@ -11,11 +11,12 @@ from tests.support.literal import literal_selection
 from tests.support.strategies import codes_of, problems, shuffles, untied
 
 from fairsieve import InvalidInputError, select
-from fairsieve.selection.backends import compiled as counting
-from fairsieve.selection.backends.torch import select_by_tensors
-from fairsieve.selection.select import bit_patterns, budget_of, select_codes
+from fairsieve.selection.backends.numpy import NumpyBackend
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.select import budget_of
 
 FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+BACKENDS = ["numpy", "compiled", "torch"]
 
 
 def chosen(problem, **changes):
@@ -32,36 +33,25 @@ def test_literal(problem):
 
 
 @given(problems(), st.sampled_from(FORMATS))
-def test_ways(problem, dtype):
-    """One thread, two threads and tensor operations select the same, in every float format."""
+def test_formats(problem, dtype):
+    """Losses of every float format are selected in their own order, by every backend."""
     losses = torch.from_numpy(problem.losses).to(dtype)
-    expected = select(losses, *problem[1:])
-    literal, _ = literal_selection(losses.double().tolist(), *problem[1:])
-    assert expected.indices.tolist() == literal
-    bits, infinity = bit_patterns(losses)
-    rest = problem.ratios, expected.budget, infinity
-    ways = [select_by_tensors(bits, torch.from_numpy(codes_of(problem)), *rest)]
-    if len(losses) > 1:
-        many, counting.MANY = counting.MANY, 2
-        try:
-            ways.append(counting.select_on_cpu(bits.numpy(), codes_of(problem), *rest))
-        finally:
-            counting.MANY = many
-    for indices, counts in ways:
-        assert indices.tolist() == literal
-        assert counts.tolist() == expected.counts.ravel().tolist()
+    literal, counts = literal_selection(losses.double().tolist(), *problem[1:])
+    for backend in BACKENDS:
+        found = select(losses, *problem[1:], backend=backend)
+        assert found.indices.tolist() == literal
+        assert found.counts.tolist() == counts.tolist()
 
 
 @given(problems(), st.sampled_from(FORMATS), st.data())
 def test_nan(problem, dtype, data):
-    """A loss that is NaN is refused, in every float format and however samples are selected."""
+    """A loss that is NaN is refused, in every float format and by every backend."""
     losses = torch.from_numpy(problem.losses).to(dtype)
-    losses[data.draw(st.integers(0, len(losses) - 1))] = data.draw(st.sampled_from([np.nan, -np.nan]))
-    with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1"):
-        select(*problem._replace(losses=losses))
-    bits, infinity = bit_patterns(losses)
-    codes = torch.from_numpy(codes_of(problem))
-    assert select_by_tensors(bits, codes, problem.ratios, len(losses), infinity) is None
+    place = data.draw(st.integers(0, len(losses) - 1))
+    losses[place] = data.draw(st.sampled_from([np.nan, -np.nan]))
+    for backend in BACKENDS:
+        with pytest.raises(InvalidInputError, match=f"losses must not be NaN; got 1, the first at {place}"):
+            select(*problem._replace(losses=losses), backend=backend)
 
 
 @given(problems())
@@ -203,9 +193,10 @@ def test_selected_and_better(problem, data):
 def test_again(problem):
     """Selecting again, from the selected samples alone and with the same budget, leaves none out."""
     found = select(*problem)
-    again = select_codes(
-        problem.losses[found.indices], codes_of(problem)[found.indices], problem.ratios, found.budget
-    )
+    shape = [list(range(size)) for size in problem.ratios.shape]
+    backend = NumpyBackend(Cells(codes_of(problem)[found.indices], *shape))
+    measured = backend.measure(problem.losses[found.indices], None)
+    again, _ = backend.select(measured, problem.ratios, found.budget)
     assert len(again) == len(found)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fairsieve.selection.batches import batch_count, batch_shares, draw_batches
-from fairsieve.selection.shuffle import _shuffled, new_shuffle
+from fairsieve.selection.shuffle import shuffled
 
 
 def test_an_empty_cell_leaves_its_share_to_its_class():
@@ -28,19 +28,18 @@ def test_a_cell_alone_with_ratio_zero_still_stands_for_its_class():
 
 def test_order_is_a_function_of_seed_and_epoch():
     codes, counts, shares = np.zeros(50, int), np.array([50]), np.array([50])
-    chosen = np.arange(50)
-    one = draw_batches(chosen, codes, counts, shares, 1, 3, 4)
-    assert (one == draw_batches(chosen, codes, counts, shares, 1, 3, 4)).all()
-    assert (one != draw_batches(chosen, codes, counts, shares, 1, 3, 5)).any()
-    assert (one != draw_batches(chosen, codes, counts, shares, 1, 4, 4)).any()
+    selected = np.arange(50)
+    one = draw_batches(selected, codes, counts, shares, 1, 3, 4)
+    assert (one == draw_batches(selected, codes, counts, shares, 1, 3, 4)).all()
+    assert (one != draw_batches(selected, codes, counts, shares, 1, 3, 5)).any()
+    assert (one != draw_batches(selected, codes, counts, shares, 1, 4, 4)).any()
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 def test_every_order_is_equally_likely(size):
     orders = Counter()
     for epoch in range(6000):
-        shuffle = new_shuffle(size, 0, epoch, 0, 0)
-        orders[tuple(_shuffled(shuffle, i) for i in range(size))] += 1
+        orders[tuple(shuffled(size, 0, epoch, 0, 0, size).tolist())] += 1
     seen = [orders[order] for order in sorted(orders)]
     assert len(seen) == np.prod(np.arange(1, size + 1))
     assert chisquare(seen).pvalue > 1e-3
@@ -48,8 +47,7 @@ def test_every_order_is_equally_likely(size):
 
 @pytest.mark.parametrize("size", [37, 1000])
 def test_places_and_neighbours_look_random(size):
-    shuffles = [new_shuffle(size, 1, epoch, 0, 0) for epoch in range(200)]
-    orders = np.array([[_shuffled(shuffle, i) for i in range(size)] for shuffle in shuffles])
+    orders = np.array([shuffled(size, 1, epoch, 0, 0, size) for epoch in range(200)])
     steps = np.bincount(((orders[:, 1:] - orders[:, :-1]) % size).ravel(), minlength=size)[1:]
     assert chisquare(steps).pvalue > 1e-3
     halves = (orders < size / 2)[:, : size // 2].mean()

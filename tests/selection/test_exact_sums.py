@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.selection.exact_sums import SLOTS, add_many, add_to, carry, rounded
-from fairsieve.selection.ratios import exact_sums, sum_by_cell
+from fairsieve.selection.backends.compiled_sums import add_many, add_to, carry, sum_by_cell, sum_digits
+from fairsieve.selection.exact_sums import SLOTS, rounded
 
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
 
@@ -22,7 +22,7 @@ def digits_of(values):
     return total
 
 
-def test_what_is_not_finite():
+def test_sums_with_infinities_and_nan():
     assert rounded(digits_of([1.0, math.inf, -2.0])) == math.inf
     assert rounded(digits_of([-math.inf, 5.0])) == -math.inf
     assert math.isnan(rounded(digits_of([math.inf, -math.inf])))
@@ -31,7 +31,7 @@ def test_what_is_not_finite():
     assert rounded(digits_of([])) == 0
 
 
-def test_the_smallest_values_by_a_table():
+def test_a_table_adds_the_smallest_values():
     for value in (2.0**-1045, 2.0**-1046, 2.0**-1022, -(2.0**-1021)):
         total = np.zeros((1, SLOTS), np.int64)
         add_many(total, np.full(1, value), np.zeros(1, np.uint8), np.arange(1))
@@ -40,39 +40,39 @@ def test_the_smallest_values_by_a_table():
 
 @pytest.mark.parametrize("width", [32, 64])
 @given(st.data())
-def test_many_values_are_added_as_one_by_one(width, data):
+def test_a_table_adds_the_same_as_single_terms(width, data):
     floats = st.floats(width=width) | st.floats(0, 1, width=width)
     values = np.array(data.draw(st.lists(floats, min_size=1, max_size=60)), f"f{width // 8}")
     codes = np.array(
         data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values))), np.uint8
     )
-    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, len(values) - 1)))), np.int64)
+    selected = np.array(sorted(data.draw(st.sets(st.integers(0, len(values) - 1)))), np.int64)
     many, single = np.zeros((2, 3, SLOTS), np.int64)
-    add_many(many, values, codes, chosen)
-    for i in chosen:
+    add_many(many, values, codes, selected)
+    for i in selected:
         add_to(single[codes[i]], values[i])
     for total in (*many, *single):
         carry(total)
     assert (many == single).all()
 
 
-def test_sums_by_cell_of_many():
+def test_sums_by_cell_of_many_values():
     values = np.random.default_rng(0).exponential(size=(1, 2**14 + 2))
     sums = sum_by_cell(values, np.zeros(2**14 + 2, np.uint8), np.arange(1, 2**14 + 2), 1)
     assert sums.tolist() == [[math.fsum(values[0, 1:])]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sums_by_cell_in_shards(dtype):
+def test_sums_of_shards_add_up_to_the_whole(dtype):
     rng = np.random.default_rng(0)
     signals = rng.exponential(size=(2, 1000)).astype(dtype) * 10.0 ** rng.integers(-20, 20, 1000)
     signals = signals.astype(dtype)
-    codes, chosen = rng.integers(0, 4, 1000).astype(np.uint8), np.flatnonzero(rng.random(1000) < 0.7)
-    whole = sum_by_cell(signals, codes, chosen, 4)
+    codes, selected = rng.integers(0, 4, 1000).astype(np.uint8), np.flatnonzero(rng.random(1000) < 0.7)
+    whole = sum_by_cell(signals, codes, selected, 4)
     for target in range(2):
         for cell in range(4):
-            inside = chosen[codes[chosen] == cell]
+            inside = selected[codes[selected] == cell]
             assert whole[target, cell] == math.fsum(signals[target, inside].tolist())
-    early, late = chosen[chosen < 333], chosen[chosen >= 333]
-    total = exact_sums(signals, codes, late, 4) + exact_sums(signals, codes, early, 4)
+    early, late = selected[selected < 333], selected[selected >= 333]
+    total = sum_digits(signals, codes, late, 4) + sum_digits(signals, codes, early, 4)
     assert [[rounded(row) for row in rows] for rows in total] == whole.tolist()

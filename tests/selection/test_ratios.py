@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fairsieve import Cells, InvalidInputError
+from fairsieve.selection.backends.compiled_sums import sum_by_cell
 from fairsieve.selection.fairness import comparisons, fairness_name
-from fairsieve.selection.ratios import initial_ratios, move_ratios, sum_by_cell
+from fairsieve.selection.ratios import initial_ratios, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

@@ -33,6 +33,32 @@ def literal_selection(losses, labels, groups, ratios, clean_ratio):
     return sorted(chosen), np.array(taken)
 
 
+def literal_shuffle(size, seed, epoch, cell, lap, position):
+    """Return the element at one position of a shuffle, in Python's integers."""
+    wrap = (1 << 64) - 1
+
+    def mix(value):
+        value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & wrap
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB & wrap
+        return value ^ (value >> 31)
+
+    golden = state = 0x9E3779B97F4A7C15
+    for part in (seed, epoch, cell, lap):
+        state = mix(state ^ part) + golden & wrap
+    constants = []
+    for _ in range(12):
+        state = state + golden & wrap
+        constants.append(mix(state))
+    bits = (size - 1).bit_length()
+    mask, half, value = (1 << bits) - 1, max(bits // 2, 1), position
+    while True:
+        for factor, summand in zip(constants[::2], constants[1::2], strict=True):
+            value = (value * (factor | 1) + summand) & mask
+            value ^= value >> half
+        if value < size:
+            return value
+
+
 def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, batch_size, rate, step, seed):
     """Algorithm 2 as printed, for equalized odds and binary labels, with torch and plain loops.
 

@@ -49,13 +49,14 @@ def is_single(outputs: torch.Tensor) -> bool:
 
 
 def as_outputs(outputs: Any) -> torch.Tensor:
-    """A model's outputs as a tensor without its graph."""
+    """Return a model's outputs as a tensor without its graph; half precision becomes float32."""
     try:
-        return torch.as_tensor(outputs).detach()
+        found = torch.as_tensor(outputs).detach()
     except (TypeError, ValueError, RuntimeError):
         raise InvalidInputError(
             f"outputs must be a tensor of logits; got {shown(outputs)}: pass model(features)"
         ) from None
+    return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
 def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:

@@ -16,7 +16,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.losses import LossFunction, as_outputs, check_outputs, cross_entropy, signals_of
 from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.epoch import Plan
+from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
 from fairsieve.validation import check_at_least
 
@@ -24,7 +24,7 @@ __all__ = ["FairRobustBatchSampler"]
 
 
 class FairRobustBatchSampler(Sampler[list[int]]):
-    """Batches of clean and fair samples, chosen anew every epoch.
+    """Batches of clean and fair samples, selected anew every epoch.
 
     Tell it the model's outputs once an epoch and it picks what to train on; nothing else in a
     training loop changes. The first ``warmup_epochs`` train on everything, plainly.
@@ -50,6 +50,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     pos_label : label, optional
     folder : path, optional
         Keep observed losses (see :meth:`observe`) in files there, memory-mapped; in memory when None.
+    device : torch device, optional
+        Where codes, selection and batches are kept. When None: the device of labels, sensitive features
+        or outputs that are on one, else the host. On a device no vector of length n leaves it, and
+        :meth:`batches` gives tensors there.
 
     Examples
     --------
@@ -81,6 +85,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         weighted: bool = True,
         pos_label: Any | None = None,
         folder: str | Path | None = None,
+        device: torch.device | str | None = None,
     ) -> None:
         self.plan = self._new_plan(
             labels,
@@ -95,7 +100,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             constrained=constrained,
             weighted=weighted,
             pos_label=pos_label,
+            **({} if device is None else {"device": torch.device(device)}),
         )
+        check_room(self.plan, clean_ratio)
         self._folder = folder
         self._running: RunningLosses | None = None
 
@@ -121,12 +128,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return self.plan.ratios.copy()
 
     @property
-    def indices(self) -> NDArray[np.int64]:
-        """The present selection, ascending."""
-        return self.plan.indices.copy()
+    def indices(self) -> Any:
+        """The present selection, ascending: an array, or a tensor where the samples are on a device."""
+        found = self.plan.indices
+        return found.clone() if isinstance(found, torch.Tensor) else found.copy()
 
     def update(self, outputs: torch.Tensor | None = None, *, loss: LossFunction = cross_entropy) -> None:
-        """Choose the coming epoch's samples, from the model's outputs for *all* samples in order.
+        """Select the coming epoch's samples, from the model's outputs for *all* samples in order.
 
         Parameters
         ----------
@@ -147,14 +155,14 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self.plan.update(*measured())
 
     def _measured(self, outputs: torch.Tensor | None, loss: LossFunction) -> tuple[Any, Any]:
-        """Losses and signals, from outputs for all samples or from what was observed."""
+        """Return losses and signals, from outputs for all samples or from what was observed."""
         if outputs is None:
             return self.running.known()
         outputs = as_outputs(outputs)
         check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
-        targets = self._targets(slice(None)).to(outputs.device)
+        targets = self._all_targets(outputs.device)
         losses = loss(outputs, targets)
-        return losses, self._signals(outputs, targets, losses, loss).cpu().numpy()
+        return losses, self._signals(outputs, targets, losses, loss)
 
     def update_losses(
         self,
@@ -162,25 +170,23 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         *,
         signals: ArrayLike | torch.Tensor | None = None,
     ) -> None:
-        """:meth:`update` for losses of your own, one per sample.
+        """Do what :meth:`update` does for losses of your own, one per sample.
 
         ``signals`` are what groups are compared by, when that is not the losses themselves: one row
         per target label of ``sampler.plan.comparisons.targets``. Demographic parity needs the
         losses against the positive label, whatever the sample's own.
         """
-        rows = None
-        if signals is not None:
-            rows = np.atleast_2d(
-                signals.detach().cpu().numpy() if isinstance(signals, torch.Tensor) else signals
-            )
-        self.plan.update(losses, rows)
+        if isinstance(signals, torch.Tensor):
+            signals = torch.atleast_2d(signals.detach())
+        elif signals is not None:
+            signals = np.atleast_2d(signals)
+        self.plan.update(losses, signals)
 
     @property
     def running(self) -> RunningLosses:
         """The latest loss of every sample, of those given to :meth:`observe`."""
         if self._running is None:
-            own = self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,)
-            rows = 0 if own else len(self.plan.comparisons.targets)
+            rows = 0 if self._compares_losses else len(self.plan.comparisons.targets)
             self._running = RunningLosses(len(self.plan.cells), rows, self._folder)
         return self._running
 
@@ -193,14 +199,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     ) -> None:
         """Remember how the model does on some samples, from its outputs for them: those of a training step."""
         with torch.no_grad():
-            outputs = outputs.detach()
+            outputs = as_outputs(outputs)
             targets = self._targets(indices)
             check_outputs(outputs, len(targets), self.plan.cells.shape[0])
             targets = targets.to(outputs.device)
             losses = loss(outputs, targets)
             rows = [losses[None]]
-            if len(self.running.signals):
-                rows.append(self._signals(outputs, targets, losses, loss))
+            signals = self._signals(outputs, targets, losses, loss)
+            if signals is not None:
+                rows.append(signals)
             self.running.record(indices, torch.cat(rows), self.epoch)
 
     def observe_losses(
@@ -210,14 +217,17 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         *,
         signals: torch.Tensor | None = None,
     ) -> None:
-        """:meth:`observe` for losses that are computed already; ``signals`` as in :meth:`update_losses`."""
+        """Do what :meth:`observe` does for losses that are computed already.
+
+        ``signals`` are those of :meth:`update_losses`.
+        """
         rows = losses.detach()[None]
         if signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
         self.running.record(indices, rows, self.epoch)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
-        """Samples to look at again: ``share`` of those that the last epoch did not train on.
+        """Return the samples to look at again: ``share`` of those that the last epoch did not train on.
 
         They take turns, so that each is looked at every 1/share epochs. Samples that have no loss at
         all come in addition.
@@ -257,14 +267,28 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             self.observe(chunk, outputs, loss=loss)
 
     def _targets(self, indices: Any) -> torch.Tensor:
-        """Class indices of some samples."""
-        where = indices if isinstance(indices, slice) else as_indices(indices, len(self.plan.cells))
-        return torch.from_numpy(self.plan.cells.codes[where].astype(np.int64) // self.plan.cells.shape[1])
+        """Return the class indices of some samples."""
+        where = as_indices(indices, len(self.plan.cells))
+        return torch.from_numpy(
+            self.plan.cells.host_codes[where].astype(np.int64) // self.plan.cells.shape[1]
+        )
+
+    def _all_targets(self, device: torch.device) -> torch.Tensor:
+        """Return the class indices of all samples, on a device."""
+        codes = self.plan.cells.codes_on(device)
+        return torch.div(codes, self.plan.cells.shape[1], rounding_mode="floor").long()
+
+    @property
+    def _compares_losses(self) -> bool:
+        """Whether groups are compared by the losses themselves."""
+        return self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,)
 
     def _signals(
         self, outputs: torch.Tensor, targets: torch.Tensor, losses: torch.Tensor, loss: LossFunction
-    ) -> torch.Tensor:
-        """What groups are compared by, one row per target."""
+    ) -> torch.Tensor | None:
+        """Return what groups are compared by, one row per target; None where it is the losses."""
+        if self._compares_losses:
+            return None
         wanted = self.plan.comparisons.targets
         return signals_of(outputs, targets, losses, wanted, self.plan.signal, loss)
 
@@ -280,15 +304,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             yield batch.tolist()
 
     def batches(self) -> Iterator[torch.Tensor]:
-        """A pass as index tensors, for loops without a ``DataLoader``: lists of numbers take their time."""
+        """Give a pass as index tensors, for loops without a ``DataLoader``; on a device where the samples are."""
         # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
         # does) does not count as a pass.
         batches = self.plan.batches()
         self.plan.epoch += 1
-        yield from map(torch.from_numpy, batches)
+        yield from map(torch.as_tensor, batches)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those."""
+        """Return everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those."""
         state = self.plan.state_dict()
         return _as_tensors(state | ({} if self._running is None else {"running": self._running.state_dict()}))  # type: ignore[no-any-return]
 
@@ -300,7 +324,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
 
 def _as_tensors(state: Any) -> Any:
-    """A nested state with tensors for arrays, which ``torch.load`` reads without running anything.
+    """Return a nested state with tensors for arrays, which ``torch.load`` reads without running anything.
 
     >>> _as_tensors({"epoch": 3, "running": {"seen": np.arange(2)}})
     {'epoch': 3, 'running': {'seen': tensor([0, 1])}}

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
-from fairsieve.sampling.sharded_epoch import ShardedPlan, parts_of
+from fairsieve.sampling.sharded_epoch import ShardedPlan, listed_parts
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
@@ -116,7 +116,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
-        parts = parts_of(state)
+        parts = listed_parts(state)
         self.plan.load_state_dict(parts)
         self.workers.together(lambda: self._load_running(parts))
 

@@ -1,32 +1,36 @@
-"""Selection + ratios → batches of indices."""
+"""Selection + ratios → batches of indices, or weights (Eq. 3)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.halves import both_halves
-from fairsieve.selection.backends.jit import compiled
-from fairsieve.selection.shuffle import new_shuffle, shuffle_block
+from fairsieve.selection.shuffle import shuffled
 
-__all__ = ["batch_count", "batch_shares", "draw_batches", "draw_many", "sample_weights"]
-
-BLOCK = 2048  # places made at once
+__all__ = ["Draw", "batch_count", "batch_shares", "draw_batches", "sample_weights"]
 
 
-@compiled
+class Draw(NamedTuple):
+    """What an epoch's batches are drawn by."""
+
+    shares: NDArray[np.int64]  # samples of each cell in a batch
+    batches: int
+    seed: int
+    epoch: int
+    by_cell: bool  # False: all samples are drawn as one cell
+
+
 def batch_count(selected: int, batch_size: int) -> int:
-    """Batches in an epoch: as many whole ones as the selection fills, at least one of what there is."""
+    """Count the batches of an epoch: as many whole ones as the selection fills, at least one if any is selected."""
     return max(1, selected // batch_size) if selected > 0 else 0
 
 
-@compiled
 def batch_shares(
     ratios: NDArray[np.float64], counts: NDArray[np.int64], batch_size: int
 ) -> NDArray[np.int64]:
-    """Samples of each cell in a batch; they sum to ``batch_size`` exactly.
+    """Return how many samples of each cell a batch has; they sum to ``batch_size`` exactly.
 
     A cell's quota is ``ratio · batch_size · |S_y| / |S|`` (the weights of Eq. 3). Quotas are rounded
     by largest remainder. A cell with nothing selected leaves its ratio to the others of its class.
@@ -54,9 +58,8 @@ def batch_shares(
     return shares
 
 
-@compiled
 def draw_batches(
-    chosen: NDArray[np.int64],
+    selected: NDArray[np.int64],
     codes: NDArray[Any],
     counts: NDArray[np.int64],
     shares: NDArray[np.int64],
@@ -64,117 +67,31 @@ def draw_batches(
     seed: int,
     epoch: int,
 ) -> NDArray[np.int64]:
-    """Index batches, (batches, Σ shares), from the chosen samples.
+    """Draw batches of indices, (batches, Σ shares), from the selected samples.
 
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
     shuffled again and gone through once more.
     """
-    members = np.empty(chosen.size, np.uint64)
-    _group_by_cell(chosen, codes, counts, members)
-    drawn = np.empty((batches, shares.sum()), np.int64)
-    _draw_rows(members, counts, shares, seed, epoch, drawn, 0, batches)
-    return drawn
-
-
-@compiled
-def _group_by_cell(
-    chosen: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], members: NDArray[Any]
-) -> None:
-    """Write the chosen samples cell after cell, those of a cell ascending."""
-    filled = np.zeros(counts.size, np.int64)
-    for cell in range(1, counts.size):
-        filled[cell] = filled[cell - 1] + counts[cell - 1]
-    _append(chosen, codes, members, filled, 1)
-
-
-@compiled
-def _append(
-    chosen: NDArray[np.int64],
-    codes: NDArray[Any],
-    members: NDArray[Any],
-    filled: NDArray[np.int64],
-    step: int,
-) -> None:
-    """Write each chosen sample where its cell is filled to, upwards (step 1) or downwards (−1)."""
-    for i in chosen:
-        members[filled[codes[i]]] = i
-        filled[codes[i]] += step
-
-
-@compiled
-def _draw_rows(
-    members: NDArray[Any],
-    counts: NDArray[np.int64],
-    shares: NDArray[np.int64],
-    seed: int,
-    epoch: int,
-    drawn: NDArray[np.int64],
-    first: int,
-    last: int,
-) -> None:
-    """Fill the rows [first, last) of the batches from the members, which stand cell after cell.
-
-    Places are made a block at a time and looked up afterwards, so that many reads are under way at
-    once: they go all over the memory.
-    """
-    places = np.empty(BLOCK, members.dtype)  # unsigned: no index counts from the end
+    members = selected
+    if len(counts) > 1:
+        members = selected[np.argsort(codes[selected], kind="stable")]
+    drawn = np.empty((batches, int(shares.sum())), np.int64)
     column, start = 0, 0
-    for cell in range(counts.size):
-        size, share = counts[cell], shares[cell]
-        if share > 0:
-            own = members[start : start + size]
-            position, end = first * share, last * share
-            row, k = first, 0
-            while position < end:
-                lap = position // size
-                shuffle = new_shuffle(size, seed, epoch, cell, lap)
-                lap_end = min(end, (lap + 1) * size)
-                while position < lap_end:
-                    block = min(BLOCK, lap_end - position)
-                    shuffle_block(shuffle, position - lap * size, places[:block])
-                    j = 0
-                    while j < block:
-                        run = min(share - k, block - j)
-                        part = drawn[row, column + k : column + k + run]
-                        for q in range(run):
-                            part[q] = own[places[j + q]]
-                        j, k = j + run, k + run
-                        if k == share:
-                            row, k = row + 1, 0
-                    position += block
+    for cell, (size, share) in enumerate(zip(counts.tolist(), shares.tolist(), strict=True)):
+        if share:
+            places = shuffled(size, seed, epoch, cell, 0, batches * share)
+            drawn[:, column : column + share] = members[start : start + size][places].reshape(batches, share)
         column += share
         start += size
-
-
-def draw_many(
-    chosen: NDArray[np.int64],
-    codes: NDArray[Any],
-    counts: NDArray[np.int64],
-    shares: NDArray[np.int64],
-    batches: int,
-    seed: int,
-    epoch: int,
-) -> NDArray[np.int64]:
-    """:func:`draw_batches` on two threads."""
-    members = np.empty(chosen.size, np.uint32 if len(codes) <= 2**32 else np.uint64)
-    ends = np.cumsum(counts)
-
-    def group(a: int, b: int) -> None:
-        if a == 0:
-            _append(chosen[a:b], codes, members, ends - counts, 1)
-        else:
-            _append(chosen[a:b][::-1], codes, members, ends - 1, -1)
-
-    both_halves(chosen.size, group)
-    drawn = np.empty((batches, int(shares.sum())), np.int64)
-    both_halves(batches, lambda a, b: _draw_rows(members, counts, shares, seed, epoch, drawn, a, b))
     return drawn
 
 
 def sample_weights(
-    chosen: NDArray[np.int64], codes: NDArray[Any], ratios: NDArray[np.float64], counts: NDArray[np.int64]
+    selected: NDArray[np.int64], codes: NDArray[Any], ratios: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Weights of Eq. 3 for the chosen samples, ``ratio · |S_y| / |S_cell|``, for models that take weights.
+    """Return the weights of Eq. 3 for the selected samples, ``ratio · |S_y| / |S_cell|``.
+
+    For models that take weights in place of batches.
 
     >>> ratios, counts = np.array([[0.5, 0.5]]), np.array([[1, 3]])
     >>> sample_weights(np.arange(4), np.array([0, 1, 1, 1]), ratios, counts).round(3).tolist()
@@ -184,4 +101,4 @@ def sample_weights(
     present = np.where(table > 0, ratios, 0.0)
     shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
     weights = shares * table.sum(axis=1, keepdims=True) / np.maximum(table, 1)
-    return np.asarray(weights.reshape(-1)[codes[chosen]])
+    return np.asarray(weights.reshape(-1)[codes[selected]])

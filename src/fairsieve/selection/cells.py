@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.optional import is_tensor
 from fairsieve.selection.coding import cross, rank_integers
 from fairsieve.selection.missing import missing_in, refuse_missing
 from fairsieve.validation import check_choice, shown
 
-__all__ = ["Cells", "Missing", "merged"]
+__all__ = ["Cells", "Missing", "as_array", "check_lengths", "encode", "merged", "tensor_device"]
 
 Missing = Literal["refuse", "own"]
 CHUNK = 2**22  # values of a memory-mapped array looked at together
@@ -30,7 +31,8 @@ class Cells:
     Parameters
     ----------
     codes : integer array of shape (n,)
-        ``class_index * len(groups) + group_index`` of each sample.
+        ``class_index * len(groups) + group_index`` of each sample. A tensor on a device where labels
+        or groups were one.
     classes, groups : lists
         The labels of the rows and the groups of the columns, sorted. Groups made of several
         crossed columns are tuples. A last group None is that of the samples without a group.
@@ -44,7 +46,7 @@ class Cells:
     [[0, 1], [1, 1]]
     """
 
-    codes: NDArray[np.unsignedinteger[Any]]
+    codes: Any
     classes: list[Any]
     groups: list[Any]
 
@@ -58,7 +60,7 @@ class Cells:
         group_values: Sequence[Any] | None = None,
         missing: Missing = "refuse",
     ) -> Cells:
-        """Cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
+        """Return the cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
 
         ``groups`` may have several columns: they are crossed. ``classes`` and ``group_values``
         fix the rows and columns, for values that may be absent from the data.
@@ -67,8 +69,16 @@ class Cells:
         makes that an error; with ``"own"`` those samples have a last column of their own, which
         trains but does not count for fairness.
         """
+        device = tensor_device(labels, groups)
+        if device is not None:
+            from fairsieve.selection.backends.torch_cells import cells_on
+
+            return cells_on(device, labels, groups, classes, group_values, missing)
         if isinstance(labels, np.memmap) and len(labels) > CHUNK:
             return cls.of_mapped(labels, as_array("groups", groups), classes, group_values, missing)
+        if classes is None:
+            labels = as_array("labels", labels)
+            refuse_continuous("labels", labels)
         label_codes, class_list = encode("labels", labels, classes, small=True)
         group_codes, group_list = encode_groups("groups", groups, group_values, missing, small=True)
         check_lengths(len(label_codes), len(group_codes))
@@ -86,7 +96,7 @@ class Cells:
         group_values: Sequence[Any] | None,
         missing: Missing,
     ) -> Cells:
-        """:meth:`of` for arrays on disk, a chunk in memory at a time."""
+        """Do what :meth:`of` does for arrays on disk, a chunk in memory at a time."""
         check_lengths(len(labels), len(groups))
         parts = [slice(first, first + CHUNK) for first in range(0, len(labels), CHUNK)]
         if classes is None or group_values is None:
@@ -120,16 +130,28 @@ class Cells:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Samples in each cell, classes × groups."""
-        classes, groups = self.shape
-        return np.bincount(self.codes, minlength=classes * groups).reshape(self.shape)
+        size = len(self.classes) * len(self.groups)
+        if is_tensor(self.codes):
+            found = self.codes.int().bincount(minlength=size).cpu().numpy()
+        else:
+            found = np.bincount(self.codes, minlength=size)
+        return np.asarray(found.reshape(self.shape))
+
+    @cached_property
+    def host_codes(self) -> NDArray[Any]:
+        """The codes as a NumPy array; brought to the host once."""
+        return self.codes.cpu().numpy() if is_tensor(self.codes) else np.asarray(self.codes)
 
     def codes_on(self, device: Any) -> Any:
-        """The codes as a tensor on a device of torch; moved there once."""
-        if device not in self._moved:
-            import torch
+        """Return the codes as a tensor on a device of torch; they are moved there once."""
+        import torch
 
-            kind = np.uint8 if self.counts.size <= 256 else np.int32
-            self._moved[device] = torch.from_numpy(self.codes.astype(kind, copy=False)).to(device)
+        if is_tensor(self.codes) and self.codes.device == torch.device(device):
+            return self.codes
+        if device not in self._moved:
+            size = len(self.classes) * len(self.groups)
+            kind = np.uint8 if size < 256 else np.int16 if size < 2**15 else np.int32
+            self._moved[device] = torch.from_numpy(self.host_codes.astype(kind, copy=False)).to(device)
         return self._moved[device]
 
     @cached_property
@@ -139,15 +161,15 @@ class Cells:
     @property
     def label_codes(self) -> NDArray[np.int64]:
         """Row of each sample."""
-        return self.codes.astype(np.int64) // self.shape[1]
+        return self.host_codes.astype(np.int64) // self.shape[1]
 
     @property
     def group_codes(self) -> NDArray[np.int64]:
         """Column of each sample."""
-        return self.codes.astype(np.int64) % self.shape[1]
+        return self.host_codes.astype(np.int64) % self.shape[1]
 
     def class_index(self, label: Any | None) -> int:
-        """Row of ``label``; of the last class when None, which two classes call the positive one."""
+        """Return the row of ``label``; of the last class, the positive one of two, when None."""
         if label is None:
             if len(self.classes) > 2:
                 raise InvalidInputError(
@@ -159,8 +181,16 @@ class Cells:
         return self.classes.index(label)
 
 
+def tensor_device(*values: Any) -> Any | None:
+    """Return the device of the first tensor that is not in the host's memory; None if there is none."""
+    for value in values:
+        if is_tensor(value) and value.device.type != "cpu":
+            return value.device
+    return None
+
+
 def check_lengths(labels: int, groups: int) -> None:
-    """As many labels as groups."""
+    """Refuse labels and groups of different lengths."""
     if labels != groups:
         raise InvalidInputError(
             f"labels and groups must have one value per sample; got {labels} labels and {groups} groups: take both "
@@ -168,10 +198,23 @@ def check_lengths(labels: int, groups: int) -> None:
         )
 
 
+def refuse_continuous(name: str, values: Any) -> None:
+    """Refuse numbers that are no classes: floats that are not whole."""
+    if values.dtype.kind == "f" and values.ndim == 1 and np.any(values != np.floor(values)):
+        fraction = values[np.flatnonzero((values != np.floor(values)) & ~np.isnan(values))[:1]]
+        if len(fraction):
+            raise InvalidInputError(
+                f"{name} must be classes; got continuous numbers such as {shown(fraction[0])}: cut them into "
+                "classes, for example with values > threshold"
+            )
+
+
 def as_array(name: str, values: Any) -> NDArray[Any]:
-    """A NumPy view of lists, arrays, tensors, Series and DataFrames."""
+    """Return a NumPy view of a list, array, tensor, Series or DataFrame."""
     if hasattr(values, "detach"):  # a tensor, maybe on a device
-        values = values.detach().cpu().numpy()
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+        values = values.numpy()
     elif hasattr(values, "to_numpy"):  # pandas and polars
         values = values.to_numpy()
     try:
@@ -193,7 +236,7 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
 def encode(
     name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, small: bool = False
 ) -> tuple[NDArray[Any], list[Any]]:
-    """Codes 0, 1, … of ``values`` and what they stand for, in sorted order.
+    """Return codes 0, 1, … of ``values`` and what they stand for, in sorted order.
 
     Codes are int64, or of any integer type when ``small``.
     """
@@ -215,7 +258,7 @@ def encode(
 
 
 def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Each value's place among those that occur, and these in order; by a sort."""
+    """Return each value's place among those that occur, and these in order; by a sort."""
     try:
         found, codes = np.unique(array, return_inverse=True)
     except TypeError:
@@ -235,7 +278,7 @@ def encode_groups(
     *,
     small: bool = False,
 ) -> tuple[NDArray[Any], list[Any]]:
-    """:func:`encode` for groups, which may be missing: their code is then the last, that of None."""
+    """Encode groups, which may be missing: their code is then the last, that of None."""
     array = as_array(name, values)
     if check_choice("missing", missing, ("refuse", "own")) == "refuse":
         return encode(name, array, known, crossed=True, small=small)
@@ -250,7 +293,7 @@ def encode_groups(
 
 
 def merged(lists: Sequence[list[Any]]) -> list[Any]:
-    """The values in any of several sorted lists, sorted; None last.
+    """Return the values in any of several sorted lists, sorted; None last.
 
     >>> merged([["a", None], ["b"], ["a", "c"]])
     ['a', 'b', 'c', None]
@@ -260,7 +303,7 @@ def merged(lists: Sequence[list[Any]]) -> list[Any]:
 
 
 def is_ungrouped(groups: Sequence[Any] | None) -> bool:
-    """Whether the last of ``groups`` stands for samples without one."""
+    """Return whether the last of ``groups`` stands for samples without one."""
     return groups is not None and len(groups) > 0 and groups[-1] is None
 
 

@@ -7,31 +7,41 @@ previous selection → a new selection under the new ratios → batches drawn fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.selection.backends.halves import MANY
-from fairsieve.selection.batches import batch_count, draw_many
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.backends.auto import choose_backend
+from fairsieve.selection.backends.base import Backend
+from fairsieve.selection.batches import Draw, batch_count, batch_shares
+from fairsieve.selection.cells import Cells, as_array, tensor_device
+from fairsieve.selection.exact_sums import rounded_sums
 from fairsieve.selection.fairness import SignalName, comparisons
-from fairsieve.selection.ratios import initial_ratios
-from fairsieve.selection.renewal import (
-    Rules,
-    bounds_of,
-    drawing,
-    epoch_batches,
-    renew,
-    renew_many,
-    step_ratios,
-)
-from fairsieve.selection.search import digit_width
-from fairsieve.selection.select import as_losses, budget_of
+from fairsieve.selection.ratios import initial_ratios, move_ratios, selection_bounds
+from fairsieve.selection.search import digit_width, fits
+from fairsieve.selection.select import budget_of
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
-__all__ = ["Plan", "Rules", "bounds_of", "epoch_batches", "renew", "step_ratios"]
+__all__ = ["Plan", "Rules", "check_room"]
+
+
+class Rules(NamedTuple):
+    """What does not change from epoch to epoch, in a form that compiled code can take."""
+
+    codes: Any  # cell of each sample
+    rows: NDArray[np.int64]  # comparisons, see fairness.py
+    by_group: bool
+    step_size: float
+    budget: int
+    constrained: bool  # the ratios bound the selection (Eq. 2)
+    weighted: bool  # the ratios weigh the training (Eq. 3)
+    width: int  # bits of a loss counted at once
+    batch_size: int
+    seed: int
+    warmup_epochs: int
+    has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
 
 
 class Plan:
@@ -57,6 +67,11 @@ class Plan:
     pos_label : label, optional
         The positive class; the last of two when None.
     seed : int
+    backend : {"auto", "numpy", "compiled", "torch", "triton"}
+        Who does the work; all give the same bits. ``"auto"`` takes NumPy for few samples, compiled code
+        for many as soon as it is ready, and the device of the losses where they are on one.
+    device : torch device, optional
+        Where the samples' values are kept. That of the codes or of the losses when None.
 
     Examples
     --------
@@ -81,6 +96,8 @@ class Plan:
         signal: SignalName = "loss",
         pos_label: Any | None = None,
         seed: int = 0,
+        backend: str | Backend = "auto",
+        device: Any | None = None,
     ) -> None:
         if not isinstance(cells, Cells):
             raise InvalidInputError(f"cells must be Cells.of(labels, groups); got {type(cells).__name__}")
@@ -89,7 +106,6 @@ class Plan:
         self.comparisons = comparisons(fairness, cells, pos_label)
         self.rules = Rules(
             cells.codes,
-            np.zeros_like(cells.codes),
             self.comparisons.rows,
             self.comparisons.by_group,
             check_share("step_size", step_size),
@@ -104,9 +120,10 @@ class Plan:
         )
         self.epoch = 0
         self.ratios = initial_ratios(cells)
-        self.indices = np.arange(len(cells))
-        self.counts = cells.counts.reshape(-1).copy()
         self.is_selective = False  # whether a selection has been made yet
+        self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
+        self.backend = choose_backend(backend, cells, self._device)
+        self._selected, self.counts = self.backend.hold(None)
 
     @property
     def in_warmup(self) -> bool:
@@ -114,89 +131,122 @@ class Plan:
         return self.epoch < self.rules.warmup_epochs
 
     @property
-    def batches_per_epoch(self) -> int:
-        return batch_count(len(self.indices), self.rules.batch_size)
+    def indices(self) -> Any:
+        """The selected samples, ascending: an array, or a tensor where the samples are on a device."""
+        return self.backend.indices(self._selected)
 
-    def update(self, losses: ArrayLike, signals: NDArray[Any] | None = None) -> None:
+    @indices.setter
+    def indices(self, indices: Any) -> None:
+        self._selected, self.counts = self.backend.hold(indices)
+
+    @property
+    def selected(self) -> int:
+        """How many samples are selected."""
+        return int(self.counts.sum())
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """How many batches the present epoch has."""
+        return batch_count(self.selected, self.rules.batch_size)
+
+    def update(self, losses: Any, signals: Any | None = None, *, step_size: float | None = None) -> None:
         """Begin an epoch: move the ratios and select, from the model's present losses.
 
         Does nothing during the warm-up.
 
         Parameters
         ----------
-        losses : array of shape (n,)
+        losses : array or tensor of shape (n,)
             One loss per sample; the order in which samples are selected.
-        signals : array of shape (targets, n), optional
+        signals : array or tensor of shape (targets, n), optional
             What the groups are compared by: the losses (or 0–1 errors) against each of
             ``plan.comparisons.targets``. The losses themselves when None.
+        step_size : float in [0, 1], optional
+            How far the ratios move this time, in place of the plan's own step size.
         """
         if self.in_warmup:
             return
-        values, rows = self.checked(losses, signals)
-        bits = values.view(f"i{values.itemsize}")
-        state = self.ratios, self.indices, self.counts
-        if len(bits) < MANY:
-            lowest = np.int64(np.iinfo(bits.dtype).min)
-            self.indices, self.counts = renew(self.rules, bits, lowest, rows, *state)
+        rules = self.rules
+        step = rules.step_size if step_size is None else check_share("step_size", step_size)
+        self._follow(losses)
+        measured = self.backend.measure(losses, self._check_signals(signals))
+        if len(rules.rows):
+            sums = rounded_sums(self.backend.sum_signals(measured, self._selected))
+            move_ratios(self.ratios, sums, self.counts, rules.rows, rules.by_group, step, rules.has_ungrouped)
+        if rules.constrained:
+            bounds = selection_bounds(self.ratios, rules.has_ungrouped)
+            self._selected, self.counts = self.backend.select(measured, bounds, rules.budget)
         else:
-            infinity = int(values.dtype.type(np.inf).view(bits.dtype))
-            self.indices, self.counts = renew_many(self.rules, bits, infinity, rows, *state)
+            self._selected, self.counts = self.backend.select(measured, None, rules.budget)
         self.is_selective = True
 
-    def checked(
-        self, losses: ArrayLike, signals: NDArray[Any] | None
-    ) -> tuple[NDArray[np.floating[Any]], NDArray[Any]]:
-        """What :meth:`update` was given, in the form compiled code takes, or a clear error."""
-        values = as_losses(losses, len(self.cells))
+    def _follow(self, losses: Any) -> None:
+        """Go to the device of the losses, or to compiled code once that is ready."""
+        if self._choice != "auto":
+            return
+        device = tensor_device(losses)
+        self._device = self._device if device is None else device
+        backend = choose_backend("auto", self.cells, self._device)
+        if (backend.name, backend.device) != (self.backend.name, self.backend.device):
+            selected = self.indices if self.is_selective else None
+            self.backend = backend
+            self._selected, self.counts = backend.hold(selected)
+
+    def _check_signals(self, signals: Any | None) -> Any | None:
+        """Return signals of the right shape, or raise a clear error."""
         if signals is None:
             if self.signal != "loss" or any(target >= 0 for target in self.comparisons.targets):
                 raise InvalidInputError(
                     "signals must be given when groups are compared by errors or by demographic parity: "
                     f"one row per target label {self.comparisons.targets}"
                 )
-            signals = values[None]
+            return None
         expected = (len(self.comparisons.targets), len(self.cells))
-        if np.shape(signals) != expected:
+        if tuple(np.shape(signals)) != expected:
             raise InvalidInputError(
-                f"signals must have the shape (targets, samples), {expected}; got {np.shape(signals)}"
+                f"signals must have the shape (targets, samples), {expected}; got {tuple(np.shape(signals))}"
             )
-        return values, np.ascontiguousarray(signals)
+        return signals
 
-    def batches(self) -> NDArray[np.int64]:
-        """The present epoch's batches of indices, one a row."""
+    def batches(self, count: int | None = None) -> Any:
+        """Draw the present epoch's batches of indices, one a row.
+
+        ``count`` asks for another number of them; beyond the selection they go through it again.
+        """
         if not self.in_warmup and not self.is_selective:
             raise NotReadyError(
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
                 "each epoch from the end of the warm-up on"
             )
-        if len(self.indices) < MANY:
-            return epoch_batches(self.rules, self.epoch, self.ratios, self.indices, self.counts)
-        codes, counts, shares, batches = drawing(
-            self.rules, self.epoch, self.ratios, self.indices, self.counts
-        )
-        return draw_many(self.indices, codes, counts, shares, batches, self.rules.seed, self.epoch)
+        rules, selected = self.rules, self.selected
+        size = min(rules.batch_size, selected)
+        by_cell = rules.weighted and not self.in_warmup and selected > 0
+        shares = batch_shares(self.ratios, self.counts, size) if by_cell else np.full(1, size)
+        batches = self.batches_per_epoch if count is None or selected == 0 else count
+        draw = Draw(shares, batches, rules.seed, self.epoch, by_cell)
+        return self.backend.draw(self._selected, self.counts, draw)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state, in plain types and arrays; enough to resume to the identical next plan."""
+        """Return the state, in plain types and arrays; enough to resume to the identical next plan."""
         return {
             "epoch": self.epoch,
             "seed": self.rules.seed,
             "ratios": self.ratios.copy(),
-            "indices": self.indices.copy(),
+            "indices": as_array("indices", self.indices).copy(),
             "is_selective": self.is_selective,
             "samples": len(self.cells),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state of a plan over the same samples."""
+        """Continue from the state of a plan over the same samples."""
         if not isinstance(state, Mapping):
             raise InvalidInputError(f"state must be a plan's state_dict(); got {shown(state)}")
         missing = sorted(self.state_dict().keys() - state.keys())
         if missing:
             raise InvalidInputError(f"state must be a plan's state_dict(); it lacks {', '.join(missing)}")
         try:
-            ratios = np.asarray(state["ratios"]).astype(np.float64)
-            indices = np.asarray(state["indices"]).astype(np.int64)
+            ratios = as_array("ratios", state["ratios"]).astype(np.float64)
+            indices = as_array("indices", state["indices"]).astype(np.int64)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"state must hold ratios and indices that are numbers, as state_dict() gives them; {error}"
@@ -218,6 +268,20 @@ class Plan:
         self.rules = self.rules._replace(seed=check_seed("the state's seed", state["seed"]))
         self.ratios = ratios
         self.indices = indices
-        codes = self.cells.codes[indices]
-        self.counts = np.bincount(codes, minlength=self.ratios.size).astype(np.int64)
         self.is_selective = bool(state["is_selective"])
+
+
+def check_room(plan: Plan, clean_ratio: float) -> None:
+    """Refuse a clean ratio under which no sample could ever be selected."""
+    rules, counts = plan.rules, plan.counts  # of all samples, before the first selection
+    bounds = (
+        selection_bounds(plan.ratios, rules.has_ungrouped)
+        if rules.constrained
+        else np.ones(plan.ratios.shape)
+    )
+    first = np.eye(counts.size, dtype=np.int64)
+    if not any(fits(first[cell], bounds, rules.budget) for cell in np.flatnonzero(counts)):
+        raise InvalidInputError(
+            f"clean_ratio must leave room for at least one sample; {shown(clean_ratio)} of {plan.selected} samples "
+            f"is a budget of {rules.budget}, under which none is selected: raise it"
+        )

@@ -1,128 +1,73 @@
 """Sums of floats that do not depend on the order of their terms: exact, in integers.
 
-A double is an integer times a power of two. We add those integers, in digits of 32 bits, so nothing
-is lost and any part of the terms may be added anywhere, in any order; the digits of the parts add
-up to the digits of the whole. Only at the end is the sum rounded, once.
+A double is an integer times 2⁻¹⁰⁷⁴. A sum is kept as the digits of such an integer, 32 bits each, so
+nothing is lost: any part of the terms may be added anywhere, in any order, and the digits of the parts
+add up to the digits of the whole. Only at the end is the sum rounded, once.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.jit import compiled
-
-__all__ = ["BEFORE_CARRY", "SLOTS", "add_many", "add_to", "carry", "rounded"]
+__all__ = ["DIGITS", "MINUS", "NOT", "PLUS", "SLOTS", "as_digits", "limbs", "rounded", "rounded_sums"]
 
 # A sum is Σ digits[k] · 2^(32k − 1074). The last three digits hold nothing but carries; after them
 # stand the numbers of terms that were +∞, −∞ and NaN.
 DIGITS = 69
 PLUS, MINUS, NOT = DIGITS, DIGITS + 1, DIGITS + 2
 SLOTS = DIGITS + 3
-LOW = (1 << 32) - 1
-FRACTION = (1 << 52) - 1
-BEFORE_CARRY = 1 << 30  # terms that a digit has room for
-HALF = 29  # bits of a fraction that are added apart, so that 2³⁰ terms of each part fit into 64
+SCALE = 1074
 
 
-@compiled
-def add_to(total: NDArray[np.int64], value: Any) -> None:
-    """Add one float to the digits of a sum. :func:`carry` at least every 2³⁰ terms."""
-    bits = np.float64(value).view(np.int64)
-    exponent = (bits >> 52) & 2047
-    mantissa = bits & FRACTION
-    if exponent == 2047:
-        total[NOT if mantissa != 0 else PLUS if bits > 0 else MINUS] += 1
-        return
-    if exponent > 0:
-        mantissa |= FRACTION + 1
-        exponent -= 1
-    _add_scaled(total, mantissa, exponent, 1 if bits >= 0 else -1)
+def limbs(largest: float, terms: int) -> tuple[int, int]:
+    """Say how floats up to ``largest`` become integers of which ``terms`` can be added in 64 bits.
 
-
-@compiled
-def _add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int) -> None:
-    """Add ± number · 2^(exponent − 1074), for a number below 2⁶³, to the digits of a sum."""
-    place, shift = exponent >> 5, exponent & 31
-    low = (number & LOW) << shift
-    high = ((number >> 32) << shift) + (low >> 32)
-    total[place] += sign * (low & LOW)
-    total[place + 1] += sign * (high & LOW)
-    total[place + 2] += sign * (high >> 32)
-
-
-@compiled
-def add_many(
-    totals: NDArray[np.int64], values: NDArray[Any], codes: NDArray[Any], chosen: NDArray[np.int64]
-) -> None:
-    """:func:`add_to` for at most 2³⁰ chosen values, each to the sum of its code.
-
-    Values of one sign and exponent are added as whole numbers, in two parts, before any is shifted.
+    Returns
+    -------
+    shift, unit
+        ``trunc(x · 2**shift)`` is such an integer, in units of ``2**unit``. What it leaves of x is
+        a float again, exactly, and the same is done to that until nothing is left.
     """
-    parts = np.zeros((len(totals), 4096, 2), np.int64)
-    for i in chosen:
-        bits = np.float64(values[i]).view(np.int64)
-        code, place, low = codes[i], (bits >> 52) & 4095, bits & ((1 << HALF) - 1)
-        leading = FRACTION + 1 if place & 2047 > 0 else 0
-        parts[code, place, 1] += (bits & FRACTION | leading) >> HALF
-        if low != 0:  # never, for a value that was a float32
-            parts[code, place, 0] += low
-    is_finite = True
-    for code in range(len(totals)):
-        for exponent in range(4096):
-            low, high = parts[code, exponent]
-            if exponent & 2047 == 2047:
-                is_finite &= high == 0
-            elif low != 0 or high != 0:
-                sign = 1 if exponent < 2048 else -1
-                scale = max(exponent & 2047, 1) - 1
-                _add_scaled(totals[code], low, scale, sign)
-                _add_scaled(totals[code], high, scale + HALF, sign)
-    if not is_finite:
-        for i in chosen:
-            if not np.isfinite(values[i]):
-                add_to(totals[codes[i]], values[i])
+    exponent = int(np.frexp(largest)[1])  # largest < 2**exponent
+    room = 62 - max(terms - 1, 0).bit_length()
+    return room - exponent, exponent - room
 
 
-@compiled
-def carry(total: NDArray[np.int64]) -> None:
-    """Bring every digit but the last into [0, 2³²); the sum stays what it is."""
-    for k in range(DIGITS - 1):
-        total[k + 1] += total[k] >> 32
-        total[k] &= LOW
+def as_digits(sums: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the digits of Σ number · 2^unit over the given pairs of number and unit.
+
+    >>> as_digits([(3, 0), (1, -1074)])[0], rounded(as_digits([(3, 0), (1, -1)]))
+    (1, 3.5)
+    """
+    total = 0
+    for number, unit in sums:
+        total += number << (unit + SCALE) if unit >= -SCALE else number >> (-unit - SCALE)
+    digits = [(total >> 32 * k) & 0xFFFFFFFF for k in range(DIGITS - 1)]
+    return [*digits, total >> 32 * (DIGITS - 1), 0, 0, 0]
 
 
-@compiled
-def rounded(total: NDArray[np.int64]) -> float:
-    """The double nearest to the sum."""
-    if total[NOT] > 0 or (total[PLUS] > 0 and total[MINUS] > 0):
-        return np.nan
-    if total[PLUS] > 0:
-        return np.inf
-    if total[MINUS] > 0:
-        return -np.inf
-    digits, sign = total[:DIGITS].copy(), 1.0
-    carry(digits)
-    if digits[DIGITS - 1] < 0:
-        digits, sign = -digits, -1.0
-        carry(digits)
-    top = DIGITS - 1
-    while top > 2 and digits[top] == 0:
-        top -= 1
-    length = 0
-    while digits[top] >> length > 0:
-        length += 1
-    # The highest 64 bits, the last of which stands for all that follow when one of them is set.
-    bits = np.uint64(digits[top - 1]) << np.uint64(32 - length)
-    bits |= np.uint64(digits[top - 2]) >> np.uint64(length)
-    if length > 0:
-        bits |= np.uint64(digits[top]) << np.uint64(64 - length)
-    rest = digits[top - 2] & ((1 << length) - 1)
-    for k in range(top - 2):
-        rest |= digits[k]
-    if rest != 0:
-        bits |= np.uint64(1)
-    return sign * math.ldexp(np.float64(bits), 32 * top + length - 64 - 1074)
+def rounded(digits: Any) -> float:
+    """Return the double nearest to a sum given by its digits."""
+    values = [int(value) for value in digits]
+    if values[NOT] or (values[PLUS] and values[MINUS]):
+        return float("nan")
+    if values[PLUS] or values[MINUS]:
+        return float("inf") if values[PLUS] else -float("inf")
+    total = 0
+    for value in reversed(values[:DIGITS]):
+        total = (total << 32) + value
+    try:
+        return total / (1 << SCALE)  # Python rounds a quotient of integers once
+    except OverflowError:
+        return float("inf") if total > 0 else -float("inf")
+
+
+def rounded_sums(totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the doubles nearest to sums in digits, (targets, cells, slots)."""
+    return np.array([[rounded(digits) for digits in row] for row in totals.tolist()]).reshape(
+        totals.shape[:2]
+    )

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.jit import compiled
-
 __all__ = ["NO_LIMIT", "Walk", "advance", "asked_digit", "digit_width", "fits", "new_walk"]
 
 NO_LIMIT = np.uint64(2**64 - 1)
@@ -52,7 +50,6 @@ def digit_width(samples: int, cells: int) -> int:
     return max(4, wide - max(0, (cells - 1).bit_length() - 2))
 
 
-@compiled
 def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: int, width: int) -> Walk:
     """Start a walk over ``samples`` whose keys span ``[0, key_range]``."""
     cells = ratios.size
@@ -77,7 +74,6 @@ def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: 
     )
 
 
-@compiled
 def _bit_length(value: Any) -> int:
     """Bits needed to write ``value``."""
     bits = 0
@@ -87,30 +83,20 @@ def _bit_length(value: Any) -> int:
     return bits
 
 
-@compiled
 def fits(counts: NDArray[np.int64], ratios: NDArray[np.float64], budget: int) -> bool:
-    """Whether a state respects every budget of Eq. 7.
+    """Return whether a state respects every budget of Eq. 7.
 
     ``Σk ≤ T`` and, for each cell c of class y, ``Σk + k_c − ratio_c · K_y ≤ T``. Rounding does
     not decide: a budget is broken only beyond 1e-9, or the rounding of doubles at that size.
     """
-    classes, groups = ratios.shape
+    table = counts.reshape(ratios.shape)
     total = counts.sum()
     if total > budget:
         return False
-    bound = budget + max(1e-9, 8.9e-16 * total)
-    for label in range(classes):
-        of_class = 0
-        for group in range(groups):
-            of_class += counts[label * groups + group]
-        for group in range(groups):
-            used = total + counts[label * groups + group] - ratios[label, group] * of_class
-            if used > bound:
-                return False
-    return True
+    used = total + table - ratios * table.sum(axis=1)[:, None]
+    return bool((used <= budget + max(1e-9, 8.9e-16 * total)).all())
 
 
-@compiled
 def advance(walk: Walk, counts: NDArray[np.int64]) -> bool:
     """Take the counts ``walk.window`` asked for (cells × digits; overwritten).
 
@@ -144,30 +130,23 @@ def advance(walk: Walk, counts: NDArray[np.int64]) -> bool:
         counts = walk.top
 
 
-@compiled
 def _accumulate(counts: NDArray[np.int64]) -> None:
+    """Turn counts of digits into counts up to and including each digit, in place."""
     for cell in range(counts.shape[0]):
-        for digit in range(1, counts.shape[1]):
-            counts[cell, digit] += counts[cell, digit - 1]
+        counts[cell] = np.cumsum(counts[cell])
 
 
-@compiled
 def _counts_below(walk: Walk, counts: NDArray[np.int64], cell: int, digit: int) -> int:
     """Samples of ``cell`` before ``digit`` of the present window."""
     return int(walk.below[cell] + (counts[cell, digit - 1] if digit > 0 else 0))
 
 
-@compiled
 def _state_at(walk: Walk, counts: NDArray[np.int64], digit: int) -> NDArray[np.int64]:
-    """What each cell would hold if the open ones took everything before ``digit``."""
-    state = walk.taken.copy()
-    for cell in range(state.size):
-        if walk.is_open[cell]:
-            state[cell] = _counts_below(walk, counts, cell, digit)
-    return state
+    """Return what each cell would hold if the open ones took everything before ``digit``."""
+    before = walk.below + counts[:, digit - 1] if digit > 0 else walk.below
+    return np.where(walk.is_open, before, walk.taken)
 
 
-@compiled
 def _first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
     """The first digit whose samples cannot all be taken."""
     low, high = 0, counts.shape[1] - 1
@@ -180,13 +159,11 @@ def _first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
     return low
 
 
-@compiled
 def _count_in(walk: Walk, counts: NDArray[np.int64], digit: int) -> int:
     """Samples of open cells in one digit."""
     return int((_state_at(walk, counts, digit + 1) - _state_at(walk, counts, digit)).sum())
 
 
-@compiled
 def _close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
     """Close the cells that cannot take one more after the point (key, index); True when all is said."""
     any_open = False
@@ -215,7 +192,6 @@ def _close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
     return True
 
 
-@compiled
 def _zoom(walk: Walk, counts: NDArray[np.int64], digit: int) -> None:
     """Ask for the next digits inside one digit of the present window."""
     window = walk.window
@@ -232,7 +208,6 @@ def _zoom(walk: Walk, counts: NDArray[np.int64], digit: int) -> None:
     _set_digit(window, shift, walk.bits[2])
 
 
-@compiled
 def _back_to_top(walk: Walk) -> None:
     """Look at the first window again, whose counts are kept."""
     walk.window[ON_INDEX] = np.uint64(0)
@@ -241,7 +216,6 @@ def _back_to_top(walk: Walk) -> None:
     walk.below[:] = 0
 
 
-@compiled
 def _set_digit(window: NDArray[np.uint64], left: Any, width: Any) -> None:
     """Look at the highest ``width`` of the ``left`` bits that are not known yet."""
     window[WIDTH] = min(left, width)

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.selection.backends.compiled import count_cells, draw_compiled, select_bits, sum_by_cell
 from fairsieve.selection.backends.jit import compiled
-from fairsieve.selection.epoch import Rules, epoch_batches, renew
+from fairsieve.selection.batches import batch_count, batch_shares
+from fairsieve.selection.epoch import Rules
+from fairsieve.selection.ratios import move_ratios, selection_bounds
 from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
 from fairsieve.training.history import Recording, count_predictions, record_model, record_plan
 
@@ -239,6 +242,46 @@ def train_batches(
 
 
 @compiled
+def _begin_epoch(
+    rules: Rules,
+    losses: NDArray[np.float64],
+    signals: NDArray[np.float64],
+    ratios: NDArray[np.float64],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> Any:
+    """Move the ratios in place and select anew, as :meth:`~fairsieve.selection.epoch.Plan.update` does."""
+    if rules.rows.shape[0] > 0:
+        sums = sum_by_cell(signals, rules.codes, selected, ratios.size)
+        move_ratios(ratios, sums, counts, rules.rows, rules.by_group, rules.step_size, rules.has_ungrouped)
+    bits = losses.view(np.int64)
+    if rules.constrained:
+        bounds = selection_bounds(ratios, rules.has_ungrouped)
+        return select_bits(bits, LOWEST, rules.codes, bounds, rules.budget, rules.width)
+    everyone = np.zeros_like(rules.codes)
+    selected, _ = select_bits(bits, LOWEST, everyone, np.ones((1, 1)), rules.budget, rules.width)
+    return selected, count_cells(selected, rules.codes, ratios.size)
+
+
+@compiled
+def _draw_epoch(
+    rules: Rules,
+    epoch: int,
+    ratios: NDArray[np.float64],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Draw the epoch's batches, as :meth:`~fairsieve.selection.epoch.Plan.batches` does."""
+    size, batches = min(rules.batch_size, selected.size), batch_count(selected.size, rules.batch_size)
+    codes, sizes, shares = rules.codes, counts, np.full(1, size)
+    if rules.weighted and epoch >= rules.warmup_epochs and selected.size > 0:
+        shares = batch_shares(ratios, counts, size)
+    else:
+        codes, sizes = np.zeros_like(codes), np.full(1, selected.size)
+    return draw_compiled(selected, codes, sizes, shares, batches, rules.seed, epoch)
+
+
+@compiled
 def train_epochs(
     task: Task,
     rules: Rules,
@@ -276,8 +319,8 @@ def train_epochs(
         count_predictions(shown.predicted, evaluation.codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs
         if selective:
-            chosen, counts = renew(rules, losses.view(np.int64), LOWEST, signals, ratios, chosen, counts)
+            chosen, counts = _begin_epoch(rules, losses, signals, ratios, chosen, counts)
         record_plan(recording, epoch, ratios, chosen, counts, selective)
-        batches = epoch_batches(rules, epoch, ratios, chosen, counts)
+        batches = _draw_epoch(rules, epoch, ratios, chosen, counts)
         train_batches(task, parameters, adam, batches, selective)
     return chosen, counts, True

@@ -1,19 +1,33 @@
-"""Answering the walk's questions over an array, in compiled code."""
+"""The backend in compiled code, on as many threads as pay."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.halves import MANY, both_halves
+from fairsieve.selection.backends import compiled_tables  # noqa: F401 - the functions used below
+from fairsieve.selection.backends.base import Keys
+from fairsieve.selection.backends.compiled_batches import (
+    count_cells,
+    draw_compiled,
+    draw_rows,
+    group_by_cell,
+)
+from fairsieve.selection.backends.compiled_sums import sum_by_cell, sum_digits
 from fairsieve.selection.backends.jit import compiled
+from fairsieve.selection.backends.numpy import HostBackend, Measured
+from fairsieve.selection.batches import Draw
 from fairsieve.selection.search import (
     KEY,
     ON_INDEX,
     PREFIX,
     SHIFT,
+    TOP,
     WIDTH,
     Walk,
     advance,
@@ -22,50 +36,40 @@ from fairsieve.selection.search import (
     new_walk,
 )
 
-__all__ = ["count_digits", "key_of", "key_span", "select_bits", "select_on_cpu"]
+__all__ = [
+    "CompiledBackend",
+    "count_cells",
+    "draw_compiled",
+    "select_bits",
+    "sum_by_cell",
+]
 
+Result = TypeVar("Result")
+
+MANY = 2**18  # samples from which a second thread pays
+THREADS = min(8, os.cpu_count() or 1)
 FEW = 16  # a digit with less than one in so many of the samples is worth listing
 
 
 @compiled
-def key_of(bits: Any, lowest: Any) -> Any:
-    """The bit pattern of a float as an integer that orders like the float (−0 equals 0)."""
+def _key(bits: Any, lowest: Any) -> Any:
+    """Return the bit pattern of a float as an integer that orders like the float (−0 equals 0)."""
     return np.int64(bits) if bits >= 0 else np.int64(lowest) - np.int64(bits)
 
 
 @compiled
 def _key_ends(bits: NDArray[Any], lowest: Any) -> Any:
-    """The smallest and the largest key."""
-    smallest = largest = key_of(bits[0], lowest)
+    """Return the smallest and the largest key."""
+    smallest = largest = _key(bits[0], lowest)
     for pattern in bits:
-        key = key_of(pattern, lowest)
+        key = _key(pattern, lowest)
         smallest = min(smallest, key)
         largest = max(largest, key)
     return smallest, largest
 
 
 @compiled
-def key_span(bits: NDArray[Any], lowest: Any) -> Any:
-    """The smallest key and the distance to the largest."""
-    smallest, largest = _key_ends(bits, lowest)
-    return smallest, np.uint64(largest) - np.uint64(smallest)
-
-
-@compiled
-def count_digits(
-    bits: NDArray[Any],
-    lowest: Any,
-    smallest: Any,
-    codes: NDArray[Any],
-    window: NDArray[np.uint64],
-    cells: int,
-) -> NDArray[np.int64]:
-    """Samples of each cell by the digit that the window asks for."""
-    return count_part(bits, lowest, smallest, codes, np.zeros(1, np.int64), window, cells)
-
-
-@compiled
-def count_part(
+def _count_digits(
     bits: NDArray[Any],
     lowest: Any,
     smallest: Any,
@@ -74,7 +78,10 @@ def count_part(
     window: NDArray[np.uint64],
     cells: int,
 ) -> NDArray[np.int64]:
-    """:func:`count_digits` of some of the samples: those of ``index``, or those from its only element on."""
+    """Count samples by cell and by the digit that the window asks for.
+
+    The samples' numbers are ``index``, or count from its only element on.
+    """
     width, shift = window[WIDTH], window[SHIFT]
     counts = np.zeros((cells, 1 << int(width)), np.int64)
     mask = np.uint64((1 << int(width)) - 1)
@@ -85,7 +92,7 @@ def count_part(
     last = first | mask
     is_listed = index.size == bits.size
     for i in range(bits.size):
-        order = np.uint64(key_of(bits[i], lowest)) - base
+        order = np.uint64(_key(bits[i], lowest)) - base
         if on_index:
             if order != window[KEY]:
                 continue
@@ -100,27 +107,15 @@ def count_part(
 def _list_digit(
     bits: NDArray[Any], lowest: Any, smallest: Any, begin: int, shift: Any, digit: Any, room: int
 ) -> NDArray[np.int64]:
-    """Which samples have one digit of the first window, counted from ``begin``."""
+    """Return which samples have one digit of the first window, counted from ``begin``."""
     found = np.empty(room, np.int64)
     filled = 0
     base = np.uint64(smallest)
     for i in range(bits.size):
-        if (np.uint64(key_of(bits[i], lowest)) - base) >> shift == digit and filled < room:
+        if (np.uint64(_key(bits[i], lowest)) - base) >> shift == digit and filled < room:
             found[filled] = begin + i
             filled += 1
     return found[:filled]
-
-
-@compiled
-def _walk_over(
-    bits: NDArray[Any], lowest: Any, codes: NDArray[Any], ratios: NDArray[np.float64], budget: int, width: int
-) -> Any:
-    """Run the walk over the losses' bit patterns; returns it with the smallest key."""
-    smallest, span = key_span(bits, lowest)
-    walk = new_walk(ratios, budget, span, bits.size, width)
-    while not advance(walk, count_digits(bits, lowest, smallest, codes, walk.window, ratios.size)):
-        pass
-    return walk, smallest
 
 
 @compiled
@@ -130,86 +125,185 @@ def _take(
     smallest: Any,
     codes: NDArray[Any],
     walk: Walk,
-    chosen: NDArray[np.int64],
-    first: int,
-    last: int,
-) -> None:
-    """Write which samples of [first, last) lie below their cell's closing point, ascending.
+    begin: int,
+    number: int,
+    selected: NDArray[np.int64],
+) -> int:
+    """Write which samples lie below their cell's closing point, as far as there is room; return how many do.
 
-    They fill ``chosen`` from its beginning when they are the first samples, else up to its end.
+    Positions are counted from ``begin``, and numbers, which decide among equal losses, from ``number``.
     """
     base = np.uint64(smallest)
     key_limit, index_limit = walk.key_limit, walk.index_limit
-    step = 1 if first == 0 else -1
-    i, place = (first, 0) if first == 0 else (last - 1, chosen.size - 1)
-    for _ in range(last - first):
-        order = np.uint64(key_of(bits[i], lowest)) - base
+    filled = 0
+    for i in range(bits.size):
+        order = np.uint64(_key(bits[i], lowest)) - base
         limit = key_limit[codes[i]]
-        if order < limit or (order == limit and np.uint64(i) < index_limit[codes[i]]):
-            chosen[place] = i
-            place += step
-        i += step
+        if order < limit or (order == limit and np.uint64(number + i) < index_limit[codes[i]]):
+            if filled < selected.size:
+                selected[filled] = begin + i
+            filled += 1
+    return filled
 
 
 @compiled
 def select_bits(
     bits: NDArray[Any], lowest: Any, codes: NDArray[Any], ratios: NDArray[np.float64], budget: int, width: int
 ) -> Any:
-    """Indices and counts of the selection."""
-    walk, smallest = _walk_over(bits, lowest, codes, ratios, budget, width)
-    chosen = np.empty(walk.taken.sum(), np.int64)
-    _take(bits, lowest, smallest, codes, walk, chosen, 0, bits.size)
-    return chosen, walk.taken
+    """Return indices and counts of the selection by the losses' bit patterns, of at least one sample."""
+    smallest, largest = _key_ends(bits, lowest)
+    walk = new_walk(ratios, budget, np.uint64(largest) - np.uint64(smallest), bits.size, width)
+    first = np.zeros(1, np.int64)
+    while not advance(walk, _count_digits(bits, lowest, smallest, codes, first, walk.window, ratios.size)):
+        pass
+    selected = np.empty(walk.taken.sum(), np.int64)
+    _take(bits, lowest, smallest, codes, walk, 0, 0, selected)
+    return selected, walk.taken
 
 
-def select_on_cpu(
-    bits: NDArray[np.signedinteger[Any]],
-    codes: NDArray[Any],
-    ratios: NDArray[np.float64],
-    budget: int,
-    infinity: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Ascending indices, and counts per cell, of the selection by the losses' bit patterns.
+def _in_parts(size: int, call: Callable[[int, int], Result], samples: int | None = None) -> list[Result]:
+    """Return ``call(first, last)`` for parts of ``range(size)``, each on a thread of its own where that pays.
 
-    ``infinity`` is the bit pattern of the largest loss there may be; None when a loss is NaN.
+    For calls of kernels, which release the interpreter lock. It pays by the number of samples that are
+    looked at, which is ``size`` when None.
     """
-    n, lowest = bits.size, np.int64(np.iinfo(bits.dtype).min)
-    width = digit_width(n, ratios.size)
-    ends = (
-        both_halves(n, lambda a, b: _key_ends(bits[a:b], lowest)) if n >= MANY else [_key_ends(bits, lowest)]
-    )
-    smallest, largest = min(low for low, _ in ends), max(high for _, high in ends)
-    if smallest < -infinity or largest > infinity:
-        return None
-    if n < MANY:
-        indices, taken = select_bits(bits, lowest, codes, ratios, budget, width)
-        return indices, taken
-    walk = new_walk(ratios, budget, np.uint64(int(largest) - int(smallest)), n, width)
-    _walk_in_halves(walk, bits, lowest, smallest, codes)
-    chosen = np.empty(walk.taken.sum(), np.int64)
-    both_halves(n, lambda a, b: _take(bits, lowest, smallest, codes, walk, chosen, a, b))
-    return chosen, walk.taken
+    threads = THREADS if (size if samples is None else samples) >= MANY else 1
+    edges = [size * part // threads for part in range(threads + 1)]
+    if threads == 1:
+        return [call(0, size)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(call, edges[:-1], edges[1:]))
 
 
-def _walk_in_halves(walk: Walk, bits: NDArray[Any], lowest: Any, smallest: Any, codes: NDArray[Any]) -> None:
-    """Run the walk with two threads; what lies in the digit where it zooms is listed once, if little."""
-    n, cells, top = bits.size, walk.ratios.size, walk.window[SHIFT]
+class CompiledBackend(HostBackend):
+    """Answers in compiled code."""
 
-    def count(a: int, b: int) -> NDArray[np.int64]:
-        start = np.full(1, a)
-        return count_part(bits[a:b], lowest, smallest, codes[a:b], start, walk.window, cells)
+    name = "compiled"
 
-    def list_part(a: int, b: int) -> NDArray[np.int64]:
-        return _list_digit(bits[a:b], lowest, smallest, a, top, np.uint64(digit), size)
+    def keys(self, measured: Measured, by_cell: bool, first: int = 0) -> Keys:
+        """Return the losses as keys."""
+        return _CompiledKeys(measured.losses, self._codes(by_cell), first)
 
-    digit, some = -1, None
-    counts = np.add(*both_halves(n, count))
-    while not advance(walk, counts):
-        if asked_digit(walk.window, top) != digit:
-            digit = asked_digit(walk.window, top)
-            size = int(walk.top[:, digit].sum() - (walk.top[:, digit - 1].sum() if digit else 0))
-            some = np.concatenate(both_halves(n, list_part)) if size * FEW < n else None
-        if some is None:
-            counts = np.add(*both_halves(n, count))
-        else:
-            counts = count_part(bits[some], lowest, smallest, codes[some], some, walk.window, cells)
+    def _codes(self, by_cell: bool) -> NDArray[Any]:
+        return self.codes if by_cell else np.zeros_like(self.codes)
+
+    def select(
+        self, measured: Measured, bounds: NDArray[np.float64] | None, budget: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Select in one kernel where the samples are few."""
+        losses = measured.losses
+        if not 0 < len(losses) < MANY:
+            return super().select(measured, bounds, budget)
+        bits = losses.view(f"i{losses.itemsize}")
+        lowest = np.int64(np.iinfo(bits.dtype).min)
+        ratios = np.ones((1, 1)) if bounds is None else bounds
+        width = digit_width(len(bits), ratios.size)
+        selected, counts = select_bits(bits, lowest, self._codes(bounds is not None), ratios, budget, width)
+        return (selected, counts) if bounds is not None else self.hold(selected)
+
+    def sum_signals(self, measured: Measured, selected: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add up the signals of the selected samples by cell."""
+        signals, cells = measured.signals, self.cells.counts.size
+        parts = _in_parts(len(selected), lambda a, b: sum_digits(signals, self.codes, selected[a:b], cells))
+        return np.sum(parts, axis=0)  # type: ignore[no-any-return]
+
+    def draw(self, selected: NDArray[np.int64], counts: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
+        """Draw an epoch's batches."""
+        sizes = counts if draw.by_cell else counts.sum(keepdims=True)
+        codes = self._codes(draw.by_cell)
+        if len(selected) < MANY:
+            return draw_compiled(selected, codes, sizes, draw.shares, draw.batches, draw.seed, draw.epoch)
+        members = np.empty(len(selected), np.uint32 if len(codes) <= 2**32 else np.uint64)
+        of_parts = _in_parts(len(selected), lambda a, b: (a, count_cells(selected[a:b], codes, sizes.size)))
+        starts, filled = {}, np.cumsum(sizes) - sizes
+        for first, own in of_parts:
+            starts[first], filled = filled, filled + own
+        _in_parts(len(selected), lambda a, b: group_by_cell(selected[a:b], codes, members, starts[a].copy()))
+        drawn = np.empty((draw.batches, int(draw.shares.sum())), np.int64)
+        drawing = members, sizes, draw.shares, draw.seed, draw.epoch, drawn
+        _in_parts(draw.batches, lambda a, b: draw_rows(*drawing, a, b), len(selected))
+        return drawn
+
+
+class _CompiledKeys(Keys):
+    """Keys, and the samples of the digit of the first window that was last asked about, if they are few."""
+
+    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any], first: int) -> None:
+        self.bits, self.codes, self.first = losses.view(f"i{losses.itemsize}"), codes, first
+        self.lowest = np.int64(np.iinfo(self.bits.dtype).min)
+        self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
+        if len(losses):
+            ends = _in_parts(len(losses), lambda a, b: _key_ends(self.bits[a:b], self.lowest))
+            self.least, self.greatest = int(min(low for low, _ in ends)), int(max(high for _, high in ends))
+        self.digit = -1
+        self.some: NDArray[np.int64] | None = None
+        self.top = np.uint64(0)
+
+    def count(self, walk: Walk, least: int) -> NDArray[np.int64]:
+        """Count on several threads, or among the few samples of one digit of the first window."""
+        bits, cells, window, smallest = self.bits, walk.taken.size, walk.window, np.int64(least)
+        if window[TOP]:
+            self.top = window[SHIFT]
+        elif asked_digit(window, self.top) != self.digit:
+            self.digit = asked_digit(window, self.top)
+            self._list(walk, smallest)
+        if self.some is not None:
+            index = self.some + self.first
+            return _count_digits(
+                bits[self.some], self.lowest, smallest, self.codes[self.some], index, window, cells
+            )
+        parts = _in_parts(
+            len(bits),
+            lambda a, b: _count_digits(
+                bits[a:b], self.lowest, smallest, self.codes[a:b], np.full(1, self.first + a), window, cells
+            ),
+        )
+        return np.sum(parts, axis=0)  # type: ignore[no-any-return]
+
+    def _list(self, walk: Walk, smallest: Any) -> None:
+        """List the samples of the digit asked about, if they are few."""
+        digit = self.digit
+        size = int(walk.top[:, digit].sum() - (walk.top[:, digit - 1].sum() if digit else 0))
+        self.some = None
+        if size * FEW < len(self.bits):
+            wanted = np.uint64(digit)
+            parts = _in_parts(
+                len(self.bits),
+                lambda a, b: _list_digit(self.bits[a:b], self.lowest, smallest, a, self.top, wanted, size),
+            )
+            self.some = np.concatenate(parts)
+
+    def take(self, walk: Walk, least: int) -> NDArray[np.int64]:
+        """Return the samples below their cell's closing point: count those of each part, then write them."""
+
+        def take(a: int, b: int, selected: NDArray[np.int64]) -> int:
+            part = self.bits[a:b], self.lowest, np.int64(least), self.codes[a:b]
+            return int(_take(*part, walk, a, self.first + a, selected))
+
+        none = np.zeros(0, np.int64)
+        sizes = dict(_in_parts(len(self.bits), lambda a, b: (a, take(a, b, none))))
+        starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+        selected = np.empty(sum(sizes.values()), np.int64)
+        _in_parts(len(self.bits), lambda a, b: take(a, b, selected[starts[a] : starts[a] + sizes[a]]))
+        return selected
+
+
+def warm_up_steps(backend: CompiledBackend, dtype: type) -> list[Callable[[], object]]:
+    """Return calls that together compile every kernel for losses of one type, each a part of the time."""
+    measured = backend.measure(np.arange(4, dtype=dtype), None)
+    bits, lowest, codes = measured.losses.view(f"i{np.dtype(dtype).itemsize}"), np.int64(0), backend.codes
+    lowest = np.int64(np.iinfo(bits.dtype).min)
+    walk = new_walk(np.ones((1, 1)), 2, np.uint64(3), 4, 4)
+    index, draw = np.arange(4), Draw(np.array([2]), 2, 0, 0, True)
+    few = members = np.empty(4, np.uint32)
+    return [
+        lambda: sum_digits(measured.signals, codes, index, 1),
+        lambda: _key_ends(bits, lowest),
+        lambda: _count_digits(bits, lowest, np.int64(0), codes, np.zeros(1, np.int64), walk.window, 1),
+        lambda: _list_digit(bits, lowest, np.int64(0), 0, np.uint64(0), np.uint64(1), 4),
+        lambda: _take(bits, lowest, np.int64(0), codes, walk, 0, 0, np.zeros(0, np.int64)),
+        lambda: backend.select(measured, np.ones((1, 1)), 2),
+        lambda: backend.draw(index, np.array([4]), draw),
+        lambda: group_by_cell(index, codes, members, np.zeros(1, np.int64)),
+        lambda: draw_rows(few, np.array([4]), draw.shares, 0, 0, np.empty((2, 2), np.int64), 0, 2),
+    ]

@@ -1,11 +1,9 @@
-"""The one decorator that compiles a kernel."""
+"""The one decorator that compiles a kernel, and plain functions made known to compiled code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
-
-import numba
 
 __all__ = ["compiled"]
 
@@ -18,6 +16,8 @@ def compiled(function: Function) -> Function:
     Kernels release the interpreter lock, keep IEEE arithmetic (no fast-math), and so give the
     same bits on every run.
     """
+    import numba
+
     try:
         kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # no writable cache folder: compile anew in each process

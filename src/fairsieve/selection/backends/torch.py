@@ -1,119 +1,285 @@
-"""Selection where the losses are: by Triton's kernels on a GPU, or by tensor operations on any device."""
+"""The backend in torch operations, on any device: no vector of length n leaves it.
+
+A device sorts fast, so the samples are sorted by their losses, and the search of Algorithm 1 runs over
+their ranks. Sums are exact in integers, and shuffles are elementwise arithmetic.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.triton import Columns, can_use_triton, select_by_triton
-from fairsieve.selection.search import (
-    KEY,
-    ON_INDEX,
-    PREFIX,
-    SHIFT,
-    WIDTH,
-    advance,
-    asked_digit,
-    digit_width,
-    new_walk,
-)
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
+from fairsieve.selection.batches import Draw
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.exact_sums import MINUS, NOT, PLUS, SLOTS, as_digits, limbs
+from fairsieve.selection.search import NO_LIMIT, PREFIX, SHIFT, TOP, WIDTH, advance, asked_digit, new_walk
+from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 
-__all__ = ["select_by_tensors", "select_on_device"]
+__all__ = ["DeviceSelection", "Sorted", "TorchBackend"]
 
-SIGN = -(2**63)
+MOST_COMPARED = 16  # cells up to which they are counted one after the other
+CHUNK = 2**22  # values that are added or shuffled together, so that they stay in the cache
+WIDTH_OF_RANKS = 12  # bits of a rank counted at once
 
 
-def select_on_device(
-    bits: torch.Tensor, codes: torch.Tensor | Columns, ratios: NDArray[np.float64], budget: int, infinity: int
-) -> tuple[torch.Tensor, torch.Tensor | NDArray[np.int64]] | None:
-    """Ascending indices (on the device) and counts per cell of the selection.
+class Sorted(NamedTuple):
+    """Losses of all samples, in the samples' order and ascending, and signals."""
 
-    ``infinity`` is the bit pattern of the largest loss there may be; None when a loss is NaN.
+    losses: torch.Tensor  # −0 is 0
+    ascending: torch.Tensor
+    order: torch.Tensor  # the sample of each rank
+    signals: torch.Tensor
+
+
+class DeviceSelection(NamedTuple):
+    """The selected samples, cell after cell; those of a cell ascending."""
+
+    members: torch.Tensor
+    counts: NDArray[np.int64]
+
+
+class TorchBackend(Backend):
+    """Answers in torch operations on one device."""
+
+    name = "torch"
+
+    def __init__(self, cells: Cells, device: Any) -> None:
+        self.cells = cells
+        self.device = torch.device(device)
+        self.codes = cells.codes_on(self.device)
+        self.size = cells.counts.size
+
+    def measure(self, losses: Any, signals: Any | None) -> Sorted:
+        """Take in tensors, or arrays that are then moved to the device, and sort."""
+        values = self._numbers("losses", losses) + 0.0
+        check_shape(values, len(self.cells))
+        ascending, order = torch.sort(values, stable=True)
+        if len(values) and bool(ascending[-1].isnan()):  # NaN is sorted to the end
+            missing = values.isnan()
+            refuse_nan(int(missing.sum()), int(missing.int().argmax()))
+        rows = values[None] if signals is None else self._numbers("signals", signals)
+        return Sorted(values, ascending, order, rows)
+
+    def _numbers(self, name: str, values: Any) -> torch.Tensor:
+        """Return floats on the device, float32 or float64."""
+        tensor = torch.as_tensor(values).detach().to(self.device)
+        if tensor.is_complex():
+            raise InvalidInputError(f"{name} must be real numbers; got {tensor.dtype}")
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            return tensor.float()
+        return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.double()
+
+    def hold(self, indices: Any | None) -> tuple[DeviceSelection, NDArray[np.int64]]:
+        """Return the selection of the given ascending indices, and its counts."""
+        if indices is None:
+            order = torch.sort(self.codes, stable=True).indices
+            return self._selection(order, self.cells.counts.reshape(-1).copy())
+        where = torch.as_tensor(np.asarray(indices) if isinstance(indices, list) else indices).to(self.device)
+        codes = self.codes[where]
+        counts = codes.int().bincount(minlength=self.size).cpu().numpy()
+        return self._selection(where[torch.sort(codes, stable=True).indices], counts)
+
+    def _selection(
+        self, members: torch.Tensor, counts: NDArray[np.int64]
+    ) -> tuple[DeviceSelection, NDArray[np.int64]]:
+        return DeviceSelection(members, counts), counts
+
+    def indices(self, selected: DeviceSelection) -> torch.Tensor:
+        """Return the ascending indices of a selection, on the device."""
+        return selected.members.sort().values
+
+    def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.int64]:
+        """Add up the signals of the selected samples by cell."""
+        rows = [self._sums(signal, selected) for signal in measured.signals]
+        return np.array(rows, np.int64).reshape(len(rows), self.size, SLOTS)
+
+    def _sums(self, signal: torch.Tensor, selected: DeviceSelection) -> list[list[int]]:
+        """Return the digits of the sum of each cell."""
+        parts: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
+        kinds = np.zeros((3, self.size), np.int64)
+        ends = np.cumsum(selected.counts)
+        for first in range(0, len(selected.members), CHUNK):
+            last = min(first + CHUNK, len(selected.members))
+            values = signal[selected.members[first:last]].double()
+            inside = np.clip(ends, first, last) - first
+            self._add_chunk(values, inside, parts, kinds)
+        digits = [as_digits(part) for part in parts]
+        for cell, row in enumerate(digits):
+            row[PLUS], row[MINUS], row[NOT] = kinds[:, cell].tolist()
+        return digits
+
+    def _add_chunk(
+        self,
+        values: torch.Tensor,
+        ends: NDArray[np.int64],
+        parts: list[list[tuple[int, int]]],
+        kinds: NDArray[np.int64],
+    ) -> None:
+        """Add values, cell after cell up to the given ends, to the sums of their cells."""
+        largest = float(values.abs().max())
+        if not math.isfinite(largest):
+            for row, kind in zip(
+                kinds, (values == math.inf, values == -math.inf, values.isnan()), strict=True
+            ):
+                row += _differences(kind, ends)
+            values = values.masked_fill(~values.isfinite(), 0.0)
+            largest = float(values.abs().max())
+        while largest > 0:
+            shift, unit = limbs(largest, len(values))
+            whole = _scaled(values, shift).trunc_()
+            for cell, number in enumerate(_differences(whole.long(), ends).tolist()):
+                if number:
+                    parts[cell].append((number, unit))
+            values = values - _scaled(whole, unit)
+            largest = float(values.abs().max())
+
+    def select(
+        self, measured: Sorted, bounds: NDArray[np.float64] | None, budget: int
+    ) -> tuple[DeviceSelection, NDArray[np.int64]]:
+        """Search the closing points over the ranks, and take the samples below them."""
+        if len(measured.losses) == 0:
+            return self.hold(None)
+        ratios = np.ones((1, 1)) if bounds is None else bounds
+        codes = torch.zeros_like(self.codes) if bounds is None else self.codes
+        ranks, taken = _search_ranks(codes[measured.order], ratios, budget)
+        is_selected = self._is_below(measured, codes, ranks)
+        if bounds is None:
+            return self.hold(is_selected.nonzero().squeeze(1))
+        keys = self.codes.masked_fill(~is_selected, self.size)
+        members = torch.sort(keys, stable=True).indices[: int(taken.sum())]
+        return self._selection(members, taken)
+
+    def _is_below(self, measured: Sorted, codes: torch.Tensor, ranks: NDArray[np.int64]) -> torch.Tensor:
+        """Return which samples come before the rank at which their cell closes."""
+        n = len(measured.losses)
+        is_whole = torch.from_numpy(ranks >= n).to(self.device)
+        places = torch.from_numpy(np.minimum(ranks, n - 1)).to(self.device)
+        limits = measured.ascending[places].masked_fill(is_whole, math.inf)
+        indices = measured.order[places].masked_fill(is_whole, n)
+        cell = codes.int()
+        limit = limits.index_select(0, cell)
+        below = measured.losses < limit
+        tied = (measured.losses == limit).nonzero().squeeze(1)
+        below[tied] = tied < indices[cell[tied]]
+        return below
+
+    def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
+        """Draw an epoch's batches, on the device."""
+        members, sizes = selected.members, counts
+        if not draw.by_cell:
+            members, sizes = self.indices(selected), counts.sum(keepdims=True)
+        drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
+        column, start = 0, 0
+        for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
+            if share:
+                target = drawn[:, column : column + share]
+                self._draw_cell(members[start : start + size], cell, draw, target)
+            column += share
+            start += size
+        return drawn
+
+    def _draw_cell(self, own: torch.Tensor, cell: int, draw: Draw, target: torch.Tensor) -> None:
+        """Fill a cell's columns of the batches with its members in a shuffled order."""
+        key = draw.seed, draw.epoch, cell
+        rows = max(1, CHUNK // target.shape[1])
+        for first in range(0, len(target), rows):
+            part = target[first : first + rows]
+            position = first * target.shape[1]
+            places = _shuffled(len(own), key, position, position + part.numel(), self.device)
+            part.copy_(own[places].view(part.shape))
+
+
+def _search_ranks(
+    codes: torch.Tensor, ratios: NDArray[np.float64], budget: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rank at which each cell closes, and how many samples it takes, from codes in the losses' order.
+
+    Only a table of counts and the codes of a few short stretches come to the host.
     """
-    if can_use_triton(bits, ratios.size):
-        found = select_by_triton(bits, codes, ratios, budget, infinity)
-        if found is not None:
-            return found
-    codes = codes.filled() if isinstance(codes, Columns) else codes
-    return select_by_tensors(bits, codes, ratios, budget, infinity)
-
-
-def select_by_tensors(
-    bits: torch.Tensor, codes: torch.Tensor, ratios: NDArray[np.float64], budget: int, infinity: int
-) -> tuple[torch.Tensor, NDArray[np.int64]] | None:
-    """:func:`select_on_device` in tensor operations.
-
-    Only tables of counts come to the host, a handful for each place where cells close; their size
-    does not depend on the number of samples.
-    """
-    wide = bits.to(torch.int64)
-    keys = torch.where(wide >= 0, wide, torch.iinfo(bits.dtype).min - wide)
-    smallest, largest = (int(end) for end in torch.aminmax(keys))
-    if smallest < -infinity or largest > infinity:
-        return None
-    order = keys - smallest  # wraps for float64 of both signs: read as unsigned from here on
-    everything = _Part(order, codes, None)
-    walk = new_walk(
-        ratios, budget, np.uint64(largest - smallest), len(bits), digit_width(len(bits), ratios.size)
-    )
-    top = int(walk.window[SHIFT])
-    part, digit = everything, -1
-    counts = _count_digits(everything, walk.window, ratios.size)
+    n, cells = len(codes), ratios.size
+    walk = new_walk(ratios, budget, np.uint64(n - 1), n, WIDTH_OF_RANKS)
+    top, digit, stretch = int(walk.window[SHIFT]), -1, np.zeros(0, np.int64)
+    counts = _count_blocks(codes, 1 << top, 1 << int(walk.window[WIDTH]), cells)
     while not advance(walk, counts):
-        if asked_digit(walk.window, top) != digit:  # later questions are about a digit of the first window
-            digit = asked_digit(walk.window, top)
-            part = _part_of(everything, top, digit)
-        counts = _count_digits(part, walk.window, ratios.size)
-    cells = codes.long()
-    key_limit = _signed(walk.key_limit, bits.device)[cells]
-    index_limit = _signed(walk.index_limit, bits.device)[cells]
-    index = torch.arange(len(bits), device=bits.device)
-    below = (order ^ SIGN) < (key_limit ^ SIGN)  # flipping the sign bit makes the comparison unsigned
-    chosen = below | ((order == key_limit) & (index < index_limit))
-    return chosen.nonzero().squeeze(1), walk.taken
+        window = walk.window
+        assert not window[TOP]
+        if asked_digit(window, top) != digit:
+            digit = asked_digit(window, top)
+            stretch = codes[digit << top : (digit + 1) << top].cpu().numpy().astype(np.int64)
+        width, shift = int(window[WIDTH]), int(window[SHIFT])
+        first = (int(window[PREFIX]) << width + shift) - (digit << top)
+        part = stretch[first : first + (1 << width + shift)]
+        flat = (part << width) + (np.arange(len(part)) >> shift)
+        counts = np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
+    is_whole = walk.key_limit == NO_LIMIT
+    return np.where(is_whole, n, walk.key_limit.astype(np.int64)), walk.taken
 
 
-class _Part(NamedTuple):
-    """Some of the samples: their order, their cells, and which they are (None: all of them)."""
-
-    order: torch.Tensor
-    codes: torch.Tensor
-    which: torch.Tensor | None
-
-
-def _part_of(everything: _Part, top: int, digit: int) -> _Part:
-    """The samples in one digit of the first window."""
-    index = (_shifted(everything.order, top) == _as_signed(digit)).nonzero().squeeze(1)
-    return _Part(everything.order[index], everything.codes[index], index)
-
-
-def _shifted(order: torch.Tensor, shift: int) -> torch.Tensor:
-    """Shift as unsigned numbers: clear what the sign bit smears in."""
-    return (order >> shift) & ((1 << (64 - shift)) - 1) if shift else order
+def _count_blocks(codes: torch.Tensor, block: int, blocks: int, cells: int) -> NDArray[np.int64]:
+    """Count codes by cell and block of consecutive places, on the host: (cells, blocks)."""
+    whole = len(codes) // block
+    counts = torch.zeros((cells, blocks), dtype=torch.int64, device=codes.device)
+    table, rest = codes[: whole * block].view(whole, block), codes[whole * block :]
+    if cells <= MOST_COMPARED:
+        for cell in range(cells):
+            counts[cell, :whole] = (table == cell).sum(dim=1)
+    elif whole:
+        number = torch.arange(whole, device=codes.device)[:, None]
+        flat = table.long() * blocks + number
+        counts += torch.bincount(flat.reshape(-1), minlength=cells * blocks).view(cells, blocks)
+    if len(rest):
+        counts[:, whole] = torch.bincount(rest.int(), minlength=cells)
+    return counts.cpu().numpy()
 
 
-def _count_digits(part: _Part, window: NDArray[np.uint64], cells: int) -> NDArray[np.int64]:
-    """Samples of each cell by the digit that the window asks for."""
-    on_index, key, prefix, shift, width = (
-        int(window[field]) for field in (ON_INDEX, KEY, PREFIX, SHIFT, WIDTH)
-    )
-    order, codes = part.order, part.codes
-    if on_index:
-        equal = (order == _as_signed(key)).nonzero().squeeze(1)
-        order, codes = equal if part.which is None else part.which[equal], codes[equal]
-    digits = _shifted(order, shift) - _as_signed(prefix << width)
-    inside = (digits >= 0) & (digits < 1 << width)
-    flat = (codes[inside].long() << width) + digits[inside]
-    return torch.bincount(flat, minlength=cells << width).view(cells, 1 << width).cpu().numpy()
+def _differences(values: torch.Tensor, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sums of consecutive runs of integers, by differences of a running sum."""
+    running = values.cumsum(0, dtype=torch.int64)
+    at = running[torch.from_numpy(np.maximum(ends - 1, 0)).to(running.device)].cpu().numpy()
+    return np.diff(np.where(ends > 0, at, 0), prepend=0)
 
 
-def _as_signed(value: int) -> int:
-    """An unsigned 64-bit number as the signed one with the same bits."""
-    return value - 2**64 if value >= 2**63 else value
+def _scaled(values: torch.Tensor, power: int) -> torch.Tensor:
+    """Multiply by a power of two that may itself be out of a double's range."""
+    half = power // 2
+    return values * 2.0**half * 2.0 ** (power - half) if abs(power) > 1000 else values * 2.0**power
 
 
-def _signed(values: NDArray[np.uint64], device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(values.view(np.int64).copy()).to(device)
+def _shuffled(
+    size: int, key: tuple[int, int, int], first: int, last: int, device: torch.device
+) -> torch.Tensor:
+    """Return the elements at some positions of a cell's endless order, see :mod:`fairsieve.selection.shuffle`."""
+    mask, half = shuffle_shape(size)
+    first_lap, last_lap = first // size, (last - 1) // size
+    constants = shuffle_constants(*key, np.arange(first_lap, last_lap + 1)[:, None]).view(np.int64)
+    constants[:, ::2] |= 1
+    kind = torch.int32 if size <= 2**31 else torch.int64
+    if kind == torch.int32:
+        constants = constants.astype(np.int32)
+    values = torch.arange(first, last, device=device)
+    row = values // size - first_lap if last_lap > first_lap else None
+    values = (values % size if last_lap else values).to(kind)
+    table = constants[0].tolist() if row is None else torch.from_numpy(constants.T.copy()).to(device)
+    _send_through(values, table, row, mask, half)
+    pending = (values >= size).nonzero().squeeze(1) if size <= mask else values[:0].long()
+    while len(pending):
+        moved = values[pending]
+        _send_through(moved, table, None if row is None else row[pending], mask, half)
+        values[pending] = moved
+        pending = pending[moved >= size]
+    return values
+
+
+def _send_through(values: torch.Tensor, table: Any, row: torch.Tensor | None, mask: int, half: int) -> None:
+    """Apply all rounds of a shuffle over its next power of two, in place."""
+    for i in range(0, 2 * ROUNDS, 2):
+        values *= table[i] if row is None else table[i][row]
+        values += table[i + 1] if row is None else table[i + 1][row]
+        values &= mask
+        values ^= values >> half

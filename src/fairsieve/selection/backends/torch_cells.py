@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from fairsieve.selection.backends.triton import Columns
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells, Missing, check_lengths, encode, encode_groups, refuse_continuous
+from fairsieve.selection.coding import WIDEST
+from fairsieve.validation import shown
 
-__all__ = ["codes_on_device"]
-
-WIDEST = 2**16  # values between the least and the most label that a table may have
+__all__ = ["cells_on"]
 
 
-def codes_on_device(
-    labels: Any, groups: Any, shape: tuple[int, int], losses: Any
-) -> Iterator[tuple[torch.Tensor | Columns, Callable[[], bool]]]:
-    """Cells beside the losses, and a question whether they are right, to be asked after their use.
+def cells_on(
+    device: torch.device,
+    labels: Any,
+    groups: Any,
+    classes: Sequence[Any] | None,
+    group_values: Sequence[Any] | None,
+    missing: Missing,
+) -> Cells:
+    """Return the cells of labels and groups with their codes on a device.
 
-    Integers 0, 1, … that fit the shape are codes as they are; other integers are ranked. Nothing
-    where labels or groups must be looked at on the host.
+    A column of integers on a device stays there. Anything else is encoded on the host first.
     """
-    if not all(_is_column(values, losses) for values in (labels, groups)) or len(labels) != len(groups):
-        return
-    labels, groups = (values.byte() if values.dtype == torch.bool else values for values in (labels, groups))
-    as_they_are = Columns(labels, groups, shape)
-    yield as_they_are, as_they_are.fit
-    rows, columns = _ranks(labels, shape[0]), _ranks(groups, shape[1])
-    if rows is not None and columns is not None:
-        yield (rows * shape[1] + columns).to(as_they_are.codes.dtype), lambda: True
+    if isinstance(labels, torch.Tensor) and labels.is_floating_point():  # whole numbers, or refused
+        labels = labels.detach().cpu().float().numpy()
+        if classes is None:
+            refuse_continuous("labels", labels)
+    rows, class_list = _codes_on(device, "labels", labels, classes, lambda: encode("labels", labels, classes))
+    columns, group_list = _codes_on(
+        device, "groups", groups, group_values, lambda: encode_groups("groups", groups, group_values, missing)
+    )
+    check_lengths(len(rows), len(columns))
+    size = len(class_list) * len(group_list)
+    kind = torch.uint8 if size < 256 else torch.int16 if size < 2**15 else torch.int32
+    codes = (rows * len(group_list)).add_(columns).to(kind)
+    return Cells(codes, class_list, group_list)
 
 
-def _is_column(values: Any, losses: Any) -> bool:
-    """Whether values are one column of integers on the losses' device, which is not the host."""
+def _codes_on(
+    device: torch.device, name: str, values: Any, known: Sequence[Any] | None, on_host: Any
+) -> tuple[torch.Tensor, list[Any]]:
+    """Return the place of each value among the known ones, or those that occur, and these in order."""
+    if isinstance(values, torch.Tensor) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if _is_column(values):
+        values = values.to(device)
+        found = _rank(values, [False, True] if known is None and values.dtype == torch.bool else known, name)
+        if found is not None:
+            return found
+    codes, listed = on_host()
+    return torch.from_numpy(np.asarray(codes, np.int32)).to(device), listed
+
+
+def _is_column(values: Any) -> bool:
+    """Return whether values are one column of integers on a device."""
     return (
         isinstance(values, torch.Tensor)
-        and isinstance(losses, torch.Tensor)
-        and values.device == losses.device
         and values.device.type != "cpu"
         and values.ndim == 1
         and len(values) > 0
@@ -46,13 +70,36 @@ def _is_column(values: Any, losses: Any) -> bool:
     )
 
 
-def _ranks(values: torch.Tensor, size: int) -> torch.Tensor | None:
-    """Places of integers among the ``size`` values that occur; None if so many do not, or far apart."""
+def _rank(
+    values: torch.Tensor, known: Sequence[Any] | None, name: str
+) -> tuple[torch.Tensor, list[Any]] | None:
+    """Look up integers in a table on their device; None if they are too far apart for one."""
     low, high = (int(end) for end in torch.aminmax(values))
-    if high - low >= WIDEST:
+    if high - low >= WIDEST or (
+        known is not None and not all(isinstance(v, (int, np.integer)) for v in known)
+    ):
         return None
-    offsets = values.long() - low
-    present = torch.zeros(high - low + 1, dtype=torch.int64, device=values.device)
-    present[offsets] = 1
-    places = torch.cumsum(present, 0) - 1
-    return places[offsets] if int(places[-1]) + 1 == size else None
+    offsets = values.int() - low if abs(low) < 2**30 and abs(high) < 2**30 else values.long() - low
+    present = torch.zeros(high - low + 1, dtype=torch.bool, device=values.device)
+    present.index_fill_(0, offsets, value=True) if len(offsets) <= WIDEST else _mark(present, offsets)
+    occurring = [low + place for place in present.nonzero().squeeze(1).tolist()]
+    listed = occurring if known is None else list(known)
+    places = {value: place for place, value in enumerate(listed)}
+    if len(places) < len(listed):
+        raise InvalidInputError(f"known {name} must be different; got {shown(listed)}: leave one out")
+    unknown = [value for value in occurring if value not in places]
+    if unknown:
+        raise InvalidInputError(f"{name} must be among {shown(listed)}; got also {shown(unknown)}")
+    table = torch.zeros(high - low + 1, dtype=torch.int32)
+    for value in occurring:
+        table[value - low] = places[value]
+    return table.to(values.device).index_select(0, offsets), listed
+
+
+def _mark(present: torch.Tensor, offsets: torch.Tensor) -> None:
+    """Mark which of a few values occur among many: writes of all to one place would wait for each other."""
+    if len(present) <= 64:
+        for place in range(len(present)):
+            present[place] = (offsets == place).any()
+    else:
+        present.copy_(torch.bincount(offsets, minlength=len(present)) > 0)

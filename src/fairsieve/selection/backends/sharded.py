@@ -1,0 +1,170 @@
+"""The backend over several workers: each holds a shard of the samples, and only sums of counts travel.
+
+Each worker follows the same search over the same sums, so all come to the same closing points; each
+then takes its own samples below them. Equal losses go on by the sample's number in the whole, as in
+one process. A worker's part of the global batches are those of its own samples: it runs the shuffles
+backwards to see where they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.selection.backends.auto import choose_backend
+from fairsieve.selection.backends.base import Backend
+from fairsieve.selection.backends.numpy import HostBackend, Measured
+from fairsieve.selection.batches import Draw
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.search import advance, new_walk
+from fairsieve.selection.shuffle import unshuffled
+
+__all__ = ["DIGIT_WIDTH", "Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
+
+# Bits counted at once. Narrower digits are smaller messages but more rounds: three for losses
+# between 10⁻⁹ and 100, and the answer is the same.
+DIGIT_WIDTH = 10
+CHUNK = 2**22  # places of the shuffle computed together
+
+Result = TypeVar("Result")
+
+
+class Group(Protocol):
+    """Workers that add up tables; see :class:`fairsieve.distributed.Workers`."""
+
+    rank: int
+    size: int
+
+    def sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of every worker's table."""
+
+    def max(self, table: ArrayLike) -> NDArray[np.int64]:
+        """Return the largest of the workers' numbers, place by place."""
+
+    def gather(self, row: ArrayLike) -> NDArray[np.int64]:
+        """Return every worker's row of numbers, one below the other."""
+
+    def agree(self, **values: int) -> None:
+        """Raise an error where the workers' values differ."""
+
+    def together(self, call: Callable[[], Result]) -> Result:
+        """Call on every worker; when it fails on one, all raise."""
+
+
+class ShardSelection(NamedTuple):
+    """A worker's part of a selection."""
+
+    indices: NDArray[np.int64]  # positions in the shard, ascending
+    own: NDArray[np.int64]  # selected samples of each cell in this shard,
+    before: NDArray[np.int64]  # and in those before it
+
+
+class OwnBatches(NamedTuple):
+    """A worker's part of the global batches.
+
+    Batch b has ``samples[starts[b] : starts[b + 1]]`` of this shard, in these columns of it.
+    """
+
+    starts: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+
+class ShardedBackend(Backend):
+    """Answers for the samples of all workers; every worker asks the same questions together.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the worker's own samples.
+    workers : Group
+    local : {"auto", "numpy", "compiled"}
+        Who counts the worker's own samples.
+    """
+
+    name = "sharded"
+
+    def __init__(self, cells: Cells, workers: Group, local: str = "auto") -> None:
+        self.cells, self.workers, self._local = cells, workers, local
+        sizes = workers.gather([len(cells)])[:, 0]
+        self.first, self.samples = int(sizes[: workers.rank].sum()), int(sizes.sum())
+
+    @property
+    def local(self) -> HostBackend:
+        """The backend of the worker's own samples."""
+        backend = choose_backend(self._local, self.cells)
+        assert isinstance(backend, HostBackend)
+        return backend
+
+    def measure(self, losses: Any, signals: Any | None) -> Measured:
+        """Take in the losses of the own samples; all workers raise when one refuses."""
+        measured: Measured = self.workers.together(lambda: self.local.measure(losses, signals))
+        self.workers.agree(bytes_of_a_loss=measured.losses.itemsize)
+        return measured
+
+    def sum_signals(self, measured: Measured, selected: ShardSelection) -> NDArray[np.int64]:
+        """Add up the signals over all workers."""
+        return self.workers.sum(self.local.sum_signals(measured, selected.indices))
+
+    def select(
+        self, measured: Measured, bounds: NDArray[np.float64] | None, budget: int
+    ) -> tuple[ShardSelection, NDArray[np.int64]]:
+        """Search the closing points over the sums of all workers' counts, and take the own samples."""
+        keys = self.local.keys(measured, bounds is not None, self.first)
+        ends = self.workers.max([-keys.least, keys.greatest])
+        least, greatest = -int(ends[0]), int(ends[1])
+        ratios = np.ones((1, 1)) if bounds is None else bounds
+        walk = new_walk(ratios, budget, np.uint64(greatest - least), self.samples, DIGIT_WIDTH)
+        while not advance(walk, self.workers.sum(keys.count(walk, least))):
+            pass
+        return self.hold(keys.take(walk, least))
+
+    def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
+        """Tell the other workers how much of each cell is selected here, and learn it of them."""
+        selected, own = self.local.hold(indices)
+        table = self.workers.gather(own)
+        before = table[: self.workers.rank].sum(axis=0)
+        return ShardSelection(selected, own, before), table.sum(axis=0)
+
+    def indices(self, selected: ShardSelection) -> NDArray[np.int64]:
+        """Return the positions of the own selected samples in the shard."""
+        return selected.indices
+
+    def draw(self, selected: ShardSelection, counts: NDArray[np.int64], draw: Draw) -> OwnBatches:
+        """Return the worker's part of the global batches."""
+        return own_places(selected, self.local.codes if draw.by_cell else None, counts, draw)
+
+
+def own_places(
+    selected: ShardSelection, codes: NDArray[Any] | None, counts: NDArray[np.int64], draw: Draw
+) -> OwnBatches:
+    """Return where a shard's selected samples stand in the batches of all; ``counts`` are those of all shards."""
+    members, own, before, totals = selected.indices, selected.own, selected.before, counts
+    if codes is None:
+        own, before, totals = (each.sum(keepdims=True) for each in (own, before, totals))
+    else:
+        members = members[np.argsort(codes[members], kind="stable")]
+    rows, samples, columns = ([np.zeros(0, np.int64)] for _ in range(3))
+    column, begin = 0, 0
+    for cell, share in enumerate(draw.shares.tolist()):
+        size, draws = int(totals[cell]), draw.batches * share
+        laps = -(-draws // size) if own[cell] and share else 0
+        together = max(1, CHUNK // max(1, int(own[cell])))
+        for first in range(0, laps, together):
+            several = np.arange(first, min(laps, first + together))
+            ranks = before[cell] + np.arange(own[cell])
+            position = several[:, None] * size + unshuffled(size, draw.seed, draw.epoch, cell, several, ranks)
+            lap, which = np.nonzero(position < draws)
+            position = position[lap, which]
+            rows.append(position // share)
+            samples.append(members[begin + which])
+            columns.append(column + position % share)
+        column += share
+        begin += int(own[cell])
+    row, where = np.concatenate(rows), np.concatenate(columns)
+    order = np.argsort(row * max(1, column) + where)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=draw.batches))])
+    return OwnBatches(starts, np.concatenate(samples)[order], where[order])
