@@ -49,12 +49,18 @@ class Checked(NamedTuple):
 
 
 def check_samples(
-    estimator: Any, X: Any, y: Any, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    keep_sparse: bool = False,
 ) -> Checked:
     """What to fit ``estimator`` on; it remembers the number and the names of the features.
 
     Without ``sensitive_features`` everyone is in one group; where some are missing, those samples
-    have none. Sparse features are made dense.
+    have none. Sparse features are made dense, unless they are to be kept as they are.
     """
     check_labels_known(y)
     features, labels = _validated(estimator, X, y, accept_sparse="csr", dtype=FLOATS)
@@ -62,7 +68,7 @@ def check_samples(
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels[rows])
-    data = Samples(dense(features), labels, groups, missing="own")
+    data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
 
 

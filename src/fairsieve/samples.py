@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, as_array
@@ -21,8 +22,8 @@ class Samples:
 
     Attributes
     ----------
-    features : float array of shape (n, d)
-        What a model sees.
+    features : float array or scipy-sparse matrix of shape (n, d)
+        What a model sees. Only the Newton solver takes a sparse one.
     labels : array of shape (n,)
         Any type, two or more classes.
     groups : array of shape (n,) or (n, columns)
@@ -51,7 +52,11 @@ class Samples:
     cells: Cells = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        features = as_array("features", self.features)
+        if sparse.issparse(self.features):
+            features: Any = sparse.csr_matrix(self.features)
+            stored = features.data
+        else:
+            features = stored = as_array("features", self.features)
         if features.ndim < 2:
             raise InvalidInputError(
                 f"features must have one row per sample, the shape (n, d); got {features.shape}"
@@ -69,12 +74,13 @@ class Samples:
             group_values=self.group_values,
             missing=self.missing,
         )
-        if len(cells) != len(features):
+        if len(cells) != features.shape[0]:
             raise InvalidInputError(
-                f"features and labels must have one row per sample; got {len(features)} rows and "
+                f"features and labels must have one row per sample; got {features.shape[0]} rows and "
                 f"{len(cells)} labels"
             )
-        if not np.isfinite(features).all():
+        if not np.isfinite(stored).all():
+            features = features.toarray() if sparse.issparse(features) else features
             rows = (~np.isfinite(features)).reshape(len(features), -1).any(axis=1)
             raise InvalidInputError(
                 f"features must be finite; row {int(rows.argmax())} is not ({int(rows.sum())} rows in all): "
@@ -93,7 +99,7 @@ class Samples:
         set_field(self, "cells", cells)
 
     def __len__(self) -> int:
-        return len(self.features)
+        return int(self.features.shape[0])
 
     def with_labels(self, labels: ArrayLike) -> Samples:
         """The same samples under other labels."""

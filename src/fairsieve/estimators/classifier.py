@@ -1,20 +1,26 @@
-"""A fair and robust classifier in scikit-learn's manner."""
+"""A fair and robust classifier with scikit-learn's interface."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.estimators._solvers import (
+    ModuleLike,
+    SolverName,
+    auto_batch_size,
+    choose_solver,
+    model_of,
+    new_solver,
+)
 from fairsieve.inputs import (
     Checked,
     check_features,
@@ -24,33 +30,31 @@ from fairsieve.inputs import (
     warn_of_groups,
 )
 from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
-from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.suspects import probabilities_of, suspects_of
-from fairsieve.samples import Samples
-from fairsieve.sampling.losses import is_single, outputs_of
-from fairsieve.selection.batches import batch_count
-from fairsieve.training.fit import ModelLike, fit
+from fairsieve.optional import require
 from fairsieve.training.history import History
-from fairsieve.training.models import LogisticRegression
+from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.result import Fitted
-from fairsieve.validation import check_at_least, check_choice, check_clean_ratio
+from fairsieve.validation import check_choice, check_clean_ratio
 
-__all__ = ["FairRobustClassifier"]
+if TYPE_CHECKING:
+    from torch import nn
 
-ModuleLike = nn.Module | Callable[[int, int], nn.Module] | None
+__all__ = ["FairRobustClassifier", "auto_batch_size", "model_of"]
+
 Auto = Literal["auto"]
 
 
 class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that is fair to groups and robust to wrong labels.
+    """Train a classifier that is fair to groups and robust to wrong labels.
 
-    Every epoch it trains on the samples that look rightly labelled, as long as no group's share of a
-    class falls behind, and shifts those shares towards the group that is served worse. The result is
-    one deterministic model that needs no groups to predict.
+    Again and again it selects the samples whose labels look right, as long as no group's share of a class
+    falls behind, shifts those shares towards the group that is served worse, and improves the model on what
+    it has selected. The result is one deterministic model that needs no groups to predict.
 
-    It learns by gradient steps and does not scale the features: put a
-    :class:`~sklearn.preprocessing.StandardScaler` before it, in a pipeline.
+    The linear model is trained by Newton steps on all samples; it has no batch size and no learning rate. The
+    features are not scaled: put a :class:`~sklearn.preprocessing.StandardScaler` before it, in a pipeline.
 
     Parameters
     ----------
@@ -59,26 +63,29 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Share of the labels believed to be right; rather too low than too high. "auto" estimates it,
         by group, and selects accordingly: see :mod:`~fairsieve.label_noise.correction`.
     module : None, nn.Module, or callable
-        None is the paper's logistic regression, which has a compiled loop. A module is copied and
-        trained. A class or other callable is called as ``module(n_features, n_classes)`` and makes
-        one; its first weights follow ``random_state``. It gives a logit per class or, for two
-        classes, one logit.
-    epochs, warmup_epochs : int
-        Epochs in all, and how many of them train plainly on everything first; a quarter of all, at
-        most 100, when None.
+        None is logistic regression. A module is copied and trained; it needs torch. A class or other callable
+        is called as ``module(n_features, n_classes)`` and makes one; its first weights follow
+        ``random_state``. It gives a logit per class or, for two classes, one logit.
+    epochs : int, optional
+        With the Newton solver the number of updates, 40 when None: each moves the shares, selects, and takes a
+        Newton step. With the paper's loop the number of epochs, 400 when None.
+    warmup_epochs : int, optional
+        How many epochs of the paper's loop train on everything first; a quarter of all, at most 100,
+        when None. As ``batch_size``, ``learning_rate`` and ``module``, it asks for that loop.
     batch_size : int or "auto"
-        "auto" is a twentieth of the samples, between 100 and 2,000.
+        Of the paper's loop. "auto" is a twentieth of the samples, between 100 and 2,000.
     learning_rate : float or "auto"
-        Of Adam. "auto" is 0.01 divided by the number of batches in an epoch, so that an epoch leads
-        equally far on little and on much data; the paper's 0.0005 for 20 batches.
-    step_size : float
-        How far the shares move in an epoch.
-    average_last : int
-        The result averages the parameters after each of the last so many epochs.
+        Of Adam, in the paper's loop. "auto" is 0.01 divided by the number of batches in an epoch, so that an
+        epoch leads equally far on little and on much data; the paper's 0.0005 for 20 batches.
+    step_size : float, optional
+        How far the shares move. With the Newton solver in the first update, 0.0063 when None; it falls to a
+        tenth in the last. With the paper's loop in every epoch, 0.0005 when None.
+    average_last : int, optional
+        The result averages the parameters after each of the last so many updates or epochs; 10 and 1 when None.
     random_state : int, RandomState or None
         An int gives the same model every time.
     device : str, optional
-        Where to train, such as "cuda"; the CPU when None.
+        Where to train, such as "cuda", which needs torch; the CPU when None.
     verbose : int
         Above 0, a progress bar.
     on_collapse : {"warn", "fallback", "raise"}
@@ -91,10 +98,14 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     pos_label : label, optional
         The positive class; the last of two when None.
     checkpoint_dir : path, optional
-        A folder to keep checkpoints in, of the fair and the plain model. Fitted again on the same data,
-        training goes on from the last, see :func:`~fairsieve.training.fit.fit`. Needs a ``random_state``.
+        A folder to keep checkpoints in. Fitted again on the same data, training goes on from the last, see
+        :func:`~fairsieve.training.fit.fit`. Needs a ``random_state``.
     checkpoint_every : int, optional
-        Epochs from one checkpoint to the next; a twentieth of all when None.
+        Epochs or updates from one checkpoint to the next; a twentieth of all when None.
+    solver : {"auto", "newton", "adam"}
+        "newton" trains the linear model on full batches until it converges, see
+        :mod:`~fairsieve.training.newton`. "adam" is the paper's loop, for any model. "auto" is "newton"
+        unless ``module``, ``warmup_epochs``, ``batch_size`` or ``learning_rate`` is given.
 
     Attributes
     ----------
@@ -103,7 +114,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         The groups; tuples, where several columns are crossed. A last one None stands for the samples
         without a group, which train but do not count for fairness.
     sample_indices_ : integer array
-        Rows of the training data that the last epoch kept, ascending.
+        Rows of the training data that were selected last, ascending.
     ratios_ : array of shape (classes, groups)
         The last shares of each class by group.
     clean_ratio_ : float
@@ -115,8 +126,14 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     interrupted_ : bool
         Whether training was stopped early; the model is then the best so far.
     history_ : History
+    coef_, intercept_ : arrays of shape (1, d) and (1,), or (classes, d) and (classes,)
+        The linear model, as scikit-learn's LogisticRegression has it; not with a ``module``.
+    n_iter_ : int
+        Updates, or epochs, that were made.
     module_ : nn.Module
-        The trained model.
+        The trained model as a module of torch.
+    plain_model_ : LinearModel or nn.Module
+        The plain model that the fair one was compared with; None after an interruption.
     n_features_in_ : int
     feature_names_in_ : array
         Where the features have names.
@@ -125,12 +142,13 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data = make_synthetic(500, seed=0)
-    >>> model = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, random_state=0)
+    >>> model = FairRobustClassifier(clean_ratio=0.9)
     >>> model.fit(data.features, data.labels, sensitive_features=data.groups).ratios_.shape
     (2, 2)
+    >>> model.n_iter_, model.coef_.shape
+    (40, (1, 3))
     """
 
-    module_: nn.Module
     history_: History
     estimate_: CleanRatioEstimate | None
     collapse_: Collapse | None
@@ -140,12 +158,12 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fairness: str = "equalized_odds",
         clean_ratio: float | Auto = "auto",
         module: ModuleLike = None,
-        epochs: int = 400,
+        epochs: int | None = None,
         warmup_epochs: int | None = None,
         batch_size: int | Auto = "auto",
         learning_rate: float | Auto = "auto",
-        step_size: float = 0.0005,
-        average_last: int = 1,
+        step_size: float | None = None,
+        average_last: int | None = None,
         random_state: Any = None,
         device: str | None = None,
         verbose: int = 0,
@@ -154,6 +172,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         pos_label: Any | None = None,
         checkpoint_dir: Path | str | None = None,
         checkpoint_every: int | None = None,
+        solver: SolverName = "auto",
     ) -> None:
         self.fairness = fairness
         self.clean_ratio = clean_ratio
@@ -172,6 +191,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.pos_label = pos_label
         self.checkpoint_dir = checkpoint_dir
         self.checkpoint_every = checkpoint_every
+        self.solver = solver
 
     def fit(
         self,
@@ -185,7 +205,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
-            A sparse one is made dense to train on.
+            The Newton solver uses a sparse one as it is; the paper's loop makes it dense.
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
@@ -195,21 +215,21 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
         given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        checked = check_samples(self, X, y, sensitive_features, sample_weight)
+        newton = choose_solver(self) == "newton"
+        checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=newton)
         if sensitive_features is not None:
             warn_of_groups(checked.data.cells)
         seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
-        if given == "auto":
-            self.estimate_ = estimate_of(checked, seed)
-            self.clean_ratio_ = self.estimate_.clean_ratio
-        else:
-            self.estimate_, self.clean_ratio_ = None, given
-        fitted = self._train(checked, seed)
-        plain = fitted if fitted.interrupted else self._train(checked, seed, plain=True)
-        self.interrupted_ = plain.interrupted
-        if plain.interrupted:
+        solver = new_solver(self, checked, seed)
+        self._estimate(checked, seed, given)
+        fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
+        plain = None if fitted.interrupted else solver.train_plain()
+        self.interrupted_ = plain is None or plain.interrupted
+        self.n_iter_ = len(fitted.history)
+        self.plain_model_ = None if plain is None else plain.predictor
+        if plain is None or plain.interrupted:
             warnings.warn(
-                f"training was stopped after {len(fitted.history)} of {self.epochs} epochs; the model is the "
+                f"training was stopped after {len(fitted.history)} of {solver.steps} epochs; the model is the "
                 "best of those, and was not compared with a plain one",
                 FairsieveWarning,
                 stacklevel=2,
@@ -217,8 +237,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self.collapse_ = None
             return self._take_over(fitted, checked)
         self.collapse_ = collapse_of(
-            _codes_of(_decision_of(fitted.model, checked.data.features)),
-            _codes_of(_decision_of(plain.model, checked.data.features)),
+            _codes_of(_decision_of(fitted.predictor, checked.data.features)),
+            _codes_of(_decision_of(plain.predictor, checked.data.features)),
             checked.data.cells.label_codes,
             1 - self.clean_ratio_,
             estimate=self.estimate_,
@@ -226,56 +246,38 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         )
         return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
 
-    def _train(self, checked: Checked, seed: int, *, plain: bool = False) -> Fitted:
-        """Train on checked samples."""
-        data, batch_size, learning_rate = checked.data, self.batch_size, self.learning_rate
-        if batch_size == "auto":
-            batch_size = auto_batch_size(len(data))
-        if learning_rate == "auto":
-            learning_rate = 0.01 / batch_count(len(data), check_at_least("batch_size", batch_size, 1))
-        model = model_of(self.module, data, seed)
-        settings: dict[str, Any] = {
-            "seed": seed,
-            "sample_weight": checked.weights,
-            "progress": bool(self.verbose),
-            "watched": bool(self.verbose),
-            "fairness": self.fairness,
-            "epochs": self.epochs,
-            "warmup_epochs": _warmup_of(self.epochs) if self.warmup_epochs is None else self.warmup_epochs,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-            "step_size": self.step_size,
-            "average_last": self.average_last,
-            "pos_label": self.pos_label,
-            "device": self.device,
-            "checkpoint_dir": self.checkpoint_dir
-            and Path(self.checkpoint_dir) / ("plain" if plain else "fair"),
-            "checkpoint_every": self.checkpoint_every,
-        }
-        if plain:
-            return fit(model, data, "lr", **settings)
-        if self.estimate_ is not None:
-            return train_auto(model, data, self.estimate_, signal=self.signal, **settings)
-        settings |= {"clean_ratio": self.clean_ratio_, "signal": self.signal or "loss"}
-        return fit(model, data, "fairsieve", **settings)
+    def _estimate(self, checked: Checked, seed: int, given: float | Auto) -> None:
+        """Take the clean ratio that was given, or estimate it."""
+        if given == "auto":
+            self.estimate_ = estimate_of(checked, seed)
+            self.clean_ratio_ = self.estimate_.clean_ratio
+            return
+        self.estimate_, self.clean_ratio_ = None, given
+        if int(given * len(checked.data) + 1e-9) < 1:
+            raise InvalidInputError(
+                f"clean_ratio must select at least one sample; {given} of {len(checked.data)} samples is none: "
+                "raise it"
+            )
 
     def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
-        """Keep what training came to."""
+        """Store the result of training."""
         data, rows = checked.data, checked.rows
-        decision = _decision_of(fitted.model, data.features)
+        decision = _decision_of(fitted.predictor, data.features)
         trusted = fitted.indices
         if self.estimate_ is not None and self.estimate_.credible:
             trusted = self.estimate_.believed  # who was kept is partly chance
         self._suspects = suspects_of(decision, data, trusted, fitted.history.times_selected, rows)
         fitted = fitted.over(rows, checked.given)
-        self.module_, self.history_ = fitted.model, fitted.history
+        self._predictor, self.history_ = fitted.predictor, fitted.history
+        if isinstance(fitted.predictor, LinearModel):
+            self.coef_, self.intercept_ = fitted.predictor.coef, fitted.predictor.intercept
         self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices
         self.classes_ = np.asarray(data.cells.classes, dtype=data.labels.dtype)
         self.sensitive_values_ = data.cells.groups
         return self
 
     def suspects(self) -> dict[str, NDArray[Any]]:
-        """The training samples whose labels to check, the highest loss first.
+        """List the training samples whose labels to check, the highest loss first.
 
         They are those that the last selection left out; with "auto", those whose label is more likely
         wrong than right or, where labels look wrong on purpose, surely wrong.
@@ -292,18 +294,55 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return {name: column.copy() for name, column in self._suspects.items()}
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
+        """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
         features = check_features(self, X)  # first, for it says when there is no model yet
-        return _decision_of(self.module_, features)
+        return _decision_of(self._predictor, features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n, classes)."""
+        """Compute the probabilities of the classes, (n, classes)."""
         return probabilities_of(self.decision_function(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each sample."""
+        """Predict the likeliest class of each sample."""
         codes = _codes_of(self.decision_function(X))
         return np.asarray(self.classes_[codes])
+
+    @property
+    def module_(self) -> nn.Module:
+        """The trained model as a module of torch; a linear model becomes a ``LogisticRegression``."""
+        if not hasattr(self, "_predictor"):
+            raise AttributeError(f"{type(self).__name__} has no module_ before it is fitted")
+        return _as_module(self._predictor)
+
+    @property
+    def plain_module_(self) -> nn.Module:
+        """The plain model as a module of torch."""
+        if getattr(self, "plain_model_", None) is None:
+            raise AttributeError(f"{type(self).__name__} has no plain_module_: no plain model was trained")
+        return _as_module(self.plain_model_)
+
+    def to_sklearn(self) -> LogisticRegression:
+        """Return the fitted linear model as scikit-learn's own LogisticRegression.
+
+        It predicts the same, and everything that knows scikit-learn can store, convert or explain it without
+        fairsieve: skops, MLflow, skl2onnx, shap.
+        """
+        check_is_fitted(self)
+        if not isinstance(self._predictor, LinearModel):
+            raise InvalidInputError(
+                f"to_sklearn() needs the linear model; this one is a {type(self._predictor).__name__}: fit it without "
+                "module"
+            )
+        made = LogisticRegression()
+        made.coef_, made.intercept_, made.classes_ = (
+            self.coef_.copy(),
+            self.intercept_.copy(),
+            self.classes_.copy(),
+        )
+        made.n_features_in_, made.n_iter_ = self.n_features_in_, np.array([self.n_iter_], np.int32)
+        if hasattr(self, "feature_names_in_"):
+            made.feature_names_in_ = self.feature_names_in_.copy()
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -311,54 +350,32 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
 
-def _warmup_of(epochs: int) -> int:
-    """The paper's 100 epochs, and at most a quarter of all.
+def _as_module(predictor: Any) -> nn.Module:
+    """Return a predictor as a module of torch."""
+    if not isinstance(predictor, LinearModel):
+        return predictor  # type: ignore[no-any-return]
+    require("torch", extra="torch", purpose="a linear model as a torch module")
+    from fairsieve.training.models import LogisticRegression as LinearModule
 
-    >>> [_warmup_of(epochs) for epochs in (2, 30, 400, 500)]
-    [0, 7, 100, 100]
-    """
-    return min(check_at_least("epochs", epochs, 1) // 4, 100)
-
-
-def auto_batch_size(samples: int) -> int:
-    """A twentieth of the samples, as in the paper's experiments, within [100, 2000].
-
-    >>> [auto_batch_size(n) for n in (30, 2000, 3800, 31000, 10**6)]
-    [100, 100, 190, 1550, 2000]
-    """
-    return min(max(samples // 20, 100), 2000)
+    return LinearModule.from_linear(predictor)
 
 
-def _decision_of(module: nn.Module, features: Any) -> NDArray[np.float64]:
-    """Logits of dense or sparse features: one per sample for two classes, else one per class."""
-    dtype = next(module.parameters()).dtype
+def _decision_of(predictor: Any, features: Any) -> NDArray[np.float64]:
+    """Compute the logits of dense or sparse features: one per sample for two classes, else one per class."""
+    if isinstance(predictor, LinearModel):
+        return predictor.decision(features)
+    import torch
+
+    from fairsieve.sampling.losses import is_single, outputs_of
+
+    dtype = next(predictor.parameters()).dtype
     chunks = (torch.tensor(chunk, dtype=dtype) for chunk in dense_chunks(features))
-    outputs = torch.cat([outputs_of(module, chunk).cpu() for chunk in chunks]).double()
+    outputs = torch.cat([outputs_of(predictor, chunk).cpu() for chunk in chunks]).double()
     if is_single(outputs):
         return outputs.reshape(-1).numpy()
     return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()
 
 
 def _codes_of(decision: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The likeliest class of each sample, by its number."""
+    """Return the position of the likeliest class of each sample."""
     return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
-
-
-def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
-    """What ``fit`` trains; logistic regression in double precision, as scikit-learn's."""
-    sizes = data.features.shape[1], data.cells.shape[0]
-    if module is None:
-        return lambda generator: LogisticRegression(*sizes, generator=generator).double()
-    if isinstance(module, nn.Module):
-        return module
-    if not callable(module):
-        raise InvalidInputError(
-            "module must be None, an nn.Module, or a callable (n_features, n_classes) → nn.Module; "
-            f"got {module!r}"
-        )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        made = module(*sizes)
-    if not isinstance(made, nn.Module):
-        raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")
-    return made

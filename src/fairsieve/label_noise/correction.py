@@ -9,6 +9,7 @@ is made, at a clean ratio that is a guess.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,12 +32,14 @@ def train_auto(
     seed: int,
     sample_weight: NDArray[np.float64] | None = None,
     signal: str | None = None,
+    train: Callable[..., Fitted] = fit,
     **settings: Any,
 ) -> Fitted:
     """Train on ``data`` as ``estimate`` suggests; otherwise as :func:`~fairsieve.training.fit.fit`.
 
     ``signal=None`` compares losses where the paper's selection is made, and error rates, which the
-    disparity is about, over labels that were told to be right.
+    disparity is about, over labels that were told to be right. ``train`` is what trains: ``fit``, or
+    :func:`~fairsieve.training.newton.fit_newton`.
 
     Examples
     --------
@@ -49,9 +52,9 @@ def train_auto(
     """
     if not estimate.credible:
         settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
-        return fit(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
+        return train(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
     rows = estimate.keep(seed)
     weights = None if sample_weight is None else sample_weight[rows]
     settings |= {"clean_ratio": 1.0, "signal": signal or "error"}
-    fitted = fit(model, data.take(rows), "fairbatch", seed=seed, sample_weight=weights, **settings)
+    fitted = train(model, data.take(rows), "fairbatch", seed=seed, sample_weight=weights, **settings)
     return replace(fitted.over(rows, len(data)), method="fairsieve")

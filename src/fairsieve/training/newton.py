@@ -1,0 +1,110 @@
+"""The linear model's own solver: full batches and second-order steps, no batch size and no learning rate.
+
+It starts from the optimum of plain logistic regression. Every *update* then goes: losses of all samples → the
+ratios move → Algorithm 1 selects → one Newton step on the selected samples under the weights of Eq. 3. The
+ratios' step falls from ``step_size`` to a tenth of it, and the parameters after the last updates are averaged.
+Where there are very many samples, all updates but the last ones use a part of them; those count as part of the
+start and are not recorded. docs/solver.md says how the defaults were chosen.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from fairsieve.progress import progress_bar
+from fairsieve.samples import Samples, weighted_rows
+from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between
+from fairsieve.training.fit import check_data
+from fairsieve.training.loop import train_all
+from fairsieve.training.methods import SelectionMethod, selection_method
+from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, new_objective
+from fairsieve.training.newton_trainer import AVERAGED, STEP_SIZE, UPDATES, NewtonTrainer
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings, TrainingSpec
+
+__all__ = [
+    "AVERAGED",
+    "STEP_SIZE",
+    "UPDATES",
+    "NewtonTrainer",
+    "PlainOptimum",
+    "find_plain_optimum",
+    "fit_newton",
+    "new_objective",
+]
+
+
+def fit_newton(
+    model: None,
+    data: Samples,
+    method: str | SelectionMethod = "fairsieve",
+    *,
+    seed: int = 0,
+    sample_weight: ArrayLike | None = None,
+    evaluation: Samples | None = None,
+    start: PlainOptimum | None = None,
+    progress: bool = False,
+    checkpoint_dir: Path | str | None = None,
+    checkpoint_every: int | None = None,
+    **settings: Any,
+) -> Fitted:
+    """Train the linear model as :func:`~fairsieve.training.fit.fit` does, by Newton steps.
+
+    Parameters
+    ----------
+    model : None
+        There is only the linear one.
+    start : PlainOptimum, optional
+        Where to start, if it is known already.
+    **settings
+        ``epochs`` (updates), ``step_size`` and ``average_last`` have defaults of their own.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit_newton(None, make_synthetic(500, seed=0), clean_ratio=0.9)
+    >>> fitted.history.ratios.shape
+    (40, 2, 2)
+    """
+    began = time.perf_counter()
+    check_data(data, evaluation)
+    rows, weights = weighted_rows(sample_weight, len(data))
+    defaults = {"epochs": UPDATES, "step_size": STEP_SIZE, "average_last": AVERAGED}
+    spec = TrainingSpec(
+        data=data if len(rows) == len(data) else data.take(rows),
+        method=selection_method(method),
+        settings=Settings.of(defaults | settings),
+        seed=seed,
+        evaluation=evaluation,
+        weights=weights,
+    )
+    trainer = NewtonTrainer(spec, start)
+    updates = spec.settings.epochs
+    folder = None if checkpoint_dir is None else Path(checkpoint_dir)
+    checkpoints = TrainerCheckpoints(trainer, folder, epochs_between(checkpoint_every, updates))
+    with progress_bar(spec.method.title, updates, shown=progress) as report:
+        interrupted = train_all([trainer], [checkpoints], report)
+    if not interrupted and not trainer.converged:
+        warnings.warn(
+            f"the model has not converged after {updates} updates: the last step still promised to lower the mean "
+            f"loss by {float(trainer.decrement[0]):.2g}. Raise epochs, lower step_size, or scale the features",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return Fitted(
+        predictor=trainer.finish(interrupted=interrupted),
+        history=trainer.history(),
+        indices=trainer.plan.indices,
+        ratios=trainer.plan.ratios,
+        classes=spec.data.cells.classes,
+        method=spec.method.name,
+        seed=spec.seed,
+        seconds=time.perf_counter() - began,
+        interrupted=interrupted,
+    ).over(rows, len(data))

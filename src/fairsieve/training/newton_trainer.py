@@ -1,0 +1,260 @@
+"""The trainer of the Newton solver: what an update does, and what is recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import CheckpointError, FairsieveError
+from fairsieve.optional import is_tensor
+from fairsieve.selection.batches import sample_weights
+from fairsieve.training.history import History
+from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.linear_objective import Curvature
+from fairsieve.training.newton_steps import (
+    MANY,
+    PART,
+    PlainOptimum,
+    draw_part,
+    find_plain_optimum,
+    new_objective,
+    take_step,
+    to_model,
+)
+from fairsieve.training.settings import TrainingSpec
+from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
+
+__all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer"]
+
+UPDATES = 40
+STEP_SIZE = 0.0063  # of the first update
+LAST_STEP = 0.1  # the last update's step, as a share of the first one's
+AVERAGED = 10
+REFRESH = 5  # updates that share one curvature: the weights change little from one to the next
+CONVERGED = 1e-3  # decrease of the mean loss that a last step may still promise
+FULL_UPDATES = 12  # updates on all of very many samples
+
+
+class NewtonTrainer(Trainer):
+    """Trains the linear model by Newton steps on full batches; an epoch is an update.
+
+    Parameters
+    ----------
+    spec : TrainingSpec
+        ``epochs`` are the updates and ``step_size`` is the first one's; warm-up, batch size and learning rate
+        are not used.
+    start : PlainOptimum, optional
+        Where to start; found here when None.
+    """
+
+    engine = "newton"
+
+    def __init__(self, spec: TrainingSpec, start: PlainOptimum | None = None) -> None:
+        super().__init__(replace(spec, settings=replace(spec.settings, warmup_epochs=0, batch_size=1)))
+        self.objective = new_objective(spec.data, self.settings.device)
+        self.given = self.objective.as_values(
+            np.ones(len(spec.data)) if spec.weights is None else spec.weights
+        )
+        full = max(FULL_UPDATES, self.settings.average_last)
+        self.first = max(0, self.settings.epochs - full) if len(spec.data) > MANY else 0
+        self.start, self.is_started = start, False
+        self.parameters = self.objective.zeros()
+        self.decrement = np.full(1, np.inf)
+        size = self.parameters.size if self.objective.has_matrix else 0
+        self.curvature = Curvature(
+            diagonal=np.ones(self.parameters.shape), factor=(np.zeros((size, size)), False)
+        )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last step had almost nothing left to gain."""
+        return bool(self.decrement[0] <= CONVERGED)
+
+    def begin(self) -> None:
+        """Find where to start: the plain optimum and, of very many samples, updates on a part of them."""
+        if self.start is None:
+            self.start = find_plain_optimum(self.objective, self.given)
+        self.go_to(self.start.parameters)
+        if self.first > 0:
+            rows = draw_part(len(self.plan.cells), PART)
+            weights = None if self.spec.weights is None else self.spec.weights[rows]
+            part = NewtonTrainer(
+                replace(self.spec, data=self.spec.data.take(rows), weights=weights), self.start
+            )
+            part.objective.ridge *= len(rows) / len(self.plan.cells)
+            while part.done < self.first:
+                part.run_epoch()
+            self.plan.ratios = part.plan.ratios.copy()
+            self.done = self.plan.epoch = self.first
+            self.go_to(part.parameters)
+
+    def go_to(self, parameters: NDArray[np.float64]) -> None:
+        """Measure the model at some parameters."""
+        self.parameters, self.is_started = parameters.copy(), True
+        self.scores = self.objective.scores(self.parameters)
+        self.losses = self.objective.losses(self.scores)
+
+    def run_epoch(self) -> None:
+        """Measure, plan, and take one Newton step."""
+        if not self.is_started:
+            self.begin()
+        plan, measured = self.plan, self.measure()
+        if np.isnan(measured.losses).any():
+            raise self.diverged()
+        self.record(measured)
+        plan.update(measured.losses, measured.signals, step_size=self.step_size)
+        self.record_selection()
+        self.keep_if_best()
+        weights = self.weights()
+        if self.done % REFRESH == 0 or self.done == self.first or not self.objective.has_matrix:
+            self.curvature = self.objective.curvature(self.scores, weights)
+        step = take_step(self.objective, self.curvature, self.parameters, self.scores, self.losses, weights)
+        self.parameters, self.scores, self.losses = step.parameters, step.scores, step.losses
+        self.decrement[:] = step.decrement / max(float(weights.sum()), 1e-300)
+        plan.epoch += 1
+        self.done += 1
+        if self.done > self.first_averaged:
+            self.add_to_average(self.state(), self.done - self.first_averaged)
+
+    @property
+    def step_size(self) -> float:
+        """The ratios' step in the present update."""
+        if self.done == self.first > 0:
+            return 0.0  # all samples have not been selected from yet, only a part of them
+        return float(self.settings.step_size * LAST_STEP ** (self.done / max(1, self.settings.epochs - 1)))
+
+    def weights(self) -> Any:
+        """Compute the weights of Eq. 3, times those that were given; 0 for the samples left out."""
+        plan = self.plan
+        found, codes = np.zeros(len(plan.cells)), plan.cells.codes
+        found[plan.indices] = (
+            sample_weights(plan.indices, codes, plan.ratios, plan.counts)
+            if self.spec.method.weighted
+            else 1.0
+        )
+        return self.objective.as_values(found) * self.given
+
+    def measure(self) -> Measurement:
+        """Compute losses, signals and predictions on the training samples."""
+        objective, labels = self.objective, self.plan.cells.label_codes
+        losses = _to_host(self.losses)
+        predicted = _to_host(objective.predictions(self.scores))
+        if self.plan.signal == "error":
+            rows = [
+                (predicted != (labels if target < 0 else target)).astype(np.float64)
+                for target in self.plan.comparisons.targets
+            ]
+        else:
+            rows = [
+                losses if target < 0 else _to_host(objective.losses_against(self.scores, target))
+                for target in self.plan.comparisons.targets
+            ]
+        return Measurement(losses, rows[0][None] if len(rows) == 1 else np.array(rows), predicted)
+
+    def record(self, measured: Measurement) -> None:
+        """Record how the model does as the update begins, by cell."""
+        recording, codes, update = self.recording, self.plan.cells.codes, self.done
+        cells, classes = recording.tables.shape[1:]
+        selected, counts = self.plan.indices, self.plan.counts
+        recording.tables[update] = _count(codes, measured.predicted, cells, classes)
+        own = codes[selected]
+        recording.selected_tables[update] = _count(own, measured.predicted[selected], cells, classes)
+        sums = np.bincount(own, weights=measured.losses[selected], minlength=cells)
+        recording.cell_losses[update] = sums / np.maximum(counts, 1)
+        if self.evaluation is not None:
+            recording.evaluation_tables[update] = _count(
+                self.evaluation.cells.codes, self.predict_evaluation(), cells, classes
+            )
+
+    def record_selection(self) -> None:
+        """Record what the update trains on."""
+        plan, recording = self.plan, self.recording
+        recording.ratios[self.done], recording.counts[self.done] = plan.ratios.reshape(-1), plan.counts
+        recording.times_selected[plan.indices] += 1
+
+    def history(self) -> History:
+        """Return what happened in the updates on all samples."""
+        parts = {
+            name: value[self.first : self.done]
+            for name, value in self.recording._asdict().items()
+            if name != "times_selected"
+        }
+        return History.from_recording(
+            self.recording._replace(**parts),
+            self.plan.cells,
+            np.arange(min(self.first, self.done), self.done),
+            evaluated=self.evaluation is not None,
+            positive=self.positive,
+        )
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        """Predict the classes of the evaluation samples."""
+        assert self.evaluation is not None
+        return to_model(self.parameters).predict_codes(self.evaluation.features)
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        """Refuse batches: this solver has none."""
+        raise NotImplementedError("the Newton solver has no batches")
+
+    def state(self) -> State:
+        """Copy the parameters."""
+        return {"parameters": self.parameters.copy()}
+
+    def predictor(self, state: State | None) -> LinearModel:
+        """Return the model in a state (its present one when None)."""
+        return to_model(self.parameters if state is None else state["parameters"])
+
+    def describe_model(self) -> str:
+        """Name the model and its sizes."""
+        return f"linear {self.parameters.shape[0]} x {self.parameters.shape[1] - 1}"
+
+    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what training changes; the factorised curvature serves several updates."""
+        factor = self.curvature.factor[0] if self.objective.has_matrix else np.zeros((0, 0))
+        return {}, {
+            "parameters": self.parameters,
+            "decrement": self.decrement,
+            "curvature.factor": factor,
+            "curvature.diagonal": self.curvature.diagonal,
+        }
+
+    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
+        """Put back what :meth:`checkpoint` returned."""
+        names = ("parameters", "curvature.factor", "curvature.diagonal")
+        if not all(np.isfinite(arrays[name]).all() for name in names):
+            raise CheckpointError("its parameters and its curvature must be finite")
+        self.decrement = arrays["decrement"].copy()
+        self.curvature = Curvature(
+            diagonal=arrays["curvature.diagonal"], factor=(arrays["curvature.factor"], False)
+        )
+        self.go_to(arrays["parameters"])
+
+    def state_arrays(self, state: State) -> Arrays:
+        """Return the arrays of a state, for a checkpoint."""
+        return state
+
+    def state_from_arrays(self, arrays: Arrays) -> State:
+        """Make a state from what :meth:`state_arrays` returned."""
+        return arrays
+
+    def diverged(self) -> FairsieveError:
+        """Make the error that says what to do about losses that are not numbers."""
+        return FairsieveError(
+            f"training diverged: at update {self.done} losses are not numbers; scale the features, for example by "
+            "sklearn.preprocessing.StandardScaler"
+        )
+
+
+def _to_host(values: Any) -> NDArray[Any]:
+    """Return an array or a tensor as an array."""
+    return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
+
+
+def _count(codes: NDArray[Any], predicted: NDArray[np.int64], cells: int, classes: int) -> NDArray[np.int64]:
+    """Count predictions by cell, (cells, classes)."""
+    pairs = codes.astype(np.int64) * classes + predicted
+    return np.bincount(pairs, minlength=cells * classes).reshape(cells, classes)
