@@ -59,10 +59,9 @@ def _codes_on(
 
 
 def _is_column(values: Any) -> bool:
-    """Return whether values are one column of integers on a device."""
+    """Return whether values are a tensor with one column of integers."""
     return (
         isinstance(values, torch.Tensor)
-        and values.device.type != "cpu"
         and values.ndim == 1
         and len(values) > 0
         and not values.is_floating_point()
@@ -81,7 +80,7 @@ def _rank(
         return None
     offsets = values.int() - low if abs(low) < 2**30 and abs(high) < 2**30 else values.long() - low
     present = torch.zeros(high - low + 1, dtype=torch.bool, device=values.device)
-    present.index_fill_(0, offsets, value=True) if len(offsets) <= WIDEST else _mark(present, offsets)
+    _mark(present, offsets)
     occurring = [low + place for place in present.nonzero().squeeze(1).tolist()]
     listed = occurring if known is None else list(known)
     places = {value: place for place, value in enumerate(listed)}
