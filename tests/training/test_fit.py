@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import fairsieve
-from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
+from fairsieve import FairsieveWarning, InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
 from fairsieve.data.corruption.flips import flip_margin, flip_uniform
 from fairsieve.training.fit import new_trainer
@@ -256,6 +256,34 @@ def test_divergence_is_told():
 def test_bad_input_is_named(noisy, change, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(**({"model": None, "data": noisy} | SHORT | change))
+
+
+def test_continuous_labels_are_refused(noisy):
+    targets = np.random.default_rng(0).normal(size=len(noisy))
+    with pytest.raises(InvalidInputError, match=r"labels must be classes.*got .*ranges"):
+        fit(None, Samples(noisy.features, targets, noisy.groups), **SHORT)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_clean_ratio_that_selects_nobody_is_refused(noisy, watched):
+    with pytest.raises(
+        InvalidInputError, match=r"clean_ratio must select.*0.001 of 400.*nobody: pass 0.0025 or more"
+    ):
+        fit(None, noisy, watched=watched, **(SHORT | {"clean_ratio": 0.001}))
+    with pytest.raises(
+        InvalidInputError, match=r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"
+    ):
+        fit(None, noisy, watched=watched, **(SHORT | {"clean_ratio": 0.0025}))
+    assert len(fit(None, noisy, "itlm", watched=watched, **(SHORT | {"clean_ratio": 0.0025})).indices) == 1
+    assert len(fit(None, noisy, "lr", watched=watched, **(SHORT | {"clean_ratio": 0.001})).indices) == 400
+
+
+def test_a_warmup_that_never_ends_is_told(noisy):
+    with pytest.warns(
+        FairsieveWarning, match="warmup_epochs must be below epochs for fairsieve.*got 12 and 12"
+    ):
+        fit(None, noisy, **(SHORT | {"warmup_epochs": 12}))
+    fit(None, noisy, "fairbatch", **(SHORT | {"warmup_epochs": 12}))  # does not clean, and has no warm-up
 
 
 def test_unknown_settings_are_refused(noisy):

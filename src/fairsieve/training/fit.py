@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
+from fairsieve.selection.select import budget_of
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between, seed_folders
 from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.loop import train_all
@@ -141,6 +143,7 @@ def fit_seeds(
     """
     chosen, wanted = selection_method(method), Settings.of(settings)
     check_data(data, evaluation)
+    _check_selection(chosen, wanted, len(data))
     _check_seeds(seeds)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
@@ -195,6 +198,7 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
         raise InvalidInputError("data must have at least one sample; got none")
     if data.cells.shape[0] < 2:
         raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
+    _refuse_continuous(data.labels)
     if evaluation is not None:
         if not isinstance(evaluation, Samples):
             raise InvalidInputError(
@@ -207,6 +211,36 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
                 f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
                 "when some are absent"
             )
+
+
+def _refuse_continuous(labels: NDArray[Any]) -> None:
+    """Refuse the targets of a regression, of which every value would become a class."""
+    if labels.dtype.kind != "f":
+        return
+    fractions = labels[labels != np.floor(labels)]
+    if len(fractions):
+        raise InvalidInputError(
+            f"labels must be classes, such as texts or whole numbers; got {len(np.unique(labels))} different numbers "
+            f"such as {shown(fractions[0])}: this library does not do regression; put the numbers into ranges first"
+        )
+
+
+def _check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:
+    """Refuse a clean ratio that selects nobody; warn when training ends before anything is selected."""
+    if not method.cleans:
+        return
+    if budget_of(settings.clean_ratio, samples) < 1:
+        raise InvalidInputError(
+            f"clean_ratio must select at least one sample; {settings.clean_ratio} of {samples} samples selects nobody: "
+            f"pass {1 / samples:.2g} or more"
+        )
+    if settings.warmup_epochs >= settings.epochs:
+        warnings.warn(
+            f"warmup_epochs must be below epochs for {method.name} to select anything; got "
+            f"{settings.warmup_epochs} and {settings.epochs}: all epochs train plainly on everything",
+            FairsieveWarning,
+            stacklevel=4,
+        )
 
 
 def new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:

@@ -122,6 +122,7 @@ class LinearTrainer(Trainer):
         )
         if not finite:
             raise self.diverged()
+        self.check_selected()
         plan.is_selective = plan.is_selective or last > plan.rules.warmup_epochs
         self.add_epochs(np.vstack([by_epoch[first:last], self.parameters]), first)
         self.done = plan.epoch = last

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveError
+from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
 from fairsieve.optional import is_tensor
 from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
@@ -104,6 +104,7 @@ class Trainer(ABC):
             raise self.diverged()
         self.record(measured)
         plan.update(measured.losses, measured.signals)
+        self.check_selected()
         record_plan(self.recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
         if not plan.in_warmup:
             self.keep_if_best()
@@ -123,6 +124,14 @@ class Trainer(ABC):
         if self.evaluation is not None:
             table = recording.evaluation_tables[self.done]
             count_predictions(self.predict_evaluation(), self.evaluation.cells.codes, table)
+
+    def check_selected(self) -> None:
+        """Refuse to train on nobody, which the ratios can lead to where the budget is tiny."""
+        if not self.plan.counts.sum():
+            raise InvalidInputError(
+                f"clean_ratio must leave samples to train on; with {self.settings.clean_ratio} of "
+                f"{len(self.plan.cells)} samples epoch {self.done} or one soon after selects nobody: raise it"
+            )
 
     def keep_if_best(self) -> None:
         """Remember the state if it is the best so far, in case the training is interrupted."""

@@ -143,6 +143,23 @@ def test_a_full_disk_is_told_once_and_does_not_stop_training(noisy, tmp_path, mo
     assert resume(noisy, tmp_path, options, "000012") == whole
 
 
+def test_a_disk_that_is_full_from_the_start_is_told_once(noisy, tmp_path, monkeypatch):
+    write_whole, calls = checkpoints.write_whole, []
+
+    def writing(target, content):
+        calls.append(target)
+        if len(calls) < 4:  # then there is room again
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(target, content)
+
+    monkeypatch.setattr(checkpoints, "write_whole", writing)
+    with pytest.warns(CheckpointWarning, match=r"could not be written.*No space left.*Make room") as told:
+        fit(None, noisy, checkpoint_dir=tmp_path / "new", checkpoint_every=2, **SHORT)
+    assert len(told) == 1
+    assert names(tmp_path / "new")[-1] == "000012.safetensors"
+    assert (tmp_path / "new" / checkpoints.MARK).exists()
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(noisy, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,4 +23,6 @@ def compiled(function: Function) -> Function:
         kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # no writable cache folder: compile anew in each process
         kernel = numba.njit(nogil=True, error_model="numpy")(function)
+    else:  # a full or read-only disk must not end the call that compiles
+        kernel._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
     return kernel  # type: ignore[no-any-return]

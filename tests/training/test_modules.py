@@ -1,0 +1,96 @@
+"""Modules of reduced precision, and modules that are trained in threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from tests.support.stopping import everything, stopped_then_resumed
+
+from fairsieve import LogisticRegression, fit
+from fairsieve.data import make_synthetic
+
+SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
+REDUCED = [torch.float16, torch.bfloat16]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(300, seed=0)
+
+
+def network(outputs=2, dropout=0.0):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Dropout(dropout), torch.nn.Linear(16, outputs)
+    )
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("average_last", [1, 3])
+def test_reduced_precision_learns_nearly_what_single_precision_does(data, dtype, outputs, average_last):
+    options = SHORT | {"learning_rate": 0.01, "evaluation": data, "average_last": average_last}
+    whole = fit(network(outputs), data, **options)
+    reduced = fit(network(outputs).to(dtype), data, **options)
+    assert {p.dtype for p in reduced.model.parameters()} == {dtype}
+    assert reduced.history.cell_losses == pytest.approx(whole.history.cell_losses, abs=0.02)
+    assert np.abs(reduced.predict_proba(data.features) - whole.predict_proba(data.features)).max() < 0.05
+    assert set(reduced.predict(data.features)) <= set(data.classes)
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+@pytest.mark.parametrize("engine", ["compiled", "autograd"])
+def test_the_linear_module_in_reduced_precision(data, dtype, engine):
+    module = LogisticRegression(3, generator=torch.Generator().manual_seed(0))
+    whole = fit(module, data, engine=engine, **SHORT)
+    reduced = fit(module.to(dtype), data, engine=engine, penalty_weight=0.1, **SHORT)
+    assert reduced.model.linear.weight.dtype == dtype
+    assert reduced.history.cell_losses[0] == pytest.approx(whole.history.cell_losses[0], abs=0.01)
+    assert np.isfinite(reduced.predict_proba(data.features)).all()
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+@pytest.mark.parametrize(
+    "optimizer", [None, lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9)]
+)
+def test_reduced_precision_resumes_to_the_same_bits(data, tmp_path, monkeypatch, dtype, optimizer):
+    options = SHORT | {"average_last": 4, "optimizer": optimizer}
+    module = network(dropout=0.3).to(dtype)
+    whole = fit(module, data, **options)
+    train = lambda: fit(module, data, checkpoint_dir=tmp_path, checkpoint_every=1, **options)  # noqa: E731
+    resumed, begun = stopped_then_resumed(monkeypatch, 6, train)
+    assert begun == [6]
+    resumed.model.float(), whole.model.float()
+    assert everything(resumed) == everything(whole)
+
+
+def test_fits_in_threads_equal_fits_in_a_row(data):
+    """Dropout draws from torch's global generator, which threads share."""
+    options = SHORT | {"epochs": 12}
+    module = network(dropout=0.5)
+    train = lambda seed: everything(fit(module, data, seed=seed, **options))  # noqa: E731
+    in_a_row = [train(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        in_threads = list(pool.map(train, range(4)))
+    assert in_threads == in_a_row
+    assert len({one[0] for one in in_a_row}) == 4
+
+
+def test_modules_made_by_a_callable_in_threads_depend_on_the_seed_alone(data):
+    def make(generator):
+        return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
+
+    train = lambda seed: everything(fit(make, data, seed=seed, **SHORT))  # noqa: E731
+    in_a_row = [train(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(train, range(4))) == in_a_row
+
+
+def test_the_global_generator_is_left_as_it_was(data):
+    torch.manual_seed(7)
+    before = torch.random.get_rng_state()
+    fit(lambda generator: network(dropout=0.5), data, seed=3, **SHORT)
+    assert (torch.random.get_rng_state() == before).all()
