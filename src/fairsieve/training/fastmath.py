@@ -1,24 +1,18 @@
-"""exp and log1p that compile to vector instructions: no branches, no calls; accurate to a few ulp."""
+"""Functions exp and log1p that compile to vector instructions: no branches, no calls; accurate to a few ulp."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fairsieve.selection.backends.jit import compiled
+from fairsieve.training.math_constants import LN2, LN2_HIGH, LN2_LOW, LOG2_E, LOWEST_POWER, POWERS
 
 __all__ = ["exp_negative", "log1p_unit", "sigmoid"]
-
-LOG2_E = 1.4426950408889634
-LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, so that k · ln 2 is exact enough
-LN2_LOW = 1.90821492927058770002e-10
-LN2 = 0.6931471805599453
-LOWEST_POWER = 1024
-POWERS = 2.0 ** np.arange(-LOWEST_POWER, 1)
 
 
 @compiled
 def exp_negative(x: float) -> float:
-    """exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway; NaN of NaN."""
+    """Compute exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway; NaN of NaN."""
     bounded = x if x > -708.0 else -708.0  # also of NaN: the table below must not be left
     k = np.floor(bounded * LOG2_E + 0.5)
     r = (bounded - k * LN2_HIGH) - k * LN2_LOW
@@ -42,7 +36,7 @@ def exp_negative(x: float) -> float:
 
 @compiled
 def log1p_unit(u: float) -> float:
-    """log(1 + u) for u in [0, 1]: 2·artanh(s), with 1 + u halved where that makes s smaller."""
+    """Compute log(1 + u) for u in [0, 1] as 2·artanh(s), with 1 + u halved where that makes s smaller."""
     halve = u > 0.41421356237309503
     s = (u - 1.0) / (u + 3.0) if halve else u / (u + 2.0)
     q = s * s
@@ -62,6 +56,6 @@ def log1p_unit(u: float) -> float:
 
 @compiled
 def sigmoid(x: float) -> float:
-    """1 / (1 + exp(−x)) for any x."""
+    """Compute 1 / (1 + exp(−x)) for any x."""
     small = exp_negative(-abs(x))
     return (1.0 if x >= 0 else small) / (1.0 + small)

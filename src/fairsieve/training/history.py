@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
-from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import FairnessName
 
@@ -30,7 +29,7 @@ __all__ = [
 
 
 class Recording(NamedTuple):
-    """What is recorded of every epoch, as it begins; compiled code and NumPy write the same."""
+    """What is recorded of every epoch, as it begins."""
 
     cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
     ratios: NDArray[np.float64]  # (epochs, cells)
@@ -56,18 +55,17 @@ def new_recording(epochs: int, cells: Cells) -> Recording:
     )
 
 
-@compiled
 def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
     """Add the predictions of each cell to a table (cells, classes)."""
-    for i in range(predicted.size):
-        table[codes[i], predicted[i]] += 1
+    cells, classes = table.shape
+    pairs = codes.astype(np.int64) * classes + predicted
+    table += np.bincount(pairs, minlength=cells * classes).reshape(table.shape)
 
 
-@compiled
 def record_model(
     recording: Recording,
     epoch: int,
-    losses: NDArray[np.float64],
+    losses: NDArray[Any],
     predicted: NDArray[np.int64],
     codes: NDArray[Any],
     selected: NDArray[np.int64],
@@ -75,15 +73,11 @@ def record_model(
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
     count_predictions(predicted, codes, recording.tables[epoch])
-    selected_table, cell_losses = recording.selected_tables[epoch], recording.cell_losses[epoch]
-    for i in selected:
-        selected_table[codes[i], predicted[i]] += 1
-        cell_losses[codes[i]] += losses[i]
-    for cell in range(counts.size):
-        cell_losses[cell] /= max(counts[cell], 1)
+    count_predictions(predicted[selected], codes[selected], recording.selected_tables[epoch])
+    sums = np.bincount(codes[selected], losses[selected], minlength=counts.size)
+    recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
 
-@compiled
 def record_plan(
     recording: Recording,
     epoch: int,
@@ -93,12 +87,10 @@ def record_plan(
     selective: bool,
 ) -> None:
     """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
-    recording.ratios[epoch] = ratios.ravel()
-    recording.counts[epoch] = counts
-    times_selected = recording.times_selected
+    recording.ratios[epoch] = ratios.reshape(-1)
+    recording.counts[epoch] = counts.reshape(-1)
     if selective:
-        for i in selected:
-            times_selected[i] += 1
+        recording.times_selected[selected] += 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,33 +1,32 @@
-"""The linear model's trainer: closed-form gradients in compiled code, in double precision, without torch."""
+"""The linear model's trainer: closed-form gradients in double precision, without torch.
+
+Until a process has spent some seconds in NumPy, NumPy does the work; then it is compiled. Both give the same bits.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError, InvalidInputError
-from fairsieve.training.compiled_linear import (
-    Evaluation,
-    Task,
-    evaluate,
-    new_adam,
-    new_workspace,
-    predict,
-    scores,
-    train_batches,
-    train_epochs,
-)
+from fairsieve.training import linear_numpy
 from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.linear_task import Evaluation, Task, new_adam, new_workspace
 from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["LinearTrainer"]
+__all__ = ["LinearTrainer", "compile_now", "compiling_pays"]
 
 MOST_STEPS = 2**53
+PATIENCE = 3.0  # seconds in NumPy after which a process compiles, which takes about as long
+
+_seconds_in_numpy = 0.0  # of this process
 
 
 class LinearTrainer(Trainer):
@@ -88,22 +87,42 @@ class LinearTrainer(Trainer):
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
         return penalty_directions(self.spec.data.features, cells, self.outputs, classes)
 
+    @property
+    def kernels(self) -> ModuleType:
+        """The module that does the work: NumPy at first, compiled code once that pays."""
+        if not compiling_pays():
+            return linear_numpy
+        from fairsieve.training import compiled_linear
+
+        return compiled_linear
+
+    def run_epoch(self) -> None:
+        global _seconds_in_numpy
+        started, compiled = time.perf_counter(), compiling_pays()
+        super().run_epoch()
+        if not compiled:
+            _seconds_in_numpy += time.perf_counter() - started
+
     def measure(self) -> Measurement:
-        evaluate(self.task, self.parameters, self.workspace, self.signals)
+        self.kernels.evaluate(self.task, self.parameters, self.workspace, self.signals)
         return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
 
     def predict_evaluation(self) -> NDArray[np.int64]:
-        room = self.shown_workspace
-        scores(self.shown.features, room.everyone, self.parameters, room.out)
-        predict(room.out, room.predicted)
-        return room.predicted
+        self.kernels.predict(self.shown.features, self.parameters, self.shown_workspace)
+        return self.shown_workspace.predicted
 
     def train(self, batches: NDArray[np.int64]) -> None:
-        train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
+        self.kernels.train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
 
     def run_epochs(self, epochs: int) -> None:
-        """Do :meth:`run_epoch` so many times in one compiled call that does not block other threads."""
+        """Do :meth:`run_epoch` so many times; once compiled, in one call that does not block other threads."""
         plan, first = self.plan, self.done
+        while self.done < min(first + epochs, self.settings.epochs) and not compiling_pays():
+            self.run_epoch()
+        if self.done > first:
+            return
+        from fairsieve.training.compiled_loop import train_epochs
+
         last = min(first + epochs, self.settings.epochs)
         by_epoch = np.zeros((self.settings.epochs, self.parameters.size))
         plan.indices, plan.counts, finite = train_epochs(
@@ -116,7 +135,10 @@ class LinearTrainer(Trainer):
             plan.counts,
             first,
             last,
+            self.workspace,
+            self.signals,
             self.shown,
+            self.shown_workspace,
             self.recording,
             by_epoch,
         )
@@ -166,3 +188,14 @@ class LinearTrainer(Trainer):
 
     def state_from_arrays(self, arrays: Arrays) -> State:
         return arrays
+
+
+def compiling_pays() -> bool:
+    """Return whether this process has spent so long in NumPy that compiling is worth its time."""
+    return _seconds_in_numpy >= PATIENCE
+
+
+def compile_now() -> None:
+    """Use compiled code from now on, so that no time is spent in NumPy; it compiles when it is first called."""
+    global _seconds_in_numpy
+    _seconds_in_numpy = PATIENCE

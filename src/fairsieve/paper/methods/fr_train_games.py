@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from fairsieve.paper.methods.fr_train_linear import COIN, LEAK, Board, Opponents, Stakes, play
 from fairsieve.sampling.losses import check_outputs, cross_entropy, is_single
-from fairsieve.training.compiled_linear import new_adam
+from fairsieve.training.linear_task import new_adam
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.settings import Settings
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.selection.backends.jit import compiled
-from fairsieve.training.compiled_linear import Adam, adam_step, scores
+from fairsieve.training.compiled_linear import adam_step, scores
 from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
+from fairsieve.training.linear_task import Adam
 
 __all__ = ["HIDDEN", "LEAK", "Board", "Opponents", "Stakes", "play"]
 
