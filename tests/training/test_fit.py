@@ -260,7 +260,7 @@ def test_bad_input_is_named(noisy, change, message):
 
 def test_continuous_labels_are_refused(noisy):
     targets = np.random.default_rng(0).normal(size=len(noisy))
-    with pytest.raises(InvalidInputError, match=r"labels must be classes.*got .*ranges"):
+    with pytest.raises(InvalidInputError, match=r"labels must be classes; got continuous numbers"):
         fit(None, Samples(noisy.features, targets, noisy.groups), **SHORT)
 
 

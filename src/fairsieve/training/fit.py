@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.optional import require
@@ -198,7 +198,6 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
         raise InvalidInputError("data must have at least one sample; got none")
     if data.cells.shape[0] < 2:
         raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
-    _refuse_continuous(data.labels)
     if evaluation is not None:
         if not isinstance(evaluation, Samples):
             raise InvalidInputError(
@@ -211,18 +210,6 @@ def check_data(data: Samples, evaluation: Samples | None) -> None:
                 f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
                 "when some are absent"
             )
-
-
-def _refuse_continuous(labels: NDArray[Any]) -> None:
-    """Refuse the targets of a regression, of which every value would become a class."""
-    if labels.dtype.kind != "f":
-        return
-    fractions = labels[labels != np.floor(labels)]
-    if len(fractions):
-        raise InvalidInputError(
-            f"labels must be classes, such as texts or whole numbers; got {len(np.unique(labels))} different numbers "
-            f"such as {shown(fractions[0])}: this library does not do regression; put the numbers into ranges first"
-        )
 
 
 def _check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:
