@@ -35,7 +35,7 @@ def _exp_negative(x: Floats) -> Floats:
     bounded = np.where(inside, x, -708.0)
     k = np.floor(bounded * LOG2_E + 0.5)
     r = (bounded - k * LN2_HIGH) - k * LN2_LOW
-    series = _horner(EXP_SERIES, r) * POWERS[k.astype(np.int32) + LOWEST_POWER]
+    series: Floats = _horner(EXP_SERIES, r) * POWERS[k.astype(np.int32) + LOWEST_POWER]
     return series if inside.all() else np.where(inside, series, np.where(x <= -708.0, 0.0, x))
 
 
@@ -45,7 +45,7 @@ def _log1p_unit(u: Floats) -> Floats:
     s = np.where(halve, (u - 1.0) / (u + 3.0), u / (u + 2.0))
     q = s * s
     result = 2.0 * (s + s * q * _horner(LOG_SERIES, q))
-    return np.where(halve, result + LN2, result)
+    return np.asarray(np.where(halve, result + LN2, result))
 
 
 def _horner(coefficients: tuple[float, ...], x: Floats) -> Floats:
@@ -83,11 +83,12 @@ def _cross_entropies(out: Floats, labels: NDArray[np.int64]) -> Floats:
     """Compute the loss of each row of outputs against its label."""
     if out.shape[1] == 1:
         logit = (2.0 - 4.0 * labels) * out[:, 0]
-        return np.maximum(logit, 0.0) + _log1p_unit(_exp_negative(-np.abs(logit)))
+        losses: Floats = np.maximum(logit, 0.0) + _log1p_unit(_exp_negative(-np.abs(logit)))
+        return losses
     highest = out.max(axis=1)
     total = _sum_in_order(_exp_negative(out - highest[:, None]).T)
     logs = np.array([math.log(value) for value in total])  # NumPy's own may differ in the last bit
-    return highest - out[np.arange(len(out)), labels] + logs
+    return np.asarray(highest - out[np.arange(len(out)), labels] + logs)
 
 
 def predict(features: NDArray[Any], parameters: Floats, workspace: Workspace) -> None:
