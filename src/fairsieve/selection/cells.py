@@ -132,10 +132,10 @@ class Cells:
         """Samples in each cell, classes × groups."""
         size = len(self.classes) * len(self.groups)
         if is_tensor(self.codes):
-            found = self.codes.int().bincount(minlength=size).cpu().numpy()
-        else:
-            found = np.bincount(self.codes, minlength=size)
-        return np.asarray(found.reshape(self.shape))
+            from fairsieve.selection.backends.torch_cells import count_codes
+
+            return count_codes(self.codes, size).reshape(self.shape)
+        return np.bincount(self.codes, minlength=size).reshape(self.shape)
 
     @cached_property
     def host_codes(self) -> NDArray[Any]:

@@ -148,15 +148,15 @@ def _state_at(walk: Walk, counts: NDArray[np.int64], digit: int) -> NDArray[np.i
 
 
 def _first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
-    """The first digit whose samples cannot all be taken."""
-    low, high = 0, counts.shape[1] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if fits(_state_at(walk, counts, middle + 1), walk.ratios, walk.budget):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    """Return the first digit whose samples cannot all be taken; all digits are tried at once."""
+    digits, shape = counts.shape[1], (*walk.ratios.shape, counts.shape[1])
+    open_cells = walk.is_open[:, None]
+    state = np.where(open_cells, walk.below[:, None] + counts, walk.taken[:, None]).reshape(shape)
+    of_class = state.sum(axis=1)
+    total = of_class.sum(axis=0)
+    used = (total + state - walk.ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
+    broken = (total > walk.budget) | (used > walk.budget + np.maximum(1e-9, 8.9e-16 * total))
+    return int(broken.argmax()) if broken[-1] else digits - 1
 
 
 def _count_in(walk: Walk, counts: NDArray[np.int64], digit: int) -> int:

@@ -1,7 +1,7 @@
 """The small tables' functions, made known to compiled code.
 
 The search, the ratios' step and the shares of a batch are written once, in plain Python. Importing
-this module lets compiled code call them too. Two that are called most have a loop of their own here,
+this module lets compiled code call them too. Three that are called most have loops of their own here,
 where plain Python has NumPy operations; both give the same bits.
 """
 
@@ -23,7 +23,6 @@ _PLAIN: tuple[Callable[..., Any], ...] = (
     search._bit_length,
     search._accumulate,
     search._counts_below,
-    search._first_broken,
     search._count_in,
     search._close_full_cells,
     search._zoom,
@@ -74,3 +73,18 @@ def _state_at(walk: Any, counts: Any, digit: Any) -> Any:
         return state
 
     return state_at
+
+
+@overload(search._first_broken)
+def _first_broken(walk: Any, counts: Any) -> Any:
+    def first_broken(walk: Any, counts: Any) -> int:
+        low, high = 0, counts.shape[1] - 1
+        while low < high:
+            middle = (low + high) // 2
+            if search.fits(search._state_at(walk, counts, middle + 1), walk.ratios, walk.budget):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    return first_broken

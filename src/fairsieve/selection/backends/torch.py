@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
+from fairsieve.selection.backends.torch_cells import FEW_CELLS, count_codes
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.exact_sums import MINUS, NOT, PLUS, SLOTS, as_digits, limbs
@@ -23,7 +24,6 @@ from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 
 __all__ = ["DeviceSelection", "Sorted", "TorchBackend"]
 
-MOST_COMPARED = 16  # cells up to which they are counted one after the other
 CHUNK = 2**22  # values that are added or shuffled together, so that they stay in the cache
 WIDTH_OF_RANKS = 12  # bits of a rank counted at once
 
@@ -82,7 +82,7 @@ class TorchBackend(Backend):
             return self._selection(order, self.cells.counts.reshape(-1).copy())
         where = torch.as_tensor(np.asarray(indices) if isinstance(indices, list) else indices).to(self.device)
         codes = self.codes[where]
-        counts = codes.int().bincount(minlength=self.size).cpu().numpy()
+        counts = count_codes(codes, self.size)
         return self._selection(where[torch.sort(codes, stable=True).indices], counts)
 
     def _selection(
@@ -226,16 +226,17 @@ def _count_blocks(codes: torch.Tensor, block: int, blocks: int, cells: int) -> N
     whole = len(codes) // block
     counts = torch.zeros((cells, blocks), dtype=torch.int64, device=codes.device)
     table, rest = codes[: whole * block].view(whole, block), codes[whole * block :]
-    if cells <= MOST_COMPARED:
+    if cells <= FEW_CELLS:
         for cell in range(cells):
             counts[cell, :whole] = (table == cell).sum(dim=1)
     elif whole:
         number = torch.arange(whole, device=codes.device)[:, None]
         flat = table.long() * blocks + number
         counts += torch.bincount(flat.reshape(-1), minlength=cells * blocks).view(cells, blocks)
+    found = counts.cpu().numpy()
     if len(rest):
-        counts[:, whole] = torch.bincount(rest.int(), minlength=cells)
-    return counts.cpu().numpy()
+        found[:, whole] = count_codes(rest, cells)
+    return found
 
 
 def _differences(values: torch.Tensor, ends: NDArray[np.int64]) -> NDArray[np.int64]:

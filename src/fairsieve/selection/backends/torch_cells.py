@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, check_lengths, encode, encode_groups, refuse_continuous
 from fairsieve.selection.coding import WIDEST
 from fairsieve.validation import shown
 
-__all__ = ["cells_on"]
+__all__ = ["FEW_CELLS", "cells_on", "count_codes"]
+
+FEW_CELLS = 16  # cells that are counted one after the other
 
 
 def cells_on(
@@ -93,6 +96,13 @@ def _rank(
     for value in occurring:
         table[value - low] = places[value]
     return table.to(values.device).index_select(0, offsets), listed
+
+
+def count_codes(codes: torch.Tensor, cells: int) -> NDArray[np.int64]:
+    """Count the samples of each cell, on the host; ``bincount`` is slow where many count for few."""
+    if cells <= FEW_CELLS:
+        return torch.stack([(codes == cell).sum() for cell in range(cells)]).cpu().numpy()
+    return codes.int().bincount(minlength=cells).cpu().numpy()
 
 
 def _mark(present: torch.Tensor, offsets: torch.Tensor) -> None:
