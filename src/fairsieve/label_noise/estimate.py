@@ -1,4 +1,4 @@
-"""How many labels are right, and which ones: found from the data alone."""
+"""How many labels are right, and which ones: found from the data alone, as far as the data can say."""
 
 from __future__ import annotations
 
@@ -10,48 +10,78 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from fairsieve.inputs import Checked, check_samples, seed_of
-from fairsieve.label_noise.flip_model import FlipModel, Observed, design, fit_flips, fit_plain
+from fairsieve.label_noise.explanations import (
+    Choice,
+    RandomFlips,
+    choose,
+    choose_base,
+    explain_at_random,
+    explain_by_aim,
+    stack,
+)
+from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
+from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 
-__all__ = ["CleanRatioEstimate", "estimate_clean_ratio", "estimate_of"]
+__all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of"]
 
-Ties = NDArray[np.int64] | None  # which rates are one, see fit_flips
-
-MOST = 8_000  # samples that the flips are estimated from
-MOST_AIMED = 5_000
-FOLDS = 5
-CLEARLY = 15.0  # by how much of log-likelihood aimed flips must explain the labels better
+MOST = 8_000  # samples that the estimate looks at
 SURE = 0.9
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
-BLIND_NOISE = 0.1  # what is assumed then
+GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
+WIDE = 0.3  # an interval that is wider says nothing
+UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the estimate is conclusive, and why; true in conditions where it is.
+
+    Examples
+    --------
+    >>> bool(Verdict(False, "the labels say nothing")), str(Verdict(False, "the labels say nothing"))
+    (False, 'the labels say nothing')
+    """
+
+    conclusive: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.conclusive
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 @dataclass(frozen=True, eq=False)
 class CleanRatioEstimate:
-    """What the data say of their labels.
+    """What the data say about their labels.
 
     Attributes
     ----------
     clean_ratio : float
         Share of right labels; one standard error below the likeliest value, since too high is worse
-        than too low.
+        than too low. Where the estimate is inconclusive, what training assumes.
     interval : (float, float)
         95 % confidence, as far as the model of the flips holds.
     noise : array of shape (classes, groups)
-        Share of wrong labels among those observed in each cell; NaN where there are none.
+        Share of wrong labels among those observed in each cell; NaN where there are none, and where the
+        estimate is inconclusive.
     flip_rates : array of shape (classes, groups)
         Chance of a label of that *true* class and group to be flipped.
     aimed : bool
         Whether labels look wrong on purpose: where they are surest, rather than at random.
-    credible : bool
-        Whether which labels are wrong can be told. Where too many are aimed, they pass for the
-        truth; then the clean ratio is a guess.
+    credible : Verdict
+        Whether the estimate is conclusive, with the reason in words; it can be used as a condition. Where
+        it is not, no label is called wrong.
     true_class : array of shape (n, classes)
         Probabilities of each sample's true class, given its features and its label.
     cells : Cells
         The classes and groups of the tables above.
+    predictor : Choice, optional
+        The model of the labels that the estimate stands on, and by how much it beat the simpler one.
     """
 
     clean_ratio: float
@@ -59,9 +89,10 @@ class CleanRatioEstimate:
     noise: NDArray[np.float64]
     flip_rates: NDArray[np.float64]
     aimed: bool
-    credible: bool
+    credible: Verdict
     true_class: NDArray[np.float64]
     cells: Cells
+    predictor: Choice | None = None
 
     @property
     def wrong(self) -> NDArray[np.float64]:
@@ -73,19 +104,32 @@ class CleanRatioEstimate:
         """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
         return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
 
+    @property
+    def training(self) -> str:
+        """What training does with the estimate, in words."""
+        if not self.credible:
+            if self.aimed:
+                return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
+            return "leaves no sample out and only moves the shares of the groups"
+        if not self.flip_rates.any():
+            return "leaves no sample out and moves the shares of the groups"
+        return "leaves out labels that are likely wrong and moves the shares of the groups"
+
     def keep(self, seed: int) -> NDArray[np.int64]:
-        """Samples that, together, are labelled as if nobody had flipped labels; ascending.
+        """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
 
         Aimed flips are far from the boundary between the classes: the labels that are surely wrong are
         left out. Of random ones each is kept with the chance that its label is right; keeping the
         likeliest instead would leave out whoever the model finds surprising, right or wrong. Where
-        the classes of a group are flipped at different rates, the more trusted ones are thinned to
-        match. Of samples alike the share is exact: draws are spread evenly along each cell.
+        the classes of a group are flipped at different rates, the more reliable ones are thinned to
+        match. Draws are spread evenly along each cell, so that the share among similar samples is exact.
         """
         wrong, stays = self.wrong, 1.0 - self.flip_rates
         if self.aimed:
             return np.union1d(self.believed, rightest_of_each_class(wrong, self.cells))
         chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
+        if (chance == 1.0).all():
+            return np.arange(len(self.cells))
         order = np.lexsort((wrong, self.cells.codes))
         turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
         kept = order[np.diff(np.floor(turns), prepend=0.0) > 0]
@@ -102,9 +146,11 @@ def estimate_clean_ratio(
 ) -> CleanRatioEstimate:
     """Estimate how many labels are right, from features, labels and groups alone.
 
-    Two explanations of the labels are weighed: that they are wrong at random, at a rate of its own in
+    The labels are predicted by a linear, a curved and a boosted model that all see the group; then three
+    explanations are weighed: that no label is wrong, that labels are wrong at random, at a rate of their own in
     every cell, and that they were aimed at the samples whose class is surest (see
-    :mod:`~fairsieve.label_noise.flip_model`). Samples without a group are a group of their own here.
+    :mod:`~fairsieve.label_noise.explanations`). Where the data cannot say, the estimate is inconclusive and no
+    label is called wrong. Samples without a group are a group of their own here.
 
     Parameters
     ----------
@@ -113,8 +159,7 @@ def estimate_clean_ratio(
     sensitive_features : n values, or several columns of them, optional
     sample_weight : n numbers, optional
     random_state : int, RandomState or None
-        Decides which samples are looked at, where there are more than 8,000, and the folds behind
-        the interval.
+        Decides which samples are looked at, where there are more than 8,000, and the folds.
 
     Examples
     --------
@@ -130,134 +175,154 @@ def estimate_clean_ratio(
 
 
 def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
-    """The estimate for samples that have been checked."""
+    """Estimate from samples that have been checked."""
     data = checked.data
-    rows = np.random.default_rng(seed).permutation(len(data))[:MOST]
-    observed, bent = (_observe(data, checked.weights, curved=curved) for curved in (False, True))
-    plain, curved = fit_plain(observed.take(rows)), fit_plain(bent.take(rows))
-    some = rows[:MOST_AIMED]
-    aimed = _fit_aimed(observed.take(some), plain, fit_flips(bent.take(some), curved).log_likelihood)
+    survey = Survey.draw(data, checked.weights, seed, MOST)
+    tried, base, levelled = choose_base(survey)
+    linear, boosted = tried[0], boosted_predictor(survey, seed)
+    tried += [] if boosted is None else [boosted]
+    choice, best = choose(tried, base, levelled, survey)
+    lowest = float(np.average(levelled, weights=survey.weights))
+    aimed, disagree = explain_by_aim(survey, linear, lowest, boosted)
     if aimed is not None:
-        return _aimed_estimate(aimed, observed, data.cells)
-    if curved.criterion < plain.criterion:
-        observed, plain = bent, curved
-    model, ties = _fit_random(observed.take(rows), plain)
-    return _random_estimate(model, ties, observed, rows, data.cells, seed)
+        whole = _observe(linear, survey, data, checked.weights)
+        return _aimed_estimate(aimed, whole, data.cells, choice)
+    random = explain_at_random(survey, base, levelled, boosted)
+    verdict = _judge(random, disagree, choice, survey)
+    if not verdict or not random.found:
+        return _without_suspects(random, verdict, disagree, data.cells, choice, len(survey))
+    used = [base if random.model is None else base.with_model(random.model)]
+    used += [boosted] if best is boosted and boosted is not None else []
+    return _random_estimate(random, used, verdict, survey, checked, choice)
 
 
-def _observe(data: Samples, weights: NDArray[np.float64] | None, *, curved: bool) -> Observed:
-    """Samples in the form the model of flips takes."""
+def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Verdict:
+    """Say whether the explanations are conclusive, and why."""
+    stands = f"The estimate stands on {choice}."
+    if disagree:
+        return Verdict(
+            False,
+            "the explanations disagree: wrong labels aimed at the clearest rows and a bent boundary without wrong "
+            f"labels both fit. {stands}",
+        )
+    if random.found and 4 * random.error > WIDE:
+        return Verdict(False, f"the share of wrong labels is uncertain by ±{2 * random.error:.0%}. {stands}")
+    if random.found and random.rates.max() >= 0.5:
+        return Verdict(False, f"some cells would have more wrong labels than right ones. {stands}")
+    if random.found:
+        return Verdict(
+            True, f"even where a class is surest, some labels say another, at a steady rate. {stands}"
+        )
+    if random.most > UNSEEN:
+        return Verdict(
+            False,
+            f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong without "
+            f"showing. {stands}",
+        )
+    return Verdict(
+        True,
+        "no labels wrong at random, and none aimed at the clearest rows, were found; labels wrong in another way, "
+        f"by the features, do not show. {stands}",
+    )
+
+
+def _without_suspects(
+    random: RandomFlips, verdict: Verdict, aimed: bool, cells: Cells, choice: Choice, surveyed: int
+) -> CleanRatioEstimate:
+    """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
+    own = np.zeros((len(cells), cells.shape[0]))
+    own[np.arange(len(cells)), cells.label_codes] = 1.0
+    noise = _noise_of(own, cells)
+    if verdict:
+        most = max(random.most, NONE_OF_MANY / surveyed)
+        interval = (max(1 - most, 0.0), 1.0)
+    else:
+        noise = np.full(cells.shape, np.nan)
+        interval = (0.0, 1.0) if aimed else (max(1 - max(random.most, random.rates.max()), 0.0), 1.0)
+    ratio = 1 - GUESSED_NOISE if aimed else 1.0
+    return CleanRatioEstimate(
+        ratio, interval, noise, np.zeros(cells.shape), aimed, verdict, own, cells, choice
+    )
+
+
+def _observe(
+    predictor: Predictor, survey: Survey, data: Samples, weights: NDArray[np.float64] | None
+) -> Observed:
+    """Return all samples in the form the model of flips takes, with a predictor's design."""
     cells = data.cells
-    return Observed(
-        design(data.features, curved=curved),
-        cells.label_codes,
-        cells.group_codes,
-        *cells.shape,
-        np.ones(len(data)) if weights is None else weights,
-    )
-
-
-def _fit_aimed(observed: Observed, plain: FlipModel, curved: float) -> FlipModel | None:
-    """Aimed flips, if they explain the labels clearly better than random ones do; else None.
-
-    Also than random ones around a curved boundary between the classes, of which the log-likelihood
-    is given: labels turn around behind a curve, too.
-    """
-    random = fit_flips(observed, plain)
-    found = max(
-        (fit_flips(observed, start, aimed=True) for start in (plain, random)),
-        key=lambda model: model.log_likelihood,
-    )
-    upside_down = bool((random.level > 0).any())  # a cell with more wrong labels than right ones
-    clearly = found.log_likelihood > max(random.log_likelihood, curved) + CLEARLY
-    return found if upside_down or clearly else None
-
-
-def _fit_random(observed: Observed, plain: FlipModel) -> tuple[FlipModel, Ties]:
-    """Flips at random at no more different rates than the labels bear out.
-
-    No flips, one rate for all, and a rate for each group are weighed by Akaike's criterion. Rates
-    that differ by class shift the boundary between the classes, so they need the stronger evidence
-    that the Bayesian criterion asks for.
-    """
-    groups, classes = observed.group_count, observed.classes
-    by_group = np.repeat(np.arange(groups), classes).reshape(groups, classes)
-    model, ties = plain, None
-    for candidate in (np.zeros_like(by_group), by_group):
-        found = fit_flips(observed, model, ties=candidate)
-        if found.criterion < model.criterion:
-            model, ties = found, candidate
-    by_cell = np.arange(groups * classes).reshape(groups, classes)
-    found = fit_flips(observed, model, ties=by_cell)
-    gained = found.log_likelihood - model.log_likelihood
-    if gained > (found.rates - model.rates) * np.log(len(observed)) / 2:
-        model, ties = found, by_cell
-    return model, ties
+    design = predictor.design(survey.features_of(data, slice(None)))
+    ones = np.ones(len(data)) if weights is None else weights
+    return Observed(design, cells.label_codes, cells.group_codes, *cells.shape, ones)
 
 
 def _random_estimate(
-    model: FlipModel, ties: Ties, observed: Observed, rows: NDArray[np.int64], cells: Cells, seed: int
+    random: RandomFlips,
+    used: list[Predictor],
+    verdict: Verdict,
+    survey: Survey,
+    checked: Checked,
+    choice: Choice,
 ) -> CleanRatioEstimate:
-    """Flips at random: the mean over all samples, its error from leaving out a fold at a time."""
-    noise, seen = model.noise(observed), observed.take(rows)
-    if ties is None:  # none were found; how many there might be nonetheless
-        one_rate = np.zeros_like(model.level, dtype=np.int64)
-        most = fit_flips(seen, model, ties=one_rate)
-        highest = most.noise(seen) + 1.96 * _jackknife_error(most, one_rate, seen, seed)
-        highest = max(highest, NONE_OF_MANY / len(seen))  # where every fold comes to none, too
-        ratio, interval = 1.0, (1 - highest, 1.0)
-    else:
-        error = _jackknife_error(model, ties, seen, seed)
-        ratio, interval = 1 - noise - error, (1 - noise - 1.96 * error, 1 - noise + 1.96 * error)
+    """Build the estimate for flips at random: how likely each label is wrong follows from the rates."""
+    data, cells = checked.data, checked.data.cells
+    scores = [each.all_scores(survey, data) for each in used]
+    weights = np.ones(len(data)) if checked.weights is None else checked.weights
+    design = stack(scores, cells.group_codes, cells.shape[1])
+    whole = Observed(design, cells.label_codes, cells.group_codes, *cells.shape, weights)
+    seen = whole.take(survey.rows)
+    model = fit_fixed(seen, fit_plain(seen), random.rates)
+    true_class = model.true_class(whole)
+    noise = model.noise(whole)
+    error = random.error
     return CleanRatioEstimate(
-        float(np.clip(ratio, 0.5, 1.0)),
-        (max(interval[0], 0.0), min(interval[1], 1.0)),
-        _noise_of(model.true_class(observed), cells),
-        model.flip_rates.T,
+        float(np.clip(1 - noise - error, 0.5, 1.0)),
+        (max(1 - noise - 1.96 * error, 0.0), min(1 - noise + 1.96 * error, 1.0)),
+        _noise_of(true_class, cells),
+        random.rates.T.copy(),
         False,
-        True,
-        model.true_class(observed),
+        verdict,
+        true_class,
         cells,
+        choice,
     )
 
 
-def _jackknife_error(model: FlipModel, ties: Ties, observed: Observed, seed: int) -> float:
-    """Standard error of the share of wrong labels, from leaving out a fold at a time."""
-    folds = min(FOLDS, len(observed))
-    number = np.random.default_rng(seed).permutation(len(observed)) % folds
-    parts = (observed.take(np.flatnonzero(number != fold)) for fold in range(folds))
-    return float(
-        np.sqrt((folds - 1) * np.var([fit_flips(part, model, ties=ties).noise(part) for part in parts]))
-    )
-
-
-def _aimed_estimate(model: FlipModel, observed: Observed, cells: Cells) -> CleanRatioEstimate:
-    """Aimed flips: the labels that are surely wrong, where that is credible."""
+def _aimed_estimate(model: FlipModel, observed: Observed, cells: Cells, choice: Choice) -> CleanRatioEstimate:
+    """Build the estimate for aimed flips: the labels that are surely wrong, where that is credible."""
     true_class = model.true_class(observed)
     wrong = 1 - true_class[np.arange(len(observed)), observed.labels]
     likely, sure, surest = (
-        np.average(wrong > chance, weights=observed.weights) for chance in (0.5, SURE, 0.99)
+        float(np.average(wrong > chance, weights=observed.weights)) for chance in (0.5, SURE, 0.99)
     )
-    credible = bool(sure <= CREDIBLE)
+    if sure > CREDIBLE:
+        verdict = Verdict(
+            False,
+            f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
+            "wrong",
+        )
+        return _without_suspects(
+            RandomFlips(np.zeros((1, 1)), 0.0, 1.0), verdict, True, cells, choice, len(observed)
+        )
     flipped = true_class.copy()
     flipped[np.arange(len(observed)), observed.labels] = 0.0
     there = np.array([true_class[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
     gone = np.array([flipped[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
     rates = np.divide(gone, there, out=np.zeros_like(there), where=there > 0)
     return CleanRatioEstimate(
-        float(1 - sure) if credible else 1 - BLIND_NOISE,
-        (float(1 - likely), float(1 - surest)) if credible else (0.0, 1.0),
+        1 - sure,
+        (1 - likely, 1 - surest),
         _noise_of(true_class, cells),
         rates.T,
         True,
-        credible,
+        Verdict(True, "labels turn around where the class is surest, as if they were wrong on purpose"),
         true_class,
         cells,
+        choice,
     )
 
 
 def _noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
-    """Share of wrong labels in every cell; NaN where it is empty."""
+    """Compute the share of wrong labels in every cell; NaN where it is empty."""
     wrong = 1 - true_class[np.arange(len(cells)), cells.label_codes]
     sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)
     empty = np.full(cells.shape, np.nan)
@@ -265,7 +330,7 @@ def _noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float
 
 
 def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
-    """One sample of each class that has any, so that none is lost."""
+    """Return one sample of each class that has any, so that none is lost."""
     order = np.argsort(wrong, kind="stable")
     _, first = np.unique(cells.label_codes[order], return_index=True)
     return np.asarray(order[first])

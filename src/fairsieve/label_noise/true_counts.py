@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.cells import Cells
 
-__all__ = ["chance_right", "refined_rates", "scaled_rates", "transitions", "true_sums"]
+__all__ = ["chance_right", "refined_rates", "scaled_rates", "surest_share", "transitions", "true_sums"]
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def refined_rates(flip_rates: Floats, probabilities: Floats, cells: Cells) -> Fl
     rates = flip_rates.copy()
     for rate in np.unique(flip_rates[flip_rates > 0]):
         alike = flip_rates == rate
-        share, error = _surest_share(alike, probabilities, cells)
+        share, error = surest_share(alike, probabilities, cells.label_codes, cells.group_codes)
         rates[alike] = share if share <= 1.1 * rate + 0.01 else min(rate, share + error)
     return rates
 
@@ -112,18 +112,20 @@ def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
     return np.asarray(low * flip_rates)
 
 
-def _surest_share(alike: NDArray[np.bool_], probabilities: Floats, cells: Cells) -> tuple[float, float]:
-    """The lowest share of other labels where a class is surest, and its standard error.
+def surest_share(
+    alike: NDArray[np.bool_], probabilities: Floats, labels: NDArray[np.int64], groups: NDArray[np.int64]
+) -> tuple[float, float]:
+    """Find the lowest share of other labels where a class is surest, and its standard error.
 
-    Looked for over the classes and groups where ``alike``, (classes, groups), and several sizes.
+    Looks over the classes and groups where ``alike``, (classes, groups), and over several sizes.
     """
     found = [(1.0, 0.0)]
     for label in np.flatnonzero(alike.any(axis=1)):
-        members = np.flatnonzero(alike[label][cells.group_codes])
+        members = np.flatnonzero(alike[label][groups])
         sizes = np.ceil(np.array(SUREST) * len(members)).astype(np.int64)
         if len(members) > 0:
             order = members[np.argsort(-probabilities[members, label], kind="stable")]
-            shares = np.cumsum(cells.label_codes[order] != label)[sizes - 1] / sizes
+            shares = np.cumsum(labels[order] != label)[sizes - 1] / sizes
             errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)
             found += zip(shares.tolist(), errors.tolist(), strict=True)
     return min(found, key=sum)
