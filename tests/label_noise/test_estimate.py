@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairsieve import InvalidInputError, estimate_clean_ratio
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 from fairsieve.label_noise.correction import train_auto
-from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Verdict
 from fairsieve.samples import Samples
 
 DATA = make_synthetic(2000, seed=0)
@@ -69,6 +69,7 @@ def test_names_of_classes_and_groups_do_not_matter(random):
     again = estimate(names[noisy.labels], sensitive_features=np.array(["a", "b"])[DATA.groups])
     assert again.clean_ratio == found.clean_ratio
     assert again.wrong == pytest.approx(found.wrong)
+    assert str(again.credible) == str(found.credible)
 
 
 def test_weights_of_zero_are_not_there(random):
@@ -113,13 +114,108 @@ def test_keeping_follows_the_chances(seed, n, groups):
     right = rng.random(n)
     true_class = np.where(cells.label_codes[:, None] == [0, 1], right[:, None], 1 - right[:, None])
     rates = np.zeros(cells.shape)
-    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, True, true_class, cells)
+    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, Verdict(True, ''), true_class, cells)
     kept = found.keep(seed)
     assert (np.diff(kept) > 0).all()
     assert set(cells.label_codes[kept]) == {0, 1}
     for code in np.unique(cells.codes):
         expected = right[cells.codes == code].sum()
         assert abs(np.sum(cells.codes[kept] == code) - expected) < 2 + 1  # spread evenly, one rightest
+
+
+def loans(n=6000, seed=0):
+    """A loan table where age matters and is the sensitive column, left out of the features."""
+    rng = np.random.default_rng(seed)
+    age, income, debt = rng.uniform(18, 90, n), rng.normal(size=n), rng.normal(size=n)
+    logit = 1.5 * income - debt - 2.5 * (age > 65) + 0.8 * (age < 30) + 0.8
+    repaid = (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(np.int64)
+    return Samples(np.column_stack([income, debt]), repaid, np.digitize(age, [30, 65]))
+
+
+def exclusive_or(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return Samples(X, ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(np.int64), rng.integers(0, 2, n))
+
+
+def pure_noise(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return Samples(rng.normal(size=(n, 3)), rng.integers(0, 2, n), rng.integers(0, 2, n))
+
+
+def by_weak_annotators(data, seed=0):
+    """Labels by somebody who looks at one column and sees the truth half of the time."""
+    guess = (data.features[:, 0] > 0).astype(np.int64)
+    return np.where(np.random.default_rng(seed).random(len(data)) < 0.5, guess, data.labels)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("table", [loans, exclusive_or])
+def test_a_table_without_wrong_labels_has_no_suspects(table, seed):
+    found = estimate(table(seed=seed).labels, table(seed=seed), random_state=seed)
+    assert found.credible
+    assert found.clean_ratio == 1.0
+    assert found.interval[0] > 0.95
+    assert len(found.believed) == 6000
+    assert "no labels wrong at random" in str(found.credible)
+
+
+def test_a_bent_boundary_is_seen_by_another_predictor_than_the_linear_one():
+    found = estimate(exclusive_or().labels, exclusive_or())
+    assert found.predictor.name != "linear"
+    assert found.predictor.gain > 10 * found.predictor.error
+    assert found.predictor.name in str(found.credible)
+
+
+def test_wrong_labels_behind_a_bent_boundary_are_found():
+    data = exclusive_or()
+    noisy = flip_uniform(data, 0.1, seed=5)
+    found = estimate(noisy.labels, data)
+    suspects = np.setdiff1d(np.arange(len(data)), found.believed)
+    assert found.credible
+    assert noisy.flipped[suspects].mean() > 0.9
+    assert noisy.flipped[suspects].sum() > 0.8 * noisy.flipped.sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_that_are_pure_noise_are_inconclusive(seed):
+    found = estimate(pure_noise(seed=seed).labels, pure_noise(seed=seed), random_state=seed)
+    assert not found.credible
+    assert "the features say too little about the labels" in str(found.credible)
+    assert found.interval[0] < 0.8
+    assert len(found.believed) == 4000
+    assert np.isnan(found.noise).all()
+    assert found.keep(0).tolist() == list(range(4000))
+    assert "leaves no sample out" in found.training
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_by_weak_annotators_are_not_called_wrong_falsely(seed):
+    data = loans(seed=seed)
+    labels = by_weak_annotators(data, seed + 100)
+    found = estimate(labels, data, random_state=seed)
+    suspects = np.setdiff1d(np.arange(len(data)), found.believed)
+    assert len(suspects) < 0.01 * len(data) or (labels != data.labels)[suspects].mean() > 0.5
+    if found.credible and found.clean_ratio == 1.0:
+        assert "labels wrong in another way, by the features, do not show" in str(found.credible)
+
+
+def test_a_real_difference_between_groups_is_not_noise():
+    rng = np.random.default_rng(1)
+    X, z = rng.normal(size=(6000, 2)), rng.integers(0, 2, 6000)
+    logit = np.where(z == 1, 2.5, -1.0) * X[:, 0] + X[:, 1]
+    labels = (rng.random(6000) < 1 / (1 + np.exp(-logit))).astype(int)
+    found = estimate_clean_ratio(X, labels, sensitive_features=z, random_state=0)
+    assert len(found.believed) >= 0.99 * 6000
+    assert "by group" in found.predictor.name or found.predictor.name == "boosted"
+
+
+def test_inconclusive_training_leaves_nobody_out():
+    data = pure_noise(500)
+    found = estimate(data.labels, data)
+    assert not found.credible
+    fitted = train_auto(None, data, found, seed=0, **SHORT)
+    assert fitted.indices.tolist() == list(range(500))
 
 
 def test_training_walks_where_flips_are_aimed_and_thins_where_they_are_random(random, aimed):

@@ -1,4 +1,4 @@
-"""Telling a model that came out worse than plain training, with no clean labels to check against.
+"""Notice a model that came out worse than plain training, with no clean labels to check against.
 
 Accuracy on noisy labels differs from accuracy on the true labels of the same samples by at most the
 noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model's less ν is certainly
@@ -78,9 +78,9 @@ def collapse_of(
     estimate: CleanRatioEstimate | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> Collapse | None:
-    """The collapse of a model beside a plain one, by their predictions of the training samples.
+    """Compare a model with a plain one, by their predictions; return None where it did not collapse.
 
-    All as class codes. None when there is none to be told.
+    Everything is given as class codes.
 
     Examples
     --------
@@ -91,13 +91,16 @@ def collapse_of(
     True
     """
     ours, theirs = (float(np.average(codes == labels, weights=weights)) for codes in (predicted, plain))
+    if estimate is not None:
+        noise = max(noise, 1 - estimate.interval[0])  # the most that may be wrong, to be certain
     seen = Collapse(ours, theirs, noise, certain=False, told=False)
     if seen.loss > max(2 * noise, PRICE):
         return replace(seen, certain=True, told=True)
     if estimate is None:
         return None
     if not estimate.credible:
-        return seen if seen.loss > -ESTIMATED_PRICE else None
+        gained = ESTIMATED_PRICE if estimate.aimed else -ESTIMATED_PRICE  # a guess must pay for itself
+        return seen if seen.loss > -gained else None
     rows = np.arange(len(labels))
     ours, theirs = (
         float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
@@ -109,7 +112,7 @@ def collapse_of(
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:
-    """Raise, warn, or say True: then the plain model is to be used instead."""
+    """Apply ``on_collapse``; return True to use the plain model."""
     if collapse is None:
         return False
     if on_collapse == "raise":

@@ -1,10 +1,11 @@
-"""Training when nobody knows how many labels are wrong: what the estimate says decides how.
+"""Train when nobody knows how many labels are wrong: the estimate decides how.
 
 Where it can tell wrong labels from right ones, they are left out once, and the ratios move over what
 is kept. (Of random flips the paper's selection by losses would leave out surprising samples, right or
 wrong, and turn overlapping classes into separate ones; of aimed ones it leaves out fewer, see
-docs/clean-ratio.md.) Where so many labels are wrong that they pass for the truth, the paper's selection
-is made, at a clean ratio that is a guess.
+docs/clean-ratio.md.) Where labels look wrong on purpose but it cannot be known which, the paper's selection
+is made, at a clean ratio that is a guess. Where nothing can be known, nobody is left out: the ratios
+move over everything, which is the gentlest way.
 """
 
 from __future__ import annotations
@@ -38,8 +39,7 @@ def train_auto(
     """Train on ``data`` as ``estimate`` suggests; otherwise as :func:`~fairsieve.training.fit.fit`.
 
     ``signal=None`` compares losses where the paper's selection is made, and error rates, which the
-    disparity is about, over labels that were told to be right. ``train`` is what trains: ``fit``, or
-    :func:`~fairsieve.training.newton.fit_newton`.
+    disparity is about, elsewhere. ``train`` is what trains: ``fit``, or a function that takes the same.
 
     Examples
     --------
@@ -50,11 +50,12 @@ def train_auto(
     >>> train_auto(None, data, found, seed=0, epochs=5, warmup_epochs=1).ratios.shape
     (2, 2)
     """
-    if not estimate.credible:
+    if estimate.aimed and not estimate.credible:
         settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
         return train(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
     rows = estimate.keep(seed)
     weights = None if sample_weight is None else sample_weight[rows]
     settings |= {"clean_ratio": 1.0, "signal": signal or "error"}
-    fitted = train(model, data.take(rows), "fairbatch", seed=seed, sample_weight=weights, **settings)
+    part = data if len(rows) == len(data) else data.take(rows)
+    fitted = train(model, part, "fairbatch", seed=seed, sample_weight=weights, **settings)
     return replace(fitted.over(rows, len(data)), method="fairsieve")

@@ -20,8 +20,7 @@ from fairsieve.label_noise.explanations import (
     stack,
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
-from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor
-from fairsieve.samples import Samples
+from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor, chunks
 from fairsieve.selection.cells import Cells
 
 __all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of"]
@@ -185,8 +184,7 @@ def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
     lowest = float(np.average(levelled, weights=survey.weights))
     aimed, disagree = explain_by_aim(survey, linear, lowest, boosted)
     if aimed is not None:
-        whole = _observe(linear, survey, data, checked.weights)
-        return _aimed_estimate(aimed, whole, data.cells, choice)
+        return _aimed_estimate(aimed, linear, survey, checked, choice)
     random = explain_at_random(survey, base, levelled, boosted)
     verdict = _judge(random, disagree, choice, survey)
     if not verdict or not random.found:
@@ -245,16 +243,6 @@ def _without_suspects(
     )
 
 
-def _observe(
-    predictor: Predictor, survey: Survey, data: Samples, weights: NDArray[np.float64] | None
-) -> Observed:
-    """Return all samples in the form the model of flips takes, with a predictor's design."""
-    cells = data.cells
-    design = predictor.design(survey.features_of(data, slice(None)))
-    ones = np.ones(len(data)) if weights is None else weights
-    return Observed(design, cells.label_codes, cells.group_codes, *cells.shape, ones)
-
-
 def _random_estimate(
     random: RandomFlips,
     used: list[Predictor],
@@ -287,12 +275,22 @@ def _random_estimate(
     )
 
 
-def _aimed_estimate(model: FlipModel, observed: Observed, cells: Cells, choice: Choice) -> CleanRatioEstimate:
+def _aimed_estimate(
+    model: FlipModel, linear: Predictor, survey: Survey, checked: Checked, choice: Choice
+) -> CleanRatioEstimate:
     """Build the estimate for aimed flips: the labels that are surely wrong, where that is credible."""
-    true_class = model.true_class(observed)
-    wrong = 1 - true_class[np.arange(len(observed)), observed.labels]
+    data, cells = checked.data, checked.data.cells
+    labels, groups = cells.label_codes, cells.group_codes
+    weights = np.ones(len(data)) if checked.weights is None else checked.weights
+    true_class = np.empty((len(data), cells.shape[0]))
+    for part in chunks(len(data)):
+        design = linear.design(survey.features_of(data, part))
+        true_class[part] = model.true_class(
+            Observed(design, labels[part], groups[part], *cells.shape, weights[part])
+        )
+    wrong = 1 - true_class[np.arange(len(data)), labels]
     likely, sure, surest = (
-        float(np.average(wrong > chance, weights=observed.weights)) for chance in (0.5, SURE, 0.99)
+        float(np.average(wrong > chance, weights=weights)) for chance in (0.5, SURE, 0.99)
     )
     if sure > CREDIBLE:
         verdict = Verdict(
@@ -301,12 +299,12 @@ def _aimed_estimate(model: FlipModel, observed: Observed, cells: Cells, choice: 
             "wrong",
         )
         return _without_suspects(
-            RandomFlips(np.zeros((1, 1)), 0.0, 1.0), verdict, True, cells, choice, len(observed)
+            RandomFlips(np.zeros((1, 1)), 0.0, 1.0), verdict, True, cells, choice, len(survey)
         )
     flipped = true_class.copy()
-    flipped[np.arange(len(observed)), observed.labels] = 0.0
-    there = np.array([true_class[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
-    gone = np.array([flipped[observed.groups == g].sum(axis=0) for g in range(observed.group_count)])
+    flipped[np.arange(len(data)), labels] = 0.0
+    there = np.array([true_class[groups == group].sum(axis=0) for group in range(cells.shape[1])])
+    gone = np.array([flipped[groups == group].sum(axis=0) for group in range(cells.shape[1])])
     rates = np.divide(gone, there, out=np.zeros_like(there), where=there > 0)
     return CleanRatioEstimate(
         1 - sure,

@@ -24,7 +24,9 @@ Ties = NDArray[np.int64]
 FOUND = 1.0  # gain in log-likelihood that one rate needs, out of fold and in the whole design
 PROFILE = 1.92  # loss in log-likelihood that bounds a rate with 95 % confidence
 GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
-BOUND = 2.5  # standard errors by which the surest samples bound a rate; the lowest of several shares is too low
+BOUND = (
+    2.5  # standard errors by which the surest samples bound a rate; the lowest of several shares is too low
+)
 NEAR = 1.2  # where the surest samples show a rate this close above the model's, it is theirs
 MOST_RATES = 24
 MOST_ASKED = 6
@@ -57,9 +59,7 @@ class Choice:
     def __str__(self) -> str:
         if len(self.losses) == 1:
             return f"the {self.name} model"
-        others = ", ".join(
-            f"{name} {loss:.3f}" for name, loss in self.losses.items() if name != self.name
-        )
+        others = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items() if name != self.name)
         return f"the {self.name} model (cross-validated log loss {self.losses[self.name]:.3f}; {others})"
 
 
@@ -281,5 +281,7 @@ def _levelled_losses(predictor: Predictor, survey: Survey) -> Floats:
     """Compute the losses of a predictor whose probabilities may level off below 1, in each group by itself."""
     observed = survey.observe(stack([predictor.scores], survey.groups, survey.group_count))
     groups = survey.group_count
-    ties = np.repeat(np.arange(groups) if groups <= MOST_RATES else np.zeros(groups, np.int64), survey.classes)
+    ties = np.repeat(
+        np.arange(groups) if groups <= MOST_RATES else np.zeros(groups, np.int64), survey.classes
+    )
     return fit_flips(observed, fit_plain(observed), ties=ties.reshape(groups, -1)).losses(observed)

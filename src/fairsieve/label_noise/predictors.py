@@ -6,16 +6,25 @@ every predictor sees the group, and cross-validation says which of them describe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_plain, log_chances
 from fairsieve.samples import Samples
 
-__all__ = ["Predictor", "Survey", "boosted_predictor", "linear_predictor"]
+__all__ = [
+    "Predictor",
+    "Survey",
+    "boosted_predictor",
+    "chunks",
+    "linear_predictor",
+    "log_losses",
+    "with_groups",
+]
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +77,7 @@ class Survey:
         """Draw at most ``most`` samples at random, and deal them to folds evenly by class and group."""
         rng = np.random.default_rng(seed)
         rows = rng.permutation(len(data))[:most]
-        features = np.asarray(data.features[rows], np.float64).reshape(len(rows), -1)
+        features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
         cells = data.cells
         labels, groups = cells.label_codes[rows], cells.group_codes[rows]
         columns = _telling_columns(features, labels, cells.shape[0])
@@ -92,9 +101,10 @@ class Survey:
 
     def features_of(self, data: Samples, rows: slice) -> Floats:
         """Return the same columns for any samples of the data."""
-        features = np.asarray(data.features[rows], np.float64)
-        features = features.reshape(len(features), -1)[:, self.columns]
-        return with_groups(features, data.cells.group_codes[rows], self.group_count)
+        groups = data.cells.group_codes[rows]
+        features = data.features[rows]
+        features = features if features.ndim == 2 else features.reshape(len(groups), -1)
+        return with_groups(dense(features[:, self.columns]), groups, self.group_count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +146,7 @@ class Predictor:
     def all_scores(self, survey: Survey, data: Samples) -> Floats:
         """Compute the logits of all samples."""
         found = np.empty((len(data), self.scores.shape[1]))
-        for first in range(0, len(data), CHUNK):
-            part = slice(first, first + CHUNK)
+        for part in chunks(len(data)):
             found[part] = self.predict(survey.features_of(data, part))
         found[survey.rows] = self.own
         return found
@@ -188,15 +197,26 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
             max_bins=BINS,
             early_stopping=False,
             random_state=seed,
-        ).fit(features[~inside], survey.labels[~inside], sample_weight=survey.weights[~inside] if weighted else None)
+        ).fit(
+            features[~inside],
+            survey.labels[~inside],
+            sample_weight=survey.weights[~inside] if weighted else None,
+        )
         scores[inside] = _boosted_logits(model, features[inside], survey.classes)
         models.append(model)
 
     def predict(features: Floats) -> Floats:
         narrow = features.astype(np.float32)
-        return np.mean([_boosted_logits(model, narrow, survey.classes) for model in models], axis=0)
+        return np.asarray(
+            np.mean([_boosted_logits(model, narrow, survey.classes) for model in models], axis=0)
+        )
 
     return Predictor("boosted", scores, log_losses(scores, survey.labels), predict, scores, lambda X: X)
+
+
+def chunks(samples: int) -> Iterator[slice]:
+    """Split the samples into parts that fit into memory as design matrices."""
+    return (slice(first, first + CHUNK) for first in range(0, samples, CHUNK))
 
 
 def log_losses(scores: Floats, labels: NDArray[np.int64]) -> Floats:

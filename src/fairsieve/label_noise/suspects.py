@@ -1,15 +1,14 @@
-"""Who was left out of the last selection, and what the model thinks of them."""
+"""List the samples whose labels to check, and what the model thinks of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from scipy.special import log_expit, log_softmax
 
 from fairsieve.samples import Samples
-from fairsieve.sampling.losses import cross_entropy
 
 __all__ = ["probabilities_of", "suspects_of"]
 
@@ -17,22 +16,26 @@ __all__ = ["probabilities_of", "suspects_of"]
 def suspects_of(
     decision: NDArray[np.float64],
     data: Samples,
-    chosen: NDArray[np.int64],
+    selected: NDArray[np.int64],
     epochs_kept: NDArray[np.int32],
     rows: NDArray[np.int64],
+    *,
+    wrong: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """The samples that were not chosen, the highest loss first, as a table of columns.
+    """List the samples that were not selected as a table of columns, the likeliest wrong label first.
 
     Parameters
     ----------
     decision : array
         Logits of all samples of ``data``, as ``decision_function`` gives them.
-    chosen : integer array
-        The last selection.
+    selected : integer array
+        The samples whose labels are not in doubt.
     epochs_kept : integer array
         In how many epochs each sample was selected.
     rows : integer array
         What to call the samples.
+    wrong : array, optional
+        How likely each label is wrong, which ranks them; the losses rank them when None.
 
     Examples
     --------
@@ -42,10 +45,11 @@ def suspects_of(
     {'row': [0, 1], 'label': ['no', 'no'], 'suggested': ['yes', 'yes']}
     """
     codes = data.cells.label_codes
-    losses = cross_entropy(torch.from_numpy(decision), torch.from_numpy(codes)).numpy()
-    left = np.setdiff1d(np.arange(len(data)), chosen)
-    left = left[np.argsort(-losses[left], kind="stable")]
-    chances = probabilities_of(decision[left])
+    logs = _log_probabilities(decision)
+    losses = -logs[np.arange(len(data)), codes]
+    left = np.setdiff1d(np.arange(len(data)), selected)
+    left = left[np.lexsort((-losses[left], np.zeros(len(left)) if wrong is None else -wrong[left]))]
+    chances = np.exp(logs[left])
     groups = np.empty(len(data.cells.groups), dtype=object)
     groups[:] = data.cells.groups  # element by element: crossed groups are tuples
     return {
@@ -60,12 +64,16 @@ def suspects_of(
 
 
 def probabilities_of(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of the classes, from what ``decision_function`` gives.
+    """Compute the probabilities of the classes, from what ``decision_function`` gives.
 
-    >>> probabilities_of(np.zeros(1)).tolist()
+    >>> probabilities_of(np.zeros(1)).round(6).tolist()
     [[0.5, 0.5]]
     """
-    logits = torch.from_numpy(decision)
-    if logits.ndim == 1:
-        return torch.stack([torch.sigmoid(-logits), torch.sigmoid(logits)], dim=1).numpy()
-    return torch.softmax(logits, dim=1).numpy()
+    return np.asarray(np.exp(_log_probabilities(decision)))
+
+
+def _log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute their logarithms, of one logit per sample or of one per class."""
+    if decision.ndim == 1:
+        return np.stack([log_expit(-decision), log_expit(decision)], axis=1)
+    return np.asarray(log_softmax(decision, axis=1))

@@ -1,4 +1,4 @@
-"""How far labels can be trusted, by a classifier's own out-of-fold probabilities.
+"""Count what is true from what is observed, by a classifier's own out-of-fold probabilities.
 
 Labels wrong at random turn true classes into observed ones by a table of each group, T(z), whose row i
 holds the chances of each label for a sample of true class i. Whatever is counted over observed labels
@@ -23,7 +23,7 @@ LEAST = 0.05  # of a cell's labels are right, whatever the tables say
 
 
 def transitions(flip_rates: Floats) -> Floats:
-    """T, (groups, true classes, labels), from the flip rates, (classes, groups); to any other class alike.
+    """Build T, (groups, true classes, labels), from the flip rates, (classes, groups); to any other class alike.
 
     Rates are bounded so that the table can be inverted.
 
@@ -39,7 +39,7 @@ def transitions(flip_rates: Floats) -> Floats:
 
 
 def true_sums(observed: Floats, table: Floats) -> Floats:
-    """Sums by true class and group, (classes, groups, …), from those by observed label.
+    """Compute sums by true class and group, (classes, groups, …), from those by observed label.
 
     >>> true_sums(np.array([[11.0], [9.0]]), transitions(np.array([[0.1], [0.2]]))).round(9).tolist()
     [[10.0], [10.0]]
@@ -49,7 +49,7 @@ def true_sums(observed: Floats, table: Floats) -> Floats:
 
 
 def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Floats, Floats]:
-    """How likely each label is right, and a weight under which labels are as if none were flipped.
+    """Compute how likely each label is right, and a weight under which labels are as if none were flipped.
 
     Each sample weighs what its label is likely right; where the classes of a group are flipped at
     different rates, and where probabilities are off, cells are scaled to their true counts.
@@ -72,7 +72,7 @@ def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Fl
 
 
 def refined_rates(flip_rates: Floats, probabilities: Floats, cells: Cells) -> Floats:
-    """Flip rates closer to the truth than an estimate's, by the samples that a classifier is surest of.
+    """Correct the flip rates of an estimate by the samples that a classifier is surest of.
 
     No part of the samples has fewer labels other than i than class i is flipped there, so the surest
     tenth, or more, bounds the rate from above. Where the bound is near the estimate it replaces it: there
@@ -89,7 +89,7 @@ def refined_rates(flip_rates: Floats, probabilities: Floats, cells: Cells) -> Fl
 
 
 def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
-    """Rates in the same proportions under which that share of all labels is wrong.
+    """Scale the rates so that the given share of all labels is wrong.
 
     Where all are 0 they become one rate for everybody. The share may be more than rates can reach.
 
