@@ -139,7 +139,7 @@ def test_weights_ratios_and_selection_obey_their_laws(
 
 def test_random_flips_are_estimated_and_lower_the_weights():
     drawn = make_synthetic(3000, seed=1)
-    noisy = flip_uniform(drawn, 0.2, seed=0)
+    noisy = flip_uniform(drawn, 0.2, seed=1)
     model = SieveClassifier(LogisticRegression(), rounds=3, tolerance=1.0, random_state=0)
     model.fit(drawn.features, noisy.labels, sensitive_features=drawn.groups)
     assert model.flip_rates_ == pytest.approx(np.full((2, 2), 0.2), abs=0.08)

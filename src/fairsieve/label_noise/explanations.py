@@ -27,7 +27,7 @@ GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
 BOUND = (
     2.5  # standard errors by which the surest samples bound a rate; the lowest of several shares is too low
 )
-NEAR = 1.2  # where the surest samples show a rate this close above the model's, it is theirs
+NEAR = 1.2  # where the surest samples show a rate this close above the model's, the mean of both is taken
 MOST_RATES = 24
 MOST_ASKED = 6
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
@@ -172,7 +172,7 @@ def explain_at_random(
         share, error = surest_share((ties == number).T, chances, survey.labels, survey.groups)
         rate = float(rates[ties == number][0])
         near = rate < share <= NEAR * rate + 0.01
-        rates[ties == number] = share if near else min(rate, share + BOUND * error)
+        rates[ties == number] = (rate + share) / 2 if near else min(rate, share + BOUND * error)
     return RandomFlips(rates, model.noise_error(whole), float(rates.max()), model)
 
 
