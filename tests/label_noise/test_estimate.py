@@ -1,12 +1,15 @@
 """The clean ratio found from the data, and training by what was found."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve import InvalidInputError, estimate_clean_ratio
+from fairsieve import CollapseWarning, FairRobustClassifier, InvalidInputError, estimate_clean_ratio
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
+from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Verdict
 from fairsieve.samples import Samples
@@ -114,7 +117,7 @@ def test_keeping_follows_the_chances(seed, n, groups):
     right = rng.random(n)
     true_class = np.where(cells.label_codes[:, None] == [0, 1], right[:, None], 1 - right[:, None])
     rates = np.zeros(cells.shape)
-    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, Verdict(True, ''), true_class, cells)
+    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, Verdict(True, ""), true_class, cells)
     kept = found.keep(seed)
     assert (np.diff(kept) > 0).all()
     assert set(cells.label_codes[kept]) == {0, 1}
@@ -232,3 +235,23 @@ def test_training_walks_where_flips_are_aimed_and_thins_where_they_are_random(ra
         weights = np.ones(2000)
         same = train_auto(None, data, found, seed=0, sample_weight=weights, **SHORT)
         assert same.indices.tolist() == fitted.indices.tolist()
+
+
+def test_an_inconclusive_estimate_is_a_warning_and_no_suspects():
+    data = pure_noise(400)
+    model = FairRobustClassifier(random_state=0)
+    with pytest.warns(FairsieveWarning, match="which labels are wrong cannot be known: the features say too"):
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert len(model.suspects()["row"]) == 0
+
+
+def test_suspects_are_ranked_by_the_chance_that_they_are_wrong(random):
+    noisy, _ = random
+    model = FairRobustClassifier(random_state=0, on_collapse="fallback")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        model.fit(DATA.features, noisy.labels, sensitive_features=DATA.groups)
+    rows = model.suspects()["row"]
+    assert len(rows) > 50
+    assert (np.diff(model.estimate_.wrong[rows]) <= 0).all()
+    assert noisy.flipped[rows[:50]].mean() > 0.8

@@ -30,7 +30,7 @@ from fairsieve.inputs import (
     warn_of_groups,
 )
 from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.suspects import probabilities_of, suspects_of
 from fairsieve.optional import require
 from fairsieve.training.history import History
@@ -251,6 +251,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if given == "auto":
             self.estimate_ = estimate_of(checked, seed)
             self.clean_ratio_ = self.estimate_.clean_ratio
+            warn_if_inconclusive(self.estimate_)
             return
         self.estimate_, self.clean_ratio_ = None, given
         if int(given * len(checked.data) + 1e-9) < 1:
@@ -264,9 +265,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         data, rows = checked.data, checked.rows
         decision = _decision_of(fitted.predictor, data.features)
         trusted = fitted.indices
-        if self.estimate_ is not None and self.estimate_.credible:
-            trusted = self.estimate_.believed  # who was kept is partly chance
-        self._suspects = suspects_of(decision, data, trusted, fitted.history.times_selected, rows)
+        wrong = None
+        if self.estimate_ is not None:  # who was kept is partly chance
+            trusted, wrong = self.estimate_.believed, self.estimate_.wrong
+        times = fitted.history.times_selected
+        self._suspects = suspects_of(decision, data, trusted, times, rows, wrong=wrong)
         fitted = fitted.over(rows, checked.given)
         self._predictor, self.history_ = fitted.predictor, fitted.history
         if isinstance(fitted.predictor, LinearModel):
@@ -277,10 +280,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def suspects(self) -> dict[str, NDArray[Any]]:
-        """List the training samples whose labels to check, the highest loss first.
+        """List the training samples whose labels to check, the likeliest wrong label first.
 
-        They are those that the last selection left out; with "auto", those whose label is more likely
-        wrong than right or, where labels look wrong on purpose, surely wrong.
+        They are those that the last selection left out, the highest loss first; with "auto", those whose
+        label is more likely wrong than right or, where labels look wrong on purpose, surely wrong. Where
+        the estimate is inconclusive there are none.
 
         Returns
         -------

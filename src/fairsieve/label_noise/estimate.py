@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from fairsieve.errors import FairsieveWarning
 from fairsieve.inputs import Checked, check_samples, seed_of
 from fairsieve.label_noise.explanations import (
     Choice,
@@ -23,7 +25,7 @@ from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit
 from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor, chunks
 from fairsieve.selection.cells import Cells
 
-__all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of"]
+__all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
 MOST = 8_000  # samples that the estimate looks at
 SURE = 0.9
@@ -194,6 +196,17 @@ def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
     return _random_estimate(random, used, verdict, survey, checked, choice)
 
 
+def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
+    """Warn that it cannot be known which labels are wrong, and say what training does instead."""
+    if not estimate.credible:
+        warnings.warn(
+            f"which labels are wrong cannot be known: {estimate.credible} No label is called wrong; training "
+            f"{estimate.training}. Pass clean_ratio= if you know it",
+            FairsieveWarning,
+            stacklevel=4,
+        )
+
+
 def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Verdict:
     """Say whether the explanations are conclusive, and why."""
     stands = f"The estimate stands on {choice}."
@@ -296,7 +309,7 @@ def _aimed_estimate(
         verdict = Verdict(
             False,
             f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
-            "wrong",
+            "wrong.",
         )
         return _without_suspects(
             RandomFlips(np.zeros((1, 1)), 0.0, 1.0), verdict, True, cells, choice, len(survey)
