@@ -1,0 +1,70 @@
+"""Start commands in processes of their own, stop them, and look at what they leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(arguments: list[str], folder: Path, **options: object) -> subprocess.Popen[str]:
+    """Start ``fairsieve`` with arguments in a folder, in a group of processes of its own."""
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    environment.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / "stress"))
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairsieve", *arguments],
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def members(group: int) -> list[int]:
+    """Return the processes of a group that still run; zombies do not count."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] not in ("Z", "X"):
+            found.append(int(entry.name))
+    return found
+
+
+def wait_until_alone(group: int, seconds: float) -> bool:
+    """Wait until no process of a group is left; return False after ``seconds``."""
+    until = time.monotonic() + seconds
+    while members(group):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill a command's whole group, if anything of it still runs."""
+    if members(process.pid):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def list_parts(folder: Path) -> list[str]:
+    """Return the half-written files and folders that are left."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if ".part" in path.name)
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all files in a folder, by name."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

@@ -1,0 +1,145 @@
+"""Kill, terminate and interrupt commands at random moments: what they leave is whole, and they can go on."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+from tests.stress.commands import end, list_parts, read_all, start, wait_until_alone
+from tests.stress.outcome import Outcome
+from tests.support.people import people, write_csv
+
+TRAIN = "train people.csv --label income --sensitive sex --epochs 60"
+COMPARE = (
+    "compare --data synthetic --methods lr,fairsieve --seeds 3 --epochs 40 --no-tune --jobs 2 --out runs"
+)
+SIGNALS = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+
+
+def run(scale: float, seed: int) -> Outcome:
+    """Stop ``train`` and ``compare`` about ``12 · scale`` times each, by SIGKILL, SIGTERM and SIGINT in turn."""
+    outcome, chance = Outcome(), random.Random(seed)
+    if not Path("/proc/self/stat").exists():
+        return Outcome(skipped="the processes of a group are read from /proc")
+    times = max(3, int(12 * scale))
+    _stop_train(outcome, chance, times)
+    _stop_compare(outcome, chance, times)
+    return outcome
+
+
+def _stop(outcome: Outcome, command: list[str], folder: Path, kind: signal.Signals, seconds: float) -> bool:
+    """Stop a command after some seconds; return whether it ended by itself before."""
+    process = start(command, folder)
+    time.sleep(seconds)
+    if process.poll() is None:
+        process.send_signal(kind)
+    try:
+        _, said = process.communicate(timeout=60)
+    except Exception:
+        outcome.check(False, f"{command[0]} ends within a minute of {kind.name}")
+        end(process)
+        return False
+    if process.returncode == 0:
+        return True
+    outcome.faults += 1
+    outcome.count(f"{command[0]}, {kind.name}")
+    early = process.returncode in (-kind, 1) and not said  # before Python could set a handler
+    outcome.check(
+        process.returncode == SIGNALS[kind] or early,
+        f"{command[0]} exits with {SIGNALS[kind]} after {kind.name}, not {process.returncode}: {said[-300:]}",
+    )
+    alone = wait_until_alone(process.pid, 10)
+    outcome.check(alone, f"{command[0]} leaves no worker ten seconds after {kind.name}")
+    outcome.check(
+        "Traceback" not in said, f"{command[0]} prints no traceback after {kind.name}: {said[-300:]}"
+    )
+    if kind != signal.SIGKILL:
+        parts = list_parts(folder)
+        outcome.check(not parts, f"{command[0]} leaves no half-written file after {kind.name}: {parts}")
+    end(process)
+    return False
+
+
+def _stop_train(outcome: Outcome, chance: random.Random, times: int) -> None:
+    """Stop a training; the next one must end with the same model, and clear what is half-written."""
+    with tempfile.TemporaryDirectory(prefix="fairsieve-train-") as scratch:
+        folder = Path(scratch)
+        write_csv(folder / "people.csv", people(400))
+        command = TRAIN.split()
+        whole, seconds = _run_whole(outcome, command, folder)
+        model = [name for name in whole if "model" in name]
+        for number in range(times):
+            kind = list(SIGNALS)[number % len(SIGNALS)]
+            out = f"run-{number}"
+            kept = ["--checkpoint-dir", f"kept-{number}", "--checkpoint-every", "5", "--out", out]
+            _stop(outcome, [*command, *kept], folder, kind, chance.uniform(0.3, 1.0) * seconds)
+            process = start([*command, *kept, "--force"], folder)
+            _, said = process.communicate(timeout=300)
+            outcome.check(
+                process.returncode == 0, f"train can be given again after {kind.name}: {said[-300:]}"
+            )
+            found = read_all(folder / out) if (folder / out).exists() else {}
+            same = all(found.get(name) == whole[name] for name in model) and bool(model)
+            outcome.check(same, f"train ends with the same model after {kind.name}")
+            outcome.count("trainings")
+            outcome.count("same model", int(same))
+            parts = list_parts(folder)
+            outcome.check(not parts, f"the next train clears half-written files: {parts}")
+
+
+def _stop_compare(outcome: Outcome, chance: random.Random, times: int) -> None:
+    """Stop a comparison several times; in the end every record is there once, with the values of a whole run."""
+    with tempfile.TemporaryDirectory(prefix="fairsieve-compare-") as scratch:
+        folder = Path(scratch)
+        command = COMPARE.split()
+        whole, seconds = _run_whole(outcome, command[:-2], folder)
+        expected = _read_metrics(whole)
+        for number in range(times):
+            kind = list(SIGNALS)[number % len(SIGNALS)]
+            if _stop(outcome, command, folder, kind, chance.uniform(0.3, 1.0) * seconds):
+                _check_records(outcome, folder, expected)
+                for path in (folder / "runs").glob("*"):
+                    path.unlink()
+        process = start(command, folder)
+        _, said = process.communicate(timeout=300)
+        outcome.check(process.returncode == 0, f"compare can be given again: {said[-300:]}")
+        _check_records(outcome, folder, expected)
+
+
+def _run_whole(outcome: Outcome, command: list[str], folder: Path) -> tuple[dict[str, bytes], float]:
+    """Run a command that nothing disturbs, twice since the first compiles; return its files and its seconds."""
+    seconds = 0.0
+    for out in ("compiling", "whole"):
+        began = time.monotonic()
+        process = start([*command, "--out", out], folder)
+        _, said = process.communicate(timeout=1200)
+        seconds = time.monotonic() - began
+        outcome.check(
+            process.returncode == 0, f"{command[0]} succeeds when nothing disturbs it: {said[-300:]}"
+        )
+    return (read_all(folder / out) if (folder / out).exists() else {}), seconds
+
+
+def _read_metrics(files: dict[str, bytes]) -> dict[str, object]:
+    """Return the metrics of every record, by the identifier of its run."""
+    lines = [
+        line for name, content in files.items() if name.endswith(".jsonl") for line in content.splitlines()
+    ]
+    return {record["run"]: record.get("metrics") for record in map(json.loads, lines)}
+
+
+def _check_records(outcome: Outcome, folder: Path, expected: dict[str, object]) -> None:
+    """Check that every record is there once, with the values of the comparison that nothing disturbed."""
+    files = read_all(folder / "runs")
+    lines = sum(content.count(b"\n") for name, content in files.items() if name.endswith(".jsonl"))
+    found = _read_metrics(files)
+    outcome.count("comparisons")
+    outcome.check(found == expected, "compare has the records of a whole comparison")
+    outcome.check(
+        lines == len(expected), f"compare has every record once; {lines} lines, {len(expected)} records"
+    )
+    outcome.check(not list_parts(folder), f"the next compare clears half-written files: {list_parts(folder)}")
