@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["NOISE_NAMES", "demo_command"]
 
 # The names of fairsieve.paper.attacks.NOISES, without importing it.
-NOISE_NAMES = ("none", "label", "influence", "group-targeted", "group-targeted-influence", "uniform")
+NOISE_NAMES = (
+    "none",
+    "label",
+    "influence",
+    "group-targeted",
+    "group-targeted-influence",
+    "uniform",
+    "weak-annotator",
+    "boundary",
+    "feature",
+)
 
 
 def demo_command(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fairsieve.data.corruption.annotators import flip_by_feature, flip_near_boundary, flip_weak_annotator
 from fairsieve.data.corruption.flips import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.corruption.influence import flip_influence
 from fairsieve.errors import InvalidInputError
@@ -27,6 +28,9 @@ NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels]] = {
         samples, rate, attack=flip_influence
     ),
     "uniform": lambda samples, rate, seed: flip_uniform(samples, rate, seed=seed),
+    "weak-annotator": lambda samples, rate, seed: flip_weak_annotator(samples, rate, seed=seed),
+    "boundary": lambda samples, rate, seed: flip_near_boundary(samples, rate, seed=seed),
+    "feature": lambda samples, rate, seed: flip_by_feature(samples, rate, seed=seed),
 }
 
 

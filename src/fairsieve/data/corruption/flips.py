@@ -1,6 +1,6 @@
-"""Wrong labels: by margin, general or aimed at a group, and at random.
+"""Make labels wrong: by margin, general or aimed at a group, and at random.
 
-Every function takes samples with right labels and gives the labels with flips and the mask of who
+Every function takes samples with right labels and returns the labels with flips and the mask of who
 was flipped; nothing is changed in place.
 """
 
@@ -21,6 +21,7 @@ from fairsieve.validation import check_seed, check_share, shown
 
 __all__ = [
     "NoisyLabels",
+    "check_samples_object",
     "flip_group_targeted",
     "flip_margin",
     "flip_uniform",
@@ -65,7 +66,7 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
     >>> int(noisy.flipped.sum())
     100
     """
-    _check_samples(samples)
+    check_samples_object(samples)
     candidates = mask_of(among, len(samples))
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
     codes = samples.cells.label_codes
@@ -106,7 +107,7 @@ def flip_group_targeted(
     attack : callable, optional
         ``attack(samples, rate, among)``; :func:`flip_margin` when None.
     """
-    _check_samples(samples)
+    check_samples_object(samples)
     chosen = _worst_group(samples, rate, attack=attack) if group is None else group
     if chosen not in samples.cells.groups:
         raise InvalidInputError(f"group must be one of {samples.cells.groups}; got {group!r}")
@@ -115,7 +116,7 @@ def flip_group_targeted(
 
 
 def _worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) -> Any:
-    """The group whose attack leaves the least accurate logistic regression.
+    """Find the group whose attack leaves the least accurate logistic regression.
 
     Only groups in which the flips stay under half are considered: beyond it the group's labels say
     the opposite of the truth.
@@ -158,7 +159,7 @@ def flip_uniform(
     >>> set(samples.groups[noisy.flipped].tolist()), set(samples.labels[noisy.flipped].tolist())
     ({0}, {1})
     """
-    _check_samples(samples)
+    check_samples_object(samples)
     cells = samples.cells
     if isinstance(rates, Mapping):
         table = np.zeros(cells.shape)
@@ -192,8 +193,8 @@ def flip_uniform(
     return flipped_to(samples, chosen, (cells.label_codes[chosen] + shift) % cells.shape[0])
 
 
-def _check_samples(samples: Samples) -> None:
-    """Samples, and not their features alone."""
+def check_samples_object(samples: Samples) -> None:
+    """Refuse anything but samples, such as their features alone."""
     if not isinstance(samples, Samples):
         raise InvalidInputError(
             f"samples must be Samples(features, labels, groups); got {type(samples).__name__}"
@@ -205,7 +206,7 @@ def _margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> N
 
 
 def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:
-    """Who may be flipped."""
+    """Check the mask of who may be flipped; everybody when None."""
     if among is None:
         return np.ones(size, dtype=bool)
     mask = np.asarray(among)
@@ -217,7 +218,7 @@ def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:
 
 
 def flips_of(rate: float, samples: int, candidates: int) -> int:
-    """How many labels a rate flips."""
+    """Compute how many labels a rate flips."""
     wanted = budget_of(rate, samples) if check_share("rate", rate) > 0 else 0
     if wanted > candidates:
         raise InvalidInputError(
@@ -228,7 +229,7 @@ def flips_of(rate: float, samples: int, candidates: int) -> int:
 
 
 def flipped_to(samples: Samples, chosen: NDArray[np.int64], codes: NDArray[np.int64]) -> NoisyLabels:
-    """New labels for the chosen samples."""
+    """Give the chosen samples new labels."""
     labels = samples.labels.copy()
     labels[chosen] = np.asarray(samples.cells.classes, dtype=labels.dtype)[codes]
     flipped = np.zeros(len(samples), dtype=bool)
