@@ -28,11 +28,11 @@ def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def shuffle_constants(seed: int, epoch: int, cell: int, lap: Any) -> NDArray[np.uint64]:
+def shuffle_constants(seed: int, epoch: int, cell: Any, lap: Any) -> NDArray[np.uint64]:
     """Return a factor (to be made odd) and a summand for every round of a shuffle.
 
     The shuffle is that of one cell, in one epoch, the ``lap``-th time that the cell is gone through.
-    An array of laps, shape (k, 1), gives one row of constants for each.
+    Arrays of cells or laps, shape (k, 1), give one row of constants for each.
     """
     key = np.full(1, GOLDEN)  # an array, whose products wrap without a warning
     key = _mix(key ^ np.uint64(seed)) + GOLDEN

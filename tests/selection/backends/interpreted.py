@@ -17,6 +17,7 @@ import torch
 from epoch_gpu import problem
 
 from fairsieve import Cells, Plan
+from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.backends.triton import TritonBackend
 
 
@@ -50,8 +51,17 @@ def check_problem(rng: np.random.Generator) -> None:
         losses, host.epoch, device.epoch = np.roll(losses, 1), host.epoch + 1, device.epoch + 1
 
 
+def check_blocks(rng: np.random.Generator) -> None:
+    """Compare counts of blocks of ranks, which small problems have none of."""
+    cells = Cells.of(rng.integers(0, 2, 5000), rng.integers(0, 3, 5000))
+    order = torch.from_numpy(rng.permutation(5000))
+    expected = TorchBackend(cells, "cpu")._count_blocks(order, 1024, 8)
+    assert TritonBackend(cells, "cpu")._count_blocks(order, 1024, 8).tolist() == expected.tolist()
+
+
 def main() -> None:
     rng = np.random.default_rng(0)
+    check_blocks(rng)
     torch.set_num_threads(1)
     for _ in range(int(sys.argv[1])):
         check_problem(rng)

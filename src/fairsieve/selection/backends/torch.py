@@ -7,6 +7,7 @@ their ranks. Sums are exact in integers, and shuffles are elementwise arithmetic
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,12 @@ from fairsieve.selection.backends.torch_cells import FEW_CELLS, count_codes
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.exact_sums import MINUS, NOT, PLUS, SLOTS, as_digits, limbs
-from fairsieve.selection.search import NO_LIMIT, PREFIX, SHIFT, TOP, WIDTH, advance, asked_digit, new_walk
+from fairsieve.selection.search import NO_LIMIT, PREFIX, SHIFT, WIDTH, advance, asked_digit, new_walk
 from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 
 __all__ = ["DeviceSelection", "Sorted", "TorchBackend"]
 
 CHUNK = 2**22  # values that are added or shuffled together, so that they stay in the cache
-WIDTH_OF_RANKS = 12  # bits of a rank counted at once
 
 
 class Sorted(NamedTuple):
@@ -37,11 +37,21 @@ class Sorted(NamedTuple):
     signals: torch.Tensor
 
 
-class DeviceSelection(NamedTuple):
-    """The selected samples, cell after cell; those of a cell ascending."""
+class DeviceSelection:
+    """A selection: the cell of each selected sample, and for the others the number of cells."""
 
-    members: torch.Tensor
-    counts: NDArray[np.int64]
+    def __init__(self, cell: torch.Tensor, counts: NDArray[np.int64]) -> None:
+        self.cell, self.counts = cell, counts
+
+    @cached_property
+    def members(self) -> torch.Tensor:
+        """The selected samples, cell after cell; those of a cell ascending."""
+        return torch.sort(self.cell, stable=True).indices[: int(self.counts.sum())]
+
+    @property
+    def indices(self) -> torch.Tensor:
+        """The selected samples, ascending."""
+        return (self.cell < len(self.counts)).nonzero().squeeze(1)
 
 
 class TorchBackend(Backend):
@@ -78,21 +88,17 @@ class TorchBackend(Backend):
     def hold(self, indices: Any | None) -> tuple[DeviceSelection, NDArray[np.int64]]:
         """Return the selection of the given ascending indices, and its counts."""
         if indices is None:
-            order = torch.sort(self.codes, stable=True).indices
-            return self._selection(order, self.cells.counts.reshape(-1).copy())
+            counts = self.cells.counts.reshape(-1).copy()
+            return DeviceSelection(self.codes, counts), counts
         where = torch.as_tensor(np.asarray(indices) if isinstance(indices, list) else indices).to(self.device)
-        codes = self.codes[where]
-        counts = count_codes(codes, self.size)
-        return self._selection(where[torch.sort(codes, stable=True).indices], counts)
-
-    def _selection(
-        self, members: torch.Tensor, counts: NDArray[np.int64]
-    ) -> tuple[DeviceSelection, NDArray[np.int64]]:
-        return DeviceSelection(members, counts), counts
+        cell = torch.full_like(self.codes, self.size)
+        cell[where] = self.codes[where]
+        counts = count_codes(cell, self.size)
+        return DeviceSelection(cell, counts), counts
 
     def indices(self, selected: DeviceSelection) -> torch.Tensor:
         """Return the ascending indices of a selection, on the device."""
-        return selected.members.sort().values
+        return selected.indices
 
     def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.int64]:
         """Add up the signals of the selected samples by cell."""
@@ -145,36 +151,88 @@ class TorchBackend(Backend):
         """Search the closing points over the ranks, and take the samples below them."""
         if len(measured.losses) == 0:
             return self.hold(None)
-        ratios = np.ones((1, 1)) if bounds is None else bounds
-        codes = torch.zeros_like(self.codes) if bounds is None else self.codes
-        ranks, taken = _search_ranks(codes[measured.order], ratios, budget)
-        is_selected = self._is_below(measured, codes, ranks)
         if bounds is None:
-            return self.hold(is_selected.nonzero().squeeze(1))
-        keys = self.codes.masked_fill(~is_selected, self.size)
-        members = torch.sort(keys, stable=True).indices[: int(taken.sum())]
-        return self._selection(members, taken)
+            cell = self._mark(measured, np.full(self.size, budget))
+            counts = count_codes(cell, self.size)
+        else:
+            ranks, counts = self._search(measured.order, bounds, budget)
+            cell = self._mark(measured, ranks)
+        return DeviceSelection(cell, counts), counts
 
-    def _is_below(self, measured: Sorted, codes: torch.Tensor, ranks: NDArray[np.int64]) -> torch.Tensor:
-        """Return which samples come before the rank at which their cell closes."""
+    def _search(
+        self, order: torch.Tensor, bounds: NDArray[np.float64], budget: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rank at which each cell closes, and how many samples it takes.
+
+        Only a table of counts and the codes of a few short stretches come to the host.
+        """
+        n = len(order)
+        walk = new_walk(bounds, budget, np.uint64(n - 1), n, 10 if n < 2**24 else 12)
+        top, digit, stretch = int(walk.window[SHIFT]), -1, np.zeros(0, np.int64)
+        counts = self._count_blocks(order, 1 << top, 1 << int(walk.window[WIDTH]))
+        while not advance(walk, counts):
+            window = walk.window
+            if asked_digit(window, top) != digit:
+                digit = asked_digit(window, top)
+                samples = order[digit << top : (digit + 1) << top]
+                stretch = self.codes[samples].cpu().numpy().astype(np.int64)
+            width, shift = int(window[WIDTH]), int(window[SHIFT])
+            first = (int(window[PREFIX]) << width + shift) - (digit << top)
+            part = stretch[first : first + (1 << width + shift)]
+            flat = (part << width) + (np.arange(len(part)) >> shift)
+            counts = np.bincount(flat, minlength=self.size << width).reshape(self.size, 1 << width)
+        is_whole = walk.key_limit == NO_LIMIT
+        return np.where(is_whole, n, walk.key_limit.astype(np.int64)), walk.taken
+
+    def _count_blocks(self, order: torch.Tensor, block: int, blocks: int) -> NDArray[np.int64]:
+        """Count the samples by cell and block of consecutive ranks, on the host: (cells, blocks)."""
+        codes, cells = self.codes[order], self.size
+        whole = len(codes) // block
+        counts = torch.zeros((cells, blocks), dtype=torch.int64, device=codes.device)
+        table, rest = codes[: whole * block].view(whole, block), codes[whole * block :]
+        if cells <= FEW_CELLS:
+            for cell in range(cells):
+                counts[cell, :whole] = (table == cell).sum(dim=1)
+        elif whole:
+            number = torch.arange(whole, device=codes.device)[:, None]
+            flat = table.long() * blocks + number
+            counts += torch.bincount(flat.reshape(-1), minlength=cells * blocks).view(cells, blocks)
+        found = counts.cpu().numpy()
+        if len(rest):
+            found[:, whole] = count_codes(rest, cells)
+        return found
+
+    def _limits(self, measured: Sorted, ranks: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the loss, and among equal losses the index, below which a cell's samples are taken."""
         n = len(measured.losses)
         is_whole = torch.from_numpy(ranks >= n).to(self.device)
         places = torch.from_numpy(np.minimum(ranks, n - 1)).to(self.device)
-        limits = measured.ascending[places].masked_fill(is_whole, math.inf)
-        indices = measured.order[places].masked_fill(is_whole, n)
-        cell = codes.int()
+        limits = measured.ascending[places].masked_fill_(is_whole, math.inf)
+        return limits, measured.order[places].masked_fill_(is_whole, n)
+
+    def _mark(self, measured: Sorted, ranks: NDArray[np.int64]) -> torch.Tensor:
+        """Return the cells of the samples that come before the rank at which their cell closes."""
+        limits, indices = self._limits(measured, ranks)
+        cell = self.codes.int()
         limit = limits.index_select(0, cell)
         below = measured.losses < limit
         tied = (measured.losses == limit).nonzero().squeeze(1)
         below[tied] = tied < indices[cell[tied]]
-        return below
+        marked: torch.Tensor = self.codes.masked_fill(~below, self.size)
+        return marked
 
     def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
         """Draw an epoch's batches, on the device."""
         members, sizes = selected.members, counts
         if not draw.by_cell:
-            members, sizes = self.indices(selected), counts.sum(keepdims=True)
+            members, sizes = selected.indices, counts.sum(keepdims=True)
         drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
+        if drawn.numel():
+            self._fill(drawn, members, sizes, draw)
+        return drawn
+
+    def _fill(self, drawn: torch.Tensor, members: torch.Tensor, sizes: NDArray[np.int64], draw: Draw) -> None:
+        """Fill the batches with the members, which stand cell after cell, in shuffled orders."""
         column, start = 0, 0
         for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
             if share:
@@ -182,7 +240,6 @@ class TorchBackend(Backend):
                 self._draw_cell(members[start : start + size], cell, draw, target)
             column += share
             start += size
-        return drawn
 
     def _draw_cell(self, own: torch.Tensor, cell: int, draw: Draw, target: torch.Tensor) -> None:
         """Fill a cell's columns of the batches with its members in a shuffled order."""
@@ -193,50 +250,6 @@ class TorchBackend(Backend):
             position = first * target.shape[1]
             places = _shuffled(len(own), key, position, position + part.numel(), self.device)
             part.copy_(own[places].view(part.shape))
-
-
-def _search_ranks(
-    codes: torch.Tensor, ratios: NDArray[np.float64], budget: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rank at which each cell closes, and how many samples it takes, from codes in the losses' order.
-
-    Only a table of counts and the codes of a few short stretches come to the host.
-    """
-    n, cells = len(codes), ratios.size
-    walk = new_walk(ratios, budget, np.uint64(n - 1), n, WIDTH_OF_RANKS)
-    top, digit, stretch = int(walk.window[SHIFT]), -1, np.zeros(0, np.int64)
-    counts = _count_blocks(codes, 1 << top, 1 << int(walk.window[WIDTH]), cells)
-    while not advance(walk, counts):
-        window = walk.window
-        assert not window[TOP]
-        if asked_digit(window, top) != digit:
-            digit = asked_digit(window, top)
-            stretch = codes[digit << top : (digit + 1) << top].cpu().numpy().astype(np.int64)
-        width, shift = int(window[WIDTH]), int(window[SHIFT])
-        first = (int(window[PREFIX]) << width + shift) - (digit << top)
-        part = stretch[first : first + (1 << width + shift)]
-        flat = (part << width) + (np.arange(len(part)) >> shift)
-        counts = np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
-    is_whole = walk.key_limit == NO_LIMIT
-    return np.where(is_whole, n, walk.key_limit.astype(np.int64)), walk.taken
-
-
-def _count_blocks(codes: torch.Tensor, block: int, blocks: int, cells: int) -> NDArray[np.int64]:
-    """Count codes by cell and block of consecutive places, on the host: (cells, blocks)."""
-    whole = len(codes) // block
-    counts = torch.zeros((cells, blocks), dtype=torch.int64, device=codes.device)
-    table, rest = codes[: whole * block].view(whole, block), codes[whole * block :]
-    if cells <= FEW_CELLS:
-        for cell in range(cells):
-            counts[cell, :whole] = (table == cell).sum(dim=1)
-    elif whole:
-        number = torch.arange(whole, device=codes.device)[:, None]
-        flat = table.long() * blocks + number
-        counts += torch.bincount(flat.reshape(-1), minlength=cells * blocks).view(cells, blocks)
-    found = counts.cpu().numpy()
-    if len(rest):
-        found[:, whole] = count_codes(rest, cells)
-    return found
 
 
 def _differences(values: torch.Tensor, ends: NDArray[np.int64]) -> NDArray[np.int64]:

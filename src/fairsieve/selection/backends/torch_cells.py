@@ -99,10 +99,10 @@ def _rank(
 
 
 def count_codes(codes: torch.Tensor, cells: int) -> NDArray[np.int64]:
-    """Count the samples of each cell, on the host; ``bincount`` is slow where many count for few."""
+    """Count the codes below ``cells``, on the host; ``bincount`` is slow where many count for few."""
     if cells <= FEW_CELLS:
         return torch.stack([(codes == cell).sum() for cell in range(cells)]).cpu().numpy()
-    return codes.int().bincount(minlength=cells).cpu().numpy()
+    return codes.int().bincount(minlength=cells).cpu().numpy()[:cells]
 
 
 def _mark(present: torch.Tensor, offsets: torch.Tensor) -> None:

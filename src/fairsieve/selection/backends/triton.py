@@ -1,4 +1,4 @@
-"""The torch backend with fused kernels for a GPU: the sums and the batches take one pass each.
+"""The torch backend with fused kernels for a GPU: counting, marking, adding up and drawing take one pass each.
 
 ``benchmarks/epoch_gpu.py`` measures them beside torch's operations.
 """
@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fairsieve.selection.backends.torch import DeviceSelection, TorchBackend
+from fairsieve.selection.backends.torch import DeviceSelection, Sorted, TorchBackend
+from fairsieve.selection.backends.torch_cells import FEW_CELLS
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.exact_sums import as_digits, limbs
 from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
@@ -22,7 +23,6 @@ from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 __all__ = ["TritonBackend", "can_use_triton"]
 
 LIMBS = 3  # of 35 bits each, for a hundred million samples
-MOST_CELLS = 64  # each is a launch
 TILE, TILES = 1024, 16  # samples looked at together, and how often
 
 
@@ -42,14 +42,40 @@ class TritonBackend(TorchBackend):
 
     name = "triton"
 
+    @functools.cached_property
+    def _kernels(self) -> Any:
+        from fairsieve.selection.backends import triton_kernels
+
+        return triton_kernels
+
+    def _count_blocks(self, order: torch.Tensor, block: int, blocks: int) -> NDArray[np.int64]:
+        """Count while reading the codes in the order of the losses."""
+        if block < TILE or self.size > FEW_CELLS:
+            return super()._count_blocks(order, block, blocks)
+        counts = torch.zeros((self.size, blocks), dtype=torch.int64, device=self.device)
+        shape = len(order), block.bit_length() - 1, blocks
+        self._kernels.count_blocks[(-(-len(order) // TILE),)](
+            order, self.codes, counts, *shape, self.size, TILE
+        )
+        return counts.cpu().numpy()
+
+    def _mark(self, measured: Sorted, ranks: NDArray[np.int64]) -> torch.Tensor:
+        """Compare every sample with its cell's limit."""
+        limits, indices = self._limits(measured, ranks)
+        marked, n = torch.empty_like(self.codes), len(self.codes)
+        self._kernels.mark_below[(-(-n // TILE),)](
+            measured.losses, self.codes, limits, indices, marked, n, self.size, TILE
+        )
+        return marked
+
     def _sums(self, signal: torch.Tensor, selected: DeviceSelection) -> list[list[int]]:
         """Return the digits of the sum of each cell, by a kernel unless the values spread too far."""
         largest = float(signal.abs().max()) if len(signal) else 0.0
-        if self.size > MOST_CELLS or not 2.0**-800 < largest < 2.0**800:  # scales would be out of range
+        if not 2.0**-800 < largest < 2.0**800:  # nothing to add, or scales out of range
             return super()._sums(signal, selected)
         units, scales = [], np.empty(2 * LIMBS)
         for limb in range(LIMBS):
-            shift, unit = limbs(largest, max(1, len(selected.members)))
+            shift, unit = limbs(largest, max(1, int(selected.counts.sum())))
             units.append(unit)
             scales[limb], scales[LIMBS + limb] = math.ldexp(1.0, shift), math.ldexp(1.0, unit)
             largest = math.ldexp(1.0, unit)
@@ -62,32 +88,35 @@ class TritonBackend(TorchBackend):
         self, signal: torch.Tensor, selected: DeviceSelection, scales: NDArray[np.float64]
     ) -> NDArray[np.int64]:
         """Return each cell's limbs; in a last row, whether something is left of any value."""
-        from fairsieve.selection.backends.triton_kernels import add_limbs
-
         sums = torch.zeros((self.size + 1, LIMBS), dtype=torch.int64, device=self.device)
-        there = torch.from_numpy(scales).to(self.device)
-        first = 0
-        for cell, size in enumerate(selected.counts.tolist()):
-            if size:
-                programs = -(-size // (TILE * TILES))
-                add_limbs[(programs,)](
-                    signal, selected.members, there, sums[cell], sums[-1], first, first + size, TILE, TILES
-                )
-            first += size
+        edges = np.concatenate([[0], np.cumsum(selected.counts)])
+        there, scale = (torch.from_numpy(values).to(self.device) for values in (edges, scales))
+        programs = max(1, -(-int(selected.counts.max(initial=0)) // (TILE * TILES)))
+        self._kernels.add_limbs[(programs, self.size)](
+            signal, selected.members, there, scale, sums, sums[-1], TILE, TILES
+        )
         return sums.cpu().numpy()
 
-    def _draw_cell(self, own: torch.Tensor, cell: int, draw: Draw, target: torch.Tensor) -> None:
-        """Fill a cell's columns of the batches in one kernel."""
-        from fairsieve.selection.backends.triton_kernels import draw_members
-
-        draws, share = target.numel(), target.shape[1]
-        laps = np.arange(-(-draws // len(own)))[:, None]
-        constants = shuffle_constants(draw.seed, draw.epoch, cell, laps).view(np.int64)
+    def _fill(self, drawn: torch.Tensor, members: torch.Tensor, sizes: NDArray[np.int64], draw: Draw) -> None:
+        """Fill the batches in one kernel."""
+        draws = draw.batches * draw.shares
+        laps = np.where(draws > 0, -(-draws // np.maximum(sizes, 1)), 0)
+        cell = np.repeat(np.arange(len(sizes)), laps)
+        lap = np.arange(len(cell)) - np.repeat(np.cumsum(laps) - laps, laps)
+        constants = shuffle_constants(draw.seed, draw.epoch, cell[:, None], lap[:, None]).view(np.int64)
         constants[:, ::2] |= 1
-        if len(own) <= 2**31:
+        if int(sizes.max()) <= 2**31:
             constants = constants.astype(np.int32)
-        there = torch.from_numpy(constants).to(self.device)
-        mask, half = shuffle_shape(len(own))
-        draw_members[(-(-draws // TILE),)](
-            own, target, there, len(own), share, target.stride(0), draws, mask, half, ROUNDS, TILE
+        shapes = np.array([shuffle_shape(size) for size in sizes.tolist()], np.int64)
+        table = np.stack(
+            [
+                np.cumsum(sizes) - sizes, sizes, draw.shares, np.cumsum(draw.shares) - draw.shares,
+                draws, shapes[:, 0], shapes[:, 1], np.cumsum(laps) - laps,
+            ],
+            axis=1,
+        )  # fmt: skip
+        tables = (torch.from_numpy(values).to(self.device) for values in (table, constants))
+        programs = -(-int(draws.max()) // TILE)
+        self._kernels.draw_members[(programs, len(sizes))](
+            members, drawn, *tables, drawn.shape[1], ROUNDS, TILE
         )
