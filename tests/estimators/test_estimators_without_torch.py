@@ -73,7 +73,6 @@ TradeoffDisplay.from_estimators({"fair": model}, X, y, sensitive_features=z)
 """
 
 
-@pytest.mark.xfail(reason="selection and label_noise still import torch", strict=False)
 @pytest.mark.parametrize(
     "program",
     [SIEVE, CHECKPOINTS, RESAMPLER, SCORERS, DISPLAYS],

@@ -5,6 +5,7 @@ The disk is a file system of one or two megabytes in memory, in a namespace of i
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,10 @@ disk, data = Path(sys.argv[1]), Path(sys.argv[2])
 
 
 def fill():
-    with (disk / "filling").open("wb") as file:
+    with (disk / "filling").open("wb", buffering=0) as file:
         try:
             while True:
                 file.write(bytes(4096))
-                file.flush()
         except OSError:
             pass
 
@@ -133,7 +133,7 @@ def run(scale: float, seed: int) -> Outcome:
             inside = f"{mount} && exec {sys.executable} {folder}/program.py {disk} {folder}"
             done = subprocess.run(
                 ["unshare", "-rm", "sh", "-c", inside],
-                env=_environment(scratch),
+                env=_make_environment(),
                 cwd=scratch,
                 capture_output=True,
                 text=True,
@@ -145,9 +145,7 @@ def run(scale: float, seed: int) -> Outcome:
     return outcome
 
 
-def _environment(scratch: str) -> dict[str, str]:
+def _make_environment() -> dict[str, str]:
     """Return what the programs are started with; compiled code is cached between them."""
-    import os
-
     cache = str(ROOT / ".cache" / "numba" / "stress")
     return os.environ | {"PYTHONPATH": f"{ROOT / 'src'}", "OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": cache}
