@@ -29,7 +29,7 @@ from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem, paper_settings
-from fairsieve.paper.tuning import scores_of
+from fairsieve.paper.tuning import measure as measure_fitted
 
 DATA = ("synthetic", "compas", "adult")
 BOTH = ("equalized_odds", "demographic_parity")
@@ -168,7 +168,7 @@ def one_group(data: str, group: int, rate: float, fairness: str, seed: int) -> d
         *((name, train, name) for name in GROUP_METHODS),
     ):
         fitted = METHODS[method].train(samples, settings, seed=seed)
-        scores[name] = scores_of(fitted, test, fairness)
+        scores[name] = measure_fitted(fitted, test, fairness)
     return scores
 
 
@@ -198,7 +198,7 @@ def scenario(number: int, sets: tuple[str, ...]) -> tuple[str, float, float, boo
     model = classifier(data, noise, fairness, number, "auto", "fallback")
     ours = measure(model, train, test)
     plain = METHODS["lr"].train(train, paper_settings(data, noise, rate, fairness), seed=number)
-    theirs = scores_of(plain, test, fairness)
+    theirs = measure_fitted(plain, test, fairness)
     what = f"{data}, {noise} {rate}, {fairness}"
     return what, ours[0] - theirs[0], theirs[1] - ours[1], model.collapse_ is not None
 

@@ -64,7 +64,19 @@ def compare_command(
         ),
     ] = "paper",
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run and average.")] = 5,
-    jobs: Annotated[int, typer.Option(help="How many runs at a time.")] = 2,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="The folder of the records; runs that are there are not repeated."),
@@ -96,6 +108,7 @@ def compare_command(
 
     from fairsieve.paper import compare as comparing
     from fairsieve.paper.attacks import NOISES
+    from fairsieve.paper.cluster import open_cluster
     from fairsieve.paper.folders import make_folder
     from fairsieve.paper.methods.registry import find_methods
     from fairsieve.paper.problems import make_problem, paper_settings
@@ -108,7 +121,7 @@ def compare_command(
     check_share("--rate", rate, most=0.5)
     for option, value in (
         ("--seeds", seeds),
-        ("--jobs", jobs),
+        ("--jobs", 1 if jobs is None else jobs),
         ("--epochs", 1 if epochs is None else epochs),
     ):
         check_at_least(option, value, 1)
@@ -132,8 +145,10 @@ def compare_command(
     path = out / "records.jsonl"
     records: list[dict[str, Any]] = []
     left = f"What is finished is in {path}: give the same command again to go on."
-    with stoppable(left), progress_bar(f"{data}, {asked.noise}", len(chosen) * seeds) as update:
-        for record in comparing.compare(asked, chosen, range(seeds), path, jobs=jobs):
+    workers = jobs or (2 if backend is None else -1)
+    total = len(chosen) * seeds
+    with stoppable(left), open_cluster(backend), progress_bar(f"{data}, {asked.noise}", total) as update:
+        for record in comparing.compare(asked, chosen, range(seeds), path, jobs=workers):
             records.append(record)
             done = record["settings"]
             update(len(records), f"{done['method']}, seed {done['seed']}")

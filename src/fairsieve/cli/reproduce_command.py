@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from fairsieve.paper.reproduce.results import Results
     from fairsieve.paper.reproduce.targets import Item
-    from fairsieve.paper.reproduce.trials import Scope
 
 __all__ = ["ITEM_NAMES", "reproduce_command"]
 
@@ -38,7 +37,19 @@ def reproduce_command(
         ),
     ],
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, …; the synthetic tables take ten or more.")] = 5,
-    jobs: Annotated[int, typer.Option(help="How many runs at a time.")] = 2,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The folder of the records, tables, figures and the page.")
     ] = Path("reproduction"),
@@ -60,6 +71,7 @@ def reproduce_command(
     """
     from rich.console import Console
 
+    from fairsieve.paper.cluster import open_cluster
     from fairsieve.paper.folders import make_folder
     from fairsieve.paper.reproduce.page import check_extras, write_reproduction
     from fairsieve.paper.reproduce.results import Results
@@ -71,7 +83,7 @@ def reproduce_command(
     if what == "list":
         Console().print(_items_table())
         return
-    for option, value in (("--seeds", seeds), ("--jobs", jobs)):
+    for option, value in (("--seeds", seeds), ("--jobs", 1 if jobs is None else jobs)):
         check_at_least(option, value, 1)
     items, scope = find_items(what), Scope(seeds, quick, synthetic_arrays)
     check_extras()
@@ -79,8 +91,9 @@ def reproduce_command(
     make_folder(out)
     path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        _run_all(items, scope, path, jobs)
         results = Results.read(path, scope)
+        with open_cluster(backend):
+            _run_all(items, results, path, jobs or (2 if backend is None else -1))
         page = write_reproduction(results, items, out)
     say(_verdict_line(results), f"The page is {page}; tables and figures are beside it")
 
@@ -97,14 +110,14 @@ def _items_table() -> Table:
     return table
 
 
-def _run_all(items: Sequence[Item], scope: Scope, path: Path, jobs: int) -> None:
+def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> None:
     """Run what is missing, with a line that says what is left."""
     from fairsieve.paper.reproduce import runner
     from fairsieve.paper.reproduce.targets import trials_of
     from fairsieve.progress import progress_bar
 
     with progress_bar("looking for what is left") as update:
-        for step in runner.reproduce(trials_of(items), scope, path, jobs=jobs):
+        for step in runner.reproduce(trials_of(items), results, path, jobs=jobs):
             left = f"about {_minutes(step.seconds_left)} left; {step.latest}"
             update(step.done, left, total=step.total)
 

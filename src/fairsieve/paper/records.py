@@ -13,7 +13,9 @@ from typing import Any, get_args
 from fairsieve.files import locked
 from fairsieve.selection.fairness import FairnessName
 
-__all__ = ["append_record", "fingerprint", "read_results"]
+__all__ = ["Record", "append_record", "fingerprint", "read_results"]
+
+Record = dict[str, Any]
 
 MEASURES = ("accuracy", *get_args(FairnessName))
 LARGEST = sys.float_info.max
@@ -26,7 +28,7 @@ def fingerprint(settings: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def append_record(path: Path, record: dict[str, Any]) -> bool:
+def append_record(path: Path, record: Record) -> bool:
     """Add a line, unless the run is recorded already; whether it was added.
 
     A record of an error gives way to one of success, and a damaged one to a whole one. A line that an
@@ -40,21 +42,29 @@ def append_record(path: Path, record: dict[str, Any]) -> bool:
     [True, False]
     """
     line = json.dumps(record, sort_keys=True) + "\n"
-    with path.open("a+b") as file, locked(file.fileno()):
-        file.seek(0)
-        if _is_recorded(file, record):
-            return False
-        size = file.seek(0, os.SEEK_END)
-        content = line.encode()
-        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-            content = b"\n" + content
-        file.write(content)  # all of it, or an error
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("a+b") as file, locked(file.fileno()):
+            file.seek(0)
+            if _is_recorded(file, record):
+                return False
+            size = file.seek(0, os.SEEK_END)
+            content = line.encode()
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                content = b"\n" + content
+            file.write(content)  # all of it, or an error
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"the record of a run could not be written ({error.strerror}). Make room, or name another folder, and give "
+            "the same command again: runs that are recorded are not repeated",
+            str(path),
+        ) from error
     return True
 
 
-def _is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
+def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
     """Whether lines hold a record of the same run that is as good."""
     name = json.dumps(record.get("run")).encode()
     found = (_parsed(line) for line in lines if name in line)
@@ -64,7 +74,7 @@ def _is_recorded(lines: Iterable[bytes], record: dict[str, Any]) -> bool:
     )
 
 
-def _read_records(path: Path) -> Iterator[dict[str, Any]]:
+def _read_records(path: Path) -> Iterator[Record]:
     """The whole records of a file; half-written lines are dropped, and nothing in a file is run."""
     if not path.exists():
         return
@@ -75,12 +85,12 @@ def _read_records(path: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def read_results(path: Path) -> Iterator[dict[str, Any]]:
+def read_results(path: Path) -> Iterator[Record]:
     """The records that say what came of a run; one that does not is as good as none, and the run is made again."""
     return (record for record in _read_records(path) if _is_result(record))
 
 
-def _is_result(record: dict[str, Any]) -> bool:
+def _is_result(record: Record) -> bool:
     """Whether a record has the name of its settings, and what follows from them: an error, a choice or measures."""
     settings = record.get("settings")
     if not isinstance(settings, dict) or record.get("run") != fingerprint(settings):

@@ -21,7 +21,7 @@ from fairsieve.samples import Samples
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["candidates", "choose", "fold_scores", "pick", "scores_of", "train_with"]
+__all__ = ["candidates", "choose", "fold_scores", "measure", "pick", "train_with"]
 
 CLOSE = 0.02  # how far below the best accuracy a candidate may be
 
@@ -90,7 +90,7 @@ def fold_scores(
             fitted = train_with(
                 method, train, settings, values, seed=seed, validation=validation, own=method.while_tuning
             )
-            scores[:, fold, i] = scores_of(fitted, test, settings.fairness)
+            scores[:, fold, i] = measure(fitted, test, settings.fairness)
     return scores
 
 
@@ -118,7 +118,7 @@ def _fold_indices(
         yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def scores_of(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, float]:
+def measure(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, float]:
     """Accuracy and disparity."""
     predicted = fitted.predict(samples.features, sensitive_features=samples.groups)
     table, *_ = confusion_table(samples.labels, predicted, samples.groups)

@@ -142,14 +142,14 @@ def test_items_by_name():
 
 
 def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epochs):
-    steps = reproduce(PAIR, LOOK, path)
+    steps = reproduce(PAIR, Results.read(path, LOOK), path)
     first = next(steps)
     steps.close()
     assert (first.done, first.total) == (1, 3)
-    rest = list(reproduce(PAIR, LOOK, path))
+    rest = list(reproduce(PAIR, Results.read(path, LOOK), path))
     assert [(step.done, step.total) for step in rest] == [(1, 2), (2, 2)]
     assert rest[-1].seconds_left == 0
-    assert list(reproduce(PAIR, LOOK, path)) == []
+    assert list(reproduce(PAIR, Results.read(path, LOOK), path)) == []
     names = [record["run"] for record in _read_records(path)]
     assert len(names) == len(set(names)) == 3
     assert all(Results.read(path, LOOK).has(trial) for trial in PAIR)
@@ -157,11 +157,11 @@ def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epoch
 
 def test_what_failed_is_tried_again(path, few_epochs, monkeypatch):
     monkeypatch.setattr(engine, "run_one", failing_run)
-    assert len(list(reproduce(PAIR[:1], LOOK, path))) == 1
+    assert len(list(reproduce(PAIR[:1], Results.read(path, LOOK), path))) == 1
     assert not Results.read(path, LOOK).has(PAIR[0])
     monkeypatch.undo()
     monkeypatch.setattr(trials, "QUICK_EPOCHS", {"synthetic": 4})
-    assert len(list(reproduce(PAIR[:1], LOOK, path))) == 1
+    assert len(list(reproduce(PAIR[:1], Results.read(path, LOOK), path))) == 1
     assert Results.read(path, LOOK).has(PAIR[0])
 
 
@@ -174,7 +174,7 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
     monkeypatch.setattr(trials, "TUNING_SEEDS", {"synthetic": (1000,)})
     monkeypatch.setattr(trials, "TUNING_FOLDS", 2)
     scope, trial = Scope(seeds=2), Trial("itlm", "synthetic", rate=0.2)
-    steps = list(reproduce([trial], scope, path))
+    steps = list(reproduce([trial], Results.read(path, scope), path))
     assert [step.latest for step in steps] == [
         "synthetic, ITLM, choosing hyperparameters",
         "synthetic, ITLM, seed 0",
@@ -190,7 +190,11 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
 
 
 def test_histories_are_recorded_where_they_are_drawn(path, few_epochs):
-    list(reproduce([Trial("lr", "synthetic", rate=0), Trial("lr", "synthetic")], LOOK, path))
+    list(
+        reproduce(
+            [Trial("lr", "synthetic", rate=0), Trial("lr", "synthetic")], Results.read(path, LOOK), path
+        )
+    )
     with_history = [record for record in _read_records(path) if "history" in record]
     assert [record["settings"]["noise"] for record in with_history] == ["none"]
     history = with_history[0]["history"]

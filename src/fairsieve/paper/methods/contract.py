@@ -84,6 +84,11 @@ class Method:
     def __post_init__(self) -> None:
         object.__setattr__(self, "short", self.short or self.title)
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The first candidate of each hyperparameter."""
+        return {name: values[0] for name, values in self.candidates.items()}
+
     def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
         """Say clearly what the method cannot do, before any work is done."""
         classes, groups = data.cells.shape

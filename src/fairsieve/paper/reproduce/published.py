@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-from fairsieve.paper.compare import ValidationKind
+from fairsieve.paper.run import ValidationKind
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [

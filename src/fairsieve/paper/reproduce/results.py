@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.paper.compare import Comparison
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.records import fingerprint, read_results
+from fairsieve.paper.records import Record, fingerprint, read_results
 from fairsieve.paper.reproduce.trials import Scope, Trial
+from fairsieve.paper.run import Comparison
 
 __all__ = ["Results"]
-
-Record = dict[str, Any]
 
 
 class Results:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
-import torch
 
-from fairsieve.paper.compare import run_one, settings_of, validation_of, versions
+from fairsieve.paper.engine import Work, run_and_record
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
-from fairsieve.paper.records import append_record, fingerprint
+from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.trials import Scope, Trial
+from fairsieve.paper.run import one_torch_thread, package_versions, run_one
 from fairsieve.paper.tuning import candidates, fold_scores, pick
 
 __all__ = ["check_data_sets", "reproduce"]
-
-Record = dict[str, Any]
 
 # Seconds to expect of a run before one like it was measured; FR-Train takes some twelve times as
 # long, and a choice of hyperparameters as long as some 25 runs.
@@ -49,7 +46,7 @@ class _Job:
 
     trial: Trial
     seed: int | None
-    work: Callable[[], Record]
+    work: Work
 
     @property
     def kind(self) -> tuple[str, str, bool]:
@@ -91,34 +88,24 @@ class _Clock:
 
 
 def check_data_sets(trials: Sequence[Trial], scope: Scope) -> None:
-    """Say which data set is missing before any work is done."""
+    """Raise an error that says which data set is missing, before any work is done."""
     for data in dict.fromkeys(trial.data for trial in trials):
         make_problem(data, "none", 0, 0, arrays=scope.arrays if data == "synthetic" else None)
 
 
-def reproduce(trials: Sequence[Trial], scope: Scope, path: Path, *, jobs: int = 1) -> Iterator[_Step]:
-    """Run what ``path`` does not hold yet, and say after each run where the work stands.
+def reproduce(trials: Sequence[Trial], results: Results, path: Path, *, jobs: int = 1) -> Iterator[_Step]:
+    """Make the runs that ``results`` do not hold yet, record them in ``path``, and yield the progress after each.
 
-    Hyperparameters are chosen first, then all runs are made with them. Like
-    :func:`~fairsieve.paper.compare.compare` it stands on records: nothing is done twice, and
-    what was stopped continues.
+    Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
+    nothing is made twice, and a reproduction that was stopped continues.
     """
-    results, clock = Results.read(path, scope), _Clock(jobs)
+    clock = _Clock(joblib.effective_n_jobs(jobs))
     for find in (_tuning_jobs, _run_jobs):
         todo = find(trials, results)
         clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(trials, results)])
-        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        for number, seconds, record in workers(joblib.delayed(_timed)(i, job) for i, job in enumerate(todo)):
-            append_record(path, record)
-            results.add(record)
-            yield clock.note(todo[number], seconds)
-
-
-def _timed(number: int, job: _Job) -> tuple[int, float, Record]:
-    """A job's record, and the seconds it took with everything around it."""
-    started = time.perf_counter()
-    record = job.work()
-    return number, time.perf_counter() - started, record
+        for finished in run_and_record([job.work for job in todo], path, jobs=jobs):
+            results.add(finished.record)
+            yield clock.note(todo[finished.place], finished.seconds)
 
 
 def _tuning_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
@@ -148,24 +135,24 @@ def _run_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
 
 
 def _choose_once(trial: Trial, scope: Scope) -> Record:
-    """Hyperparameters for a trial, from cross-validation on draws or splits that are not reported on."""
-    torch.set_num_threads(1)
+    """Choose hyperparameters for a trial, by cross-validation on draws or splits that are not reported on."""
     started, method = time.perf_counter(), METHODS[trial.method]
     asked, comparison = scope.tuning_settings(trial), scope.comparison(trial)
-    settings, scores = settings_of(comparison), []
-    for seed in asked["seeds"]:
-        problem = make_problem(trial.data, trial.noise, trial.rate, seed, arrays=comparison.arrays)
-        validation = validation_of(problem, comparison) if method.uses_validation else None
-        scores.append(
-            fold_scores(
-                method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
+    settings, scores = comparison.training_settings(), []
+    with one_torch_thread():
+        for seed in asked["seeds"]:
+            problem = make_problem(trial.data, trial.noise, trial.rate, seed, arrays=comparison.arrays)
+            validation = comparison.validation_samples(problem, method)
+            scores.append(
+                fold_scores(
+                    method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
+                )
             )
-        )
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),
         "settings": asked,
-        "versions": versions(),
+        "versions": package_versions(),
         "hyperparameters": candidates(method)[pick(accuracies, disparities)],
         "tuning_seconds": round(time.perf_counter() - started, 4),
         "candidates": [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from fairsieve.paper.compare import Comparison, ValidationKind
 from fairsieve.paper.methods.registry import METHODS, PAPER_METHODS
 from fairsieve.paper.reproduce.published import Column, Line
+from fairsieve.paper.run import Comparison, ValidationKind
 
 __all__ = ["Scope", "Trial", "trial_of"]
 
@@ -121,7 +121,6 @@ class Scope:
 
     def comparison(self, trial: Trial, chosen: dict[str, Any] | None = None) -> Comparison:
         """What to run for a trial, with hyperparameters chosen for it."""
-        defaults = {name: values[0] for name, values in METHODS[trial.method].candidates.items()}
         return Comparison(
             data=trial.data,
             noise=trial.noise,
@@ -131,6 +130,6 @@ class Scope:
             tune=False,
             epochs=QUICK_EPOCHS[trial.data] if self.quick else None,
             arrays=self.arrays if trial.data == "synthetic" else None,
-            fixed=defaults | (chosen or {}) | dict(trial.fixed),
+            fixed=METHODS[trial.method].defaults | (chosen or {}) | dict(trial.fixed),
             history=trial.history,
         )

@@ -1,0 +1,165 @@
+"""The engine of recorded runs: make runs in workers, and write each record as it arrives.
+
+``fairsieve compare`` and ``fairsieve reproduce`` stand on it. The workers are joblib's: processes of this machine, or
+whatever ``joblib.parallel_config`` names (see :mod:`fairsieve.paper.cluster`). Only the calling process writes
+records. Workers may be lost; their runs are made again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+from joblib.parallel import get_active_backend
+
+from fairsieve.errors import FairsieveWarning, WorkerError
+from fairsieve.paper.records import Record, append_record
+
+__all__ = ["Finished", "Work", "run_and_record"]
+
+Work = Callable[[], Record]
+
+MOST_LOSSES = 3  # times in a row that workers may be lost before a new record arrives
+RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
+
+
+class Finished(NamedTuple):
+    """A run that is made and recorded: its place in the list of work, its seconds, and its record."""
+
+    place: int
+    seconds: float
+    record: Record
+
+
+def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[Finished]:
+    """Make runs, write each record into ``path`` as it arrives, and yield it.
+
+    Parameters
+    ----------
+    work : sequence of callable
+        Each makes one run and returns its record. They must be picklable.
+    path : Path
+        The file of records.
+    jobs : int
+        Workers; −1 for as many as the backend has.
+
+    Raises
+    ------
+    WorkerError
+        When workers are lost three times in a row and no record arrives in between. What is recorded stays.
+    """
+    left, losses = dict(enumerate(work)), 0
+    while left:
+        with closing(_call_workers(left, jobs)) as results:
+            while True:
+                try:
+                    result = next(results)
+                except StopIteration:
+                    break
+                except Exception as error:  # what a run raises comes back as a value: this is a lost worker
+                    losses += 1
+                    _report_loss(error, losses, len(left), path)
+                    break
+                if isinstance(result, _Failure):
+                    raise result.error
+                append_record(path, result.record)
+                losses = 0
+                del left[result.place]
+                yield result
+
+
+class _Failure(NamedTuple):
+    """What a run raised."""
+
+    error: Exception
+
+
+def _call_workers(work: dict[int, Work], jobs: int) -> Generator[Finished | _Failure]:
+    """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
+    backend, _ = get_active_backend()
+    engine = type(backend).__name__
+    if engine == "DaskDistributedBackend":
+        yield from _call_dask(backend.client, work)
+        return
+    if engine == "RayBackend":
+        yield from _call_ray(work, jobs)
+        return
+    calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
+    try:
+        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    except ValueError:  # joblib says so of Spark's backend
+        chunk = RUNS_IN_A_CHUNK * joblib.effective_n_jobs(jobs)
+        with joblib.Parallel(n_jobs=jobs) as workers:  # which lets one set of workers run all chunks
+            for first in range(0, len(calls), chunk):
+                yield from workers(calls[first : first + chunk])
+    else:
+        yield from workers(calls)
+
+
+def _call_dask(client: Any, work: dict[int, Work]) -> Iterator[Finished | _Failure]:
+    """Call the workers of a dask cluster, without joblib: its backend for dask hangs when a worker is killed."""
+    futures = [client.submit(_call, place, each, pure=False) for place, each in work.items()]
+    try:
+        for future in import_module("distributed").as_completed(futures):
+            yield future.result()
+    finally:
+        client.cancel(futures)
+
+
+def _call_ray(work: dict[int, Work], jobs: int) -> Generator[Finished | _Failure]:
+    """Call the workers of a ray cluster, without joblib: its backend for ray hangs when a worker is killed."""
+    ray = import_module("ray")
+    call = ray.remote(_call)
+    left = iter(work.items())
+    running: list[Any] = []
+    try:
+        while True:
+            most = jobs if jobs > 0 else len(work)
+            running += [call.remote(place, each) for place, each in islice(left, most - len(running))]
+            if not running:
+                return
+            done, running = ray.wait(running)
+            yield from ray.get(done)
+    finally:
+        for waiting in running:
+            ray.cancel(waiting, force=True)
+
+
+def _call(place: int, work: Work) -> Finished | _Failure:
+    """Make one run in a worker. Its errors are returned, so that they are not mistaken for a lost worker."""
+    started = time.perf_counter()
+    try:
+        record = work()
+    except Exception as error:
+        return _Failure(_picklable(error))
+    return Finished(place, time.perf_counter() - started, record)
+
+
+def _picklable(error: Exception) -> Exception:
+    """Return the error, or its text where it cannot be sent to another process."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def _report_loss(error: Exception, losses: int, left: int, path: Path) -> None:
+    """Warn that a worker was lost, or give up after several losses in a row."""
+    reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    if losses >= MOST_LOSSES:
+        raise WorkerError(
+            f"workers were lost {losses} times in a row, with {left} runs left ({reason}). What is finished is in "
+            f"{path}: start again to continue, with fewer jobs if the memory ran out"
+        ) from error
+    warnings.warn(
+        f"a worker was lost, and its runs are made again ({reason})", FairsieveWarning, stacklevel=3
+    )
