@@ -20,7 +20,7 @@ from fairsieve.estimators import classifier
 from fairsieve.paper import compare, demo
 from fairsieve.paper.reproduce import runner
 from fairsieve.tabular import audit, predict, train
-from fairsieve.training import linear_trainer, trainer
+from fairsieve.training import linear_trainer
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -63,7 +63,6 @@ def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, epochs):
     command = ("train", "people.csv", *ROLES, "--clean-ratio", "0.9", "--epochs", "12", "--out", "new/run")
     with monkeypatch.context() as patch:
         patch.setattr(linear_trainer.LinearTrainer, "run_epochs", after)
-        patch.setattr(trainer.Trainer, "run_epoch", interrupt)
         patch.setattr(classifier, "collapse_of", lambda *_, **__: pytest.fail("it went on"))
         said = stopped(patch, capsys, *command, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
     assert said == "Stopped. Checkpoints are in kept: give the same command again to go on from the last.\n"
