@@ -1,6 +1,7 @@
 """Telling that a model came out worse than plain training."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairsieve import CollapseError, CollapseWarning, FairRobustClassifier
-from fairsieve.label_noise.collapse import collapse_of
+from fairsieve import Cells, CollapseError, CollapseWarning, FairRobustClassifier
+from fairsieve.label_noise.collapse import collapse_of, compare_held_out
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Verdict
 
 rng = np.random.default_rng(0)
 GROUPS = rng.integers(0, 2, 400)
@@ -84,3 +86,38 @@ def test_silence_where_nothing_collapsed():
         warnings.simplefilter("error", CollapseWarning)
         model = fit("warn", "equal_opportunity")
     assert model.collapse_ is None
+
+
+def given_labels(labels, groups):
+    """An estimate by which every label is right."""
+    cells = Cells.of(labels, groups)
+    own = np.eye(cells.shape[0])[cells.label_codes]
+    rates = np.zeros(cells.shape)
+    return cells, CleanRatioEstimate(1.0, (1.0, 1.0), rates, rates, False, Verdict(True, ""), own, cells)
+
+
+def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():
+    rng = np.random.default_rng(0)
+    labels, groups = rng.integers(0, 2, 2000), rng.integers(0, 2, 2000)
+    cells, estimate = given_labels(labels, groups)
+    compare = {"cells": cells, "estimate": estimate, "fairness": "equalized_odds"}
+    noisy = np.where(rng.random(2000) < 0.2, 1 - labels, labels)
+    worse = np.where(rng.random(2000) < 0.05, 1 - noisy, noisy)
+    assert compare_held_out(noisy, noisy, **compare) is None
+    lost = compare_held_out(worse, noisy, **compare)
+    assert lost.held_out
+    assert lost.accuracy == pytest.approx(np.mean(worse == labels))
+    assert "on samples that neither saw" in str(lost)
+    unfair = np.where((groups == 0) & (rng.random(2000) < 0.3), 1, labels)  # as accurate, but on one group
+    fair = np.where(rng.random(2000) < 0.075, 1 - labels, labels)
+    found = compare_held_out(unfair, fair, **compare)
+    assert found.disparity > found.plain_disparity
+    assert compare_held_out(fair, unfair, **compare) is None
+
+
+def test_soft_labels_are_counted_by_their_chance():
+    labels, groups = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    cells, estimate = given_labels(labels, groups)
+    turned = replace(estimate, true_class=estimate.true_class[:, ::-1])
+    assert compare_held_out(labels, 1 - labels, cells, estimate, fairness="demographic_parity") is None
+    assert compare_held_out(labels, 1 - labels, cells, turned, fairness="demographic_parity").accuracy == 0.0

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.estimators._held_out import predict_held_out
 from fairsieve.estimators._solvers import (
     ModuleLike,
     SolverName,
@@ -29,7 +30,7 @@ from fairsieve.inputs import (
     lasting_seed_of,
     warn_of_groups,
 )
-from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
+from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, compare_held_out, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.suspects import probabilities_of, suspects_of
 from fairsieve.optional import require
@@ -244,7 +245,27 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             estimate=self.estimate_,
             weights=checked.weights,
         )
+        if self.collapse_ is None and newton:
+            self.collapse_ = self._compare_held_out(checked, seed)
         return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
+
+    def _compare_held_out(self, checked: Checked, seed: int) -> Collapse | None:
+        """Compare fair and plain models on samples that neither saw, where there is an estimate to judge by."""
+        if self.estimate_ is None:
+            return None
+        found = predict_held_out(self, checked, seed, self.clean_ratio_, self.estimate_)
+        if found is None:
+            return None
+        cells = checked.data.take(found.rows).cells
+        return compare_held_out(
+            found.fair,
+            found.plain,
+            cells,
+            self.estimate_.take(found.rows, cells),
+            fairness=self.fairness,
+            pos_label=self.pos_label,
+            weights=None if checked.weights is None else checked.weights[found.rows],
+        )
 
     def _estimate(self, checked: Checked, seed: int, given: float | Auto) -> None:
         """Take the clean ratio that was given, or estimate it."""

@@ -5,21 +5,27 @@ noise rate ν. So a model whose noisy accuracy plus ν lies below a plain model'
 worse. Where the flips could be told, so can the true accuracies, and a collapse is told far earlier;
 the noisy labels must not speak against the model either. Where too many labels look wrong on purpose
 to tell which, they must speak for it.
+
+What a model does on its own training samples flatters it. Where training is cheap, a second check compares a fair
+and a plain model on samples that neither saw, in accuracy and in disparity.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CollapseError, CollapseWarning
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.fairness import fairness_name
 
-__all__ = ["Collapse", "OnCollapse", "collapse_of", "handle"]
+__all__ = ["Collapse", "OnCollapse", "collapse_of", "compare_held_out", "handle"]
 
 OnCollapse = Literal["warn", "fallback", "raise"]
 
@@ -41,6 +47,10 @@ class Collapse:
         Whether that follows from the noise rate alone.
     told : bool
         Whether wrong labels could be told from right ones; otherwise this is mere caution.
+    disparity, plain_disparity : float
+        Where they were compared on samples that neither model saw.
+    held_out : bool
+        Whether the comparison was made on such samples.
     """
 
     accuracy: float
@@ -48,6 +58,9 @@ class Collapse:
     noise: float
     certain: bool
     told: bool
+    disparity: float = np.nan
+    plain_disparity: float = np.nan
+    held_out: bool = False
 
     @property
     def loss(self) -> float:
@@ -55,6 +68,12 @@ class Collapse:
         return self.plain_accuracy - self.accuracy
 
     def __str__(self) -> str:
+        if self.held_out:
+            return (
+                "the fair and robust model collapsed: on samples that neither saw its accuracy is "
+                f"{self.accuracy:.3f} and its disparity {self.disparity:.3f}, a plain model's "
+                f"{self.plain_accuracy:.3f} and {self.plain_disparity:.3f}, as far as the labels can be judged"
+            )
         if not self.told:
             return (
                 "the fair and robust model may have collapsed: on the labels as they are its accuracy is "
@@ -109,6 +128,55 @@ def collapse_of(
     if corrected.loss > ESTIMATED_PRICE:
         return corrected
     return seen if seen.loss > ESTIMATED_PRICE else None
+
+
+def compare_held_out(
+    predicted: NDArray[np.int64],
+    plain: NDArray[np.int64],
+    cells: Cells,
+    estimate: CleanRatioEstimate,
+    *,
+    fairness: str,
+    pos_label: Any | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> Collapse | None:
+    """Compare predictions of samples that neither model saw; return None where ours did not collapse.
+
+    A collapse is a loss of accuracy beyond what fairness may cost, or more disparity without more accuracy. Each
+    sample counts for every class as far as that is likely its true one.
+
+    Parameters
+    ----------
+    cells : Cells
+        Labels and groups of the samples.
+    estimate : CleanRatioEstimate
+        For the same samples.
+    """
+    own = np.ones(len(cells)) if weights is None else weights
+    name = fairness_name(fairness)
+    positive = cells.class_index(pos_label) if name == "equal_opportunity" else -1
+    found = []
+    for codes in (predicted, plain):
+        table = np.zeros((*cells.shape, cells.shape[0]))
+        for label in range(cells.shape[0]):
+            chance = estimate.true_class[:, label] * own
+            np.add.at(table[label], (cells.group_codes, codes), chance)
+        disparity = float(disparity_of(grouped_part(table, cells.groups), name, positive=positive))
+        found.append((float(accuracy_of(table)), disparity))
+    (ours, unfair), (theirs, plain_unfair) = found
+    loss, worse = theirs - ours, unfair - plain_unfair
+    if loss > ESTIMATED_PRICE or (worse > 0 and loss > -ESTIMATED_PRICE):
+        return Collapse(
+            ours,
+            theirs,
+            1 - estimate.clean_ratio,
+            certain=False,
+            told=bool(estimate.credible),
+            disparity=unfair,
+            plain_disparity=plain_unfair,
+            held_out=True,
+        )
+    return None
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:

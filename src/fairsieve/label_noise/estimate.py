@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,10 @@ class CleanRatioEstimate:
         if not self.flip_rates.any():
             return "leaves no sample out and moves the shares of the groups"
         return "leaves out labels that are likely wrong and moves the shares of the groups"
+
+    def take(self, rows: NDArray[np.int64], cells: Cells) -> CleanRatioEstimate:
+        """Return the estimate for some of the samples, whose cells are given."""
+        return replace(self, true_class=self.true_class[rows], cells=cells)
 
     def keep(self, seed: int) -> NDArray[np.int64]:
         """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
