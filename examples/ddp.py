@@ -3,12 +3,13 @@
 python examples/ddp.py                                     # one process
 torchrun --nproc-per-node 2 examples/ddp.py                # two, the same model
 torchrun --nproc-per-node 2 examples/ddp.py --folder run --stop 20
-torchrun --nproc-per-node 3 examples/ddp.py --folder run   # goes on from there, with three
+torchrun --nproc-per-node 3 examples/ddp.py --folder run   # continues from there, with three
 """
 
 from __future__ import annotations
 
 import argparse
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,14 @@ from fairsieve.data import flip_group_targeted, synthetic_splits
 
 
 def train(
-    *, epochs: int = 40, stop: int | None = None, folder: Path | None = None, group: Any = None
+    *,
+    epochs: int = 40,
+    stop: int | None = None,
+    folder: Path | None = None,
+    timeout: float = 60,
+    group: Any = None,
 ) -> dict[str, float]:
-    """Train on this process's shard; what the model comes to on the test data."""
+    """Train on this process's shard, and measure the model on the test data."""
     parts = synthetic_splits(seed=0)
     labels = flip_group_targeted(parts.train, 0.1).labels
     rank, ranks = (dist.get_rank(group), dist.get_world_size(group)) if dist.is_initialized() else (0, 1)
@@ -39,7 +45,7 @@ def train(
         clean_ratio=0.9,
         step_size=0.005,
         warmup_epochs=5,
-        timeout=60,
+        timeout=timeout,
         group=group,
     )
     loader = sampler.loader(TensorDataset(torch.arange(len(y)), x, y))
@@ -55,7 +61,7 @@ def train(
         saved = torch.load(folder / "model.pt", weights_only=True)
         module.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        files = sorted(folder.glob("sampler-*.pt"))  # of all ranks there were, not of this one alone
+        files = state_files(folder, saved["ranks"])  # of all ranks there were, not of this one alone
         sampler.load_state_dict([torch.load(file, weights_only=True) for file in files])
 
     while sampler.epoch < (epochs if stop is None else stop):
@@ -63,19 +69,21 @@ def train(
         if sampler.needs_update:
             sampler.update()  # from the losses observed; all ranks choose together
         for where, features, targets in loader:
-            losses = nn.functional.cross_entropy(model(features), targets, reduction="none")
-            sampler.observe_losses(where, losses)
-            optimizer.zero_grad()
-            (losses.sum() * sampler.scale).backward()  # the mean over the global batch
-            optimizer.step()
+            with sampler.workers.guard("training"):  # a lost worker is a WorkerError here too
+                losses = nn.functional.cross_entropy(model(features), targets, reduction="none")
+                sampler.observe_losses(where, losses)
+                optimizer.zero_grad()
+                (losses.sum() * sampler.scale).backward()  # the mean over the global batch
+                optimizer.step()
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        torch.save(sampler.state_dict(), folder / f"sampler-{rank}.pt")
-        if rank == 0:
-            torch.save(
-                {"model": module.state_dict(), "optimizer": optimizer.state_dict()}, folder / "model.pt"
-            )
+        torch.save(sampler.state_dict(), state_files(folder, ranks)[rank])
+        if dist.is_initialized():
+            dist.barrier(group)
+        if rank == 0:  # last, so that it names files that are all there
+            state = {"model": module.state_dict(), "optimizer": optimizer.state_dict(), "ranks": ranks}
+            torch.save(state, folder / "model.pt")
     with torch.no_grad():
         guessed = module(torch.from_numpy(parts.test.features).float()).argmax(1).numpy()
     truth, groups = parts.test.labels, parts.test.groups
@@ -87,14 +95,21 @@ def train(
     }
 
 
+def state_files(folder: Path, ranks: int) -> list[Path]:
+    """Return the files of so many ranks' samplers; those of another number of ranks are not among them."""
+    return [folder / f"sampler-{rank}-of-{ranks}.pt" for rank in range(ranks)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--stop", type=int, help="end after this epoch, as if interrupted")
     parser.add_argument("--folder", type=Path, help="where checkpoints are")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds to wait for another worker")
     arguments = parser.parse_args()
     if dist.is_torchelastic_launched():
-        dist.init_process_group("gloo")
+        # The sums inside DistributedDataParallel wait as long as this says, whatever the sampler's timeout.
+        dist.init_process_group("gloo", timeout=timedelta(seconds=arguments.timeout))
     found = train(**vars(arguments))
     if not dist.is_initialized() or dist.get_rank() == 0:
         print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))

@@ -54,7 +54,7 @@ def train(
     trainer = Trainer(max_epochs=epochs, callbacks=[sieve, *callbacks], **options)
     trainer.fit(model, loader, ckpt_path=path)
     with torch.no_grad():
-        guessed = model(torch.from_numpy(parts.test.features).float()).argmax(1).numpy()
+        guessed = model(torch.from_numpy(parts.test.features).to(model.dtype)).argmax(1).numpy()
     truth, groups = parts.test.labels, parts.test.groups
     found = {
         "accuracy": accuracy(truth, guessed),

@@ -32,6 +32,7 @@ def main():
         dist.barrier()
         found[f"{saved}, resumed by one"] = train(epochs=12, folder=mine, group=alone)
         found[f"{saved}, resumed by two"] = train(epochs=12, folder=ours)
+        found[f"{saved}, resumed by one, and again"] = train(epochs=12, folder=mine, group=alone)
     (out / f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # this tree, whatever is installed
 
 
 def torchrun(processes, script, *arguments, timeout=280):
@@ -15,7 +16,7 @@ def torchrun(processes, script, *arguments, timeout=280):
     path = ROOT / script if "/" in str(script) else Path(__file__).parent / script
     environment = os.environ | {
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": SOURCES,
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }
     run = subprocess.run(

@@ -216,3 +216,59 @@ def test_losses_of_any_map_style_dataset():
 def test_outputs_of_too_few_samples_are_told_in_the_warm_up(data):
     with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
         new_sampler(data).update(torch.zeros(10, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(60,), (60, 2)])
+def test_outputs_of_half_precision_select_as_their_values_do(dtype, shape):
+    generator = torch.Generator().manual_seed(0)
+    outputs = torch.randn(shape, generator=generator).to(dtype)
+    labels, groups = [0, 1] * 30, [0, 0, 1, 1, 1, 0] * 10
+    options = {"clean_ratio": 0.8, "warmup_epochs": 0, "fairness": "demographic_parity"}
+    half, single = (FairRobustBatchSampler(labels, groups, 10, **options) for _ in range(2))
+    half.update(outputs)
+    single.update(outputs.float())
+    assert half.indices.tolist() == single.indices.tolist()
+    half.observe(np.arange(60), outputs)
+    half.update()
+    assert half.indices.tolist() == single.indices.tolist()
+
+
+def test_losses_of_a_half_precision_model():
+    model = torch.nn.Linear(3, 2).bfloat16()
+    x, y = torch.randn(20, 3), torch.randint(0, 2, (20,))
+    losses = sample_losses(model, (x, y))
+    assert losses.dtype == torch.float32
+    assert losses.tolist() == pytest.approx(cross_entropy(model(x.bfloat16()).float(), y).tolist(), rel=1e-6)
+
+
+def test_continuous_targets_are_refused():
+    with pytest.raises(
+        InvalidInputError, match=r"labels must be classes; got continuous numbers such as -?\d"
+    ):
+        FairRobustBatchSampler(torch.randn(2000), [0, 1] * 1000, 100, clean_ratio=0.9)
+    sampler = FairRobustBatchSampler(torch.tensor([0.0, 1.0] * 4), [0, 1] * 4, 2, clean_ratio=1.0)
+    assert sampler.plan.cells.classes == [0, 1]
+
+
+@pytest.mark.parametrize(("clean_ratio", "budget"), [(0.001, 0), (0.05, 1)])
+def test_a_clean_ratio_that_selects_nobody_is_refused(clean_ratio, budget):
+    message = f"room for at least one sample; {clean_ratio} of 20 samples is a budget of {budget}"
+    with pytest.raises(InvalidInputError, match=message):
+        FairRobustBatchSampler([0, 1] * 10, [0, 0, 1, 1] * 5, 2, clean_ratio=clean_ratio)
+
+
+def test_a_device_that_is_asked_for_holds_the_samples():
+    labels, groups = torch.tensor([0, 1] * 30), [0, 0, 1, 1, 1, 0] * 10
+    options = {"clean_ratio": 0.8, "warmup_epochs": 1}
+    there = FairRobustBatchSampler(labels, groups, 10, device="cpu", **options)
+    here = FairRobustBatchSampler(labels, groups, 10, **options)
+    assert there.plan.backend.name == "torch"
+    outputs = torch.randn(60, generator=torch.Generator().manual_seed(0))
+    for _ in range(3):
+        for sampler in (there, here):
+            sampler.update(outputs)
+        assert [batch.tolist() for batch in there.batches()] == list(here)
+    assert isinstance(there.indices, torch.Tensor)
+    here.load_state_dict(there.state_dict())
+    assert here.indices.tolist() == there.indices.tolist()

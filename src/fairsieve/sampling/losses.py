@@ -17,6 +17,7 @@ from fairsieve.validation import shown
 
 __all__ = [
     "LossFunction",
+    "as_input",
     "as_outputs",
     "check_outputs",
     "cross_entropy",
@@ -32,7 +33,7 @@ LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Loss per sample of logits against class indices: one logit (two classes) or one per class.
+    """Return the loss per sample of logits against class indices: one logit (two classes) or one per class.
 
     >>> cross_entropy(torch.zeros(2), torch.tensor([0, 1]))
     tensor([0.6931, 0.6931])
@@ -44,7 +45,7 @@ def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def is_single(outputs: torch.Tensor) -> bool:
-    """Whether a model gives one logit per sample rather than one per class."""
+    """Return whether a model gives one logit per sample rather than one per class."""
     return outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
 
 
@@ -60,7 +61,7 @@ def as_outputs(outputs: Any) -> torch.Tensor:
 
 
 def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
-    """One logit per class or, for two classes, one per sample."""
+    """Refuse outputs that are not one logit per class or, for two classes, one per sample."""
     single = is_single(outputs) and classes == 2
     if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
         raise InvalidInputError(
@@ -70,14 +71,14 @@ def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
 
 
 def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:
-    """Class indices; a logit of exactly 0 is the first class."""
+    """Return class indices; a logit of exactly 0 is the first class."""
     if is_single(outputs):
         return (outputs.reshape(len(outputs)) > 0).long()
     return outputs.argmax(dim=1)
 
 
 def _class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
-    """Losses as if every sample had the label ``target``."""
+    """Return losses as if every sample had the label ``target``."""
     return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
 
 
@@ -89,7 +90,7 @@ def signals_of(
     signal: str,
     loss: LossFunction = cross_entropy,
 ) -> torch.Tensor:
-    """What the groups are compared by, one row per target: losses, or 0–1 errors, against it.
+    """Return what the groups are compared by, one row per target: losses, or 0–1 errors, against it.
 
     ``losses`` are those against the samples' own labels, which need not be computed twice.
     """
@@ -104,13 +105,25 @@ def signals_of(
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where a model lives."""
+    """Return the device of a model's first parameter."""
     return next((p.device for p in model.parameters()), torch.device("cpu"))
+
+
+def as_input(features: torch.Tensor, model: nn.Module) -> torch.Tensor:
+    """Return features in the precision of a model's first parameter, where both are floats.
+
+    >>> as_input(torch.ones(1), torch.nn.Linear(1, 1).bfloat16()).dtype
+    torch.bfloat16
+    """
+    parameter = next(iter(model.parameters()), None)
+    if parameter is None or not (parameter.is_floating_point() and features.is_floating_point()):
+        return features
+    return features.to(parameter.dtype)
 
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Any:
-    """Evaluation mode and no gradients; the mode of every part of the model comes back after."""
+    """Use evaluation mode and no gradients; restore the mode of every part of the model after."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -128,7 +141,7 @@ def outputs_of(
     chunk_size: int = 8192,
     device: torch.device | str | None = None,
 ) -> torch.Tensor:
-    """Outputs of a model over all samples, in chunks, in order, without gradients.
+    """Return the outputs of a model over all samples, in chunks, in order, without gradients.
 
     Parameters
     ----------
@@ -147,11 +160,12 @@ def outputs_of(
         chunks = DataLoader(features, batch_size=chunk_size)
     with evaluation_mode(model):
         parts = [
-            model((chunk[0] if isinstance(chunk, (list, tuple)) else chunk).to(device)) for chunk in chunks
+            model(as_input(chunk[0] if isinstance(chunk, (list, tuple)) else chunk, model).to(device))
+            for chunk in chunks
         ]
     if not parts:
         raise InvalidInputError("features must have at least one sample; got none")
-    return torch.cat(parts)
+    return as_outputs(torch.cat(parts))
 
 
 def sample_losses(
@@ -163,7 +177,7 @@ def sample_losses(
     device: torch.device | str | None = None,
     **loading: Any,
 ) -> torch.Tensor:
-    """Loss of every sample under a model, in chunks, without gradients, restoring train/eval mode.
+    """Return the loss of every sample under a model, in chunks, without gradients, restoring train/eval mode.
 
     Parameters
     ----------
@@ -196,7 +210,8 @@ def sample_losses(
     with evaluation_mode(model):
         for batch in chunks:
             features, targets = _features_and_targets(batch)
-            values = loss(model(features.to(device)), targets.to(device))
+            outputs = as_outputs(model(as_input(features, model).to(device)))
+            values = loss(outputs, targets.to(device))
             if values.shape != (len(targets),):
                 raise InvalidInputError(
                     f"loss must give one value per sample, the shape ({len(targets)},); got "
@@ -209,7 +224,7 @@ def sample_losses(
 
 
 def _features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first two parts of a batch."""
+    """Return the first two parts of a batch."""
     if not isinstance(batch, (list, tuple)) or len(batch) < 2:
         raise InvalidInputError(
             "dataset must have items (features, class index), with more behind them or not; its batches are "

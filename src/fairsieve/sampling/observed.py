@@ -1,4 +1,4 @@
-"""Running losses: each sample's latest, from wherever the model last saw it.
+"""Running losses: each sample's latest, from the last time that the model saw it.
 
 Training computes the loss of every sample it takes, so those need no pass of their own. The samples
 that are left out of training are looked at again a slice at a time.
@@ -21,7 +21,14 @@ from fairsieve.sampling.losses import device_of, evaluation_mode
 from fairsieve.selection.shuffle import GOLDEN
 from fairsieve.validation import check_share
 
-__all__ = ["Forward", "RunningLosses", "as_indices", "check_dataset", "outputs_in_chunks"]
+__all__ = [
+    "Forward",
+    "RunningLosses",
+    "as_indices",
+    "check_dataset",
+    "forward_features",
+    "outputs_in_chunks",
+]
 
 Forward = Callable[[nn.Module, Any], torch.Tensor]
 WAITING = 2**20  # losses that may wait on their device before they are brought over
@@ -60,7 +67,7 @@ class RunningLosses:
         self._waiting_losses = 0
 
     def record(self, indices: ArrayLike | torch.Tensor, values: torch.Tensor, epoch: int) -> None:
-        """Take losses (and signals), (1 + rows, batch), as they come; they stay on their device for now."""
+        """Remember losses (and signals), (1 + rows, batch), as they come; they stay on their device for now."""
         where = as_indices(indices, len(self.losses))
         expected = (1 + len(self.signals), len(where))
         if where.ndim != 1 or tuple(values.shape) != expected:
@@ -76,7 +83,7 @@ class RunningLosses:
             self.settle()
 
     def settle(self) -> None:
-        """Bring over what waits; of several losses of one sample the last counts."""
+        """Store the losses that wait on their device; of several losses of one sample the last counts."""
         if not self._waiting:
             return
         places, values, epochs = zip(*self._waiting, strict=True)
@@ -93,7 +100,7 @@ class RunningLosses:
         self.seen[where] = np.repeat(epochs, [len(part) for part in places])
 
     def stale(self, share: float, epoch: int, first: int = 0) -> NDArray[np.int64]:
-        """Samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.
+        """Return the samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.
 
         Whose turn it is follows from the epoch and the index (in a shard: beyond ``first``), so the
         same samples come up however they are sharded, each within every ⌈1/share⌉ epochs.
@@ -110,7 +117,7 @@ class RunningLosses:
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """Losses and signals of all samples."""
+        """Return the losses and signals of all samples."""
         self.settle()
         missing = int((self.seen < 0).sum())
         if missing:
@@ -121,12 +128,12 @@ class RunningLosses:
         return self.losses, self.signals if len(self.signals) else None
 
     def state_dict(self) -> dict[str, Any]:
-        """What the next epoch depends on."""
+        """Return what the next epoch depends on."""
         self.settle()
         return {name: np.array(getattr(self, name)) for name in ("losses", "signals", "seen")}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over a state of the same samples."""
+        """Continue from a state of the same samples."""
         for name in ("losses", "signals", "seen"):
             array, own = np.asarray(state[name]), getattr(self, name)
             if array.shape != own.shape:
@@ -138,7 +145,7 @@ class RunningLosses:
 
 
 def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> NDArray[np.int64]:
-    """Positions of samples, checked."""
+    """Return positions of samples, or raise a clear error."""
     where = indices.cpu().numpy() if isinstance(indices, torch.Tensor) else np.asarray(indices)
     if where.size == 0:
         return where.astype(np.int64)
@@ -154,7 +161,7 @@ def as_indices(indices: ArrayLike | torch.Tensor, samples: int) -> NDArray[np.in
 
 
 def check_dataset(dataset: Any, samples: int) -> None:
-    """Whether a dataset holds all samples."""
+    """Refuse a dataset that does not hold all samples."""
     if hasattr(dataset, "__len__") and len(dataset) != samples:
         raise InvalidInputError(
             f"dataset must hold all {samples} samples, in the order of the labels; got {len(dataset)}: pass the whole "
@@ -162,8 +169,8 @@ def check_dataset(dataset: Any, samples: int) -> None:
         )
 
 
-def _first_part(model: nn.Module, batch: Any) -> torch.Tensor:
-    """Outputs for a batch that is the features, or starts with them."""
+def forward_features(model: nn.Module, batch: Any) -> torch.Tensor:
+    """Return a model's outputs for a batch that is the features, or starts with them."""
     return model(batch[0] if isinstance(batch, (list, tuple)) else batch)  # type: ignore[no-any-return]
 
 
@@ -177,7 +184,7 @@ def outputs_in_chunks(
     device: torch.device | str | None = None,
     **loading: Any,
 ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-    """Chunks of ``indices`` with the model's outputs for them, in evaluation mode, without gradients.
+    """Yield chunks of ``indices`` with the model's outputs for them, in evaluation mode, without gradients.
 
     ``loading`` goes to the DataLoader of a dataset: ``num_workers``, ``collate_fn``, …
     """
@@ -190,7 +197,7 @@ def outputs_in_chunks(
         batches = DataLoader(dataset, batch_sampler=_Lists(chunks), **loading)
     for chunk, batch in zip(chunks, batches, strict=True):
         with evaluation_mode(model):
-            outputs = (forward or _first_part)(model, _moved(batch, place))
+            outputs = (forward or forward_features)(model, _moved(batch, place))
         yield chunk, outputs
 
 
@@ -208,7 +215,7 @@ class _Lists:
 
 
 def _moved(batch: Any, device: torch.device) -> Any:
-    """A batch's tensors on a device, in whatever they are wrapped."""
+    """Move a batch's tensors to a device, in whatever they are wrapped."""
     if isinstance(batch, torch.Tensor):
         return batch.to(device, non_blocking=True)
     if isinstance(batch, Mapping):

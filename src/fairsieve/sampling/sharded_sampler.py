@@ -39,7 +39,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     batch_size : int
         Of a global batch, over all workers.
     timeout : float
-        Seconds to wait for the other workers before all fail.
+        Seconds to wait for the other workers before all fail. It covers what the sampler sends, not the
+        steps of your loop: set a timeout for their process group too, and see ``sampler.workers.guard``.
     group : process group, optional
         All processes when None; without ``torch.distributed`` this process is alone.
     **options
@@ -87,7 +88,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     @property
     def scale(self) -> float:
-        """What a sum of losses is multiplied by, so that gradients averaged over workers are the batch's."""
+        """What a sum of losses is multiplied by, so that gradients averaged over workers are those of the batch."""
         return self.workers.size / max(1, self.plan.global_batch_size)
 
     def loader(
@@ -97,7 +98,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         collate_fn: Callable[[list[Any]], Any] = default_collate,
         **options: Any,
     ) -> DataLoader[Any]:
-        """A ``DataLoader`` of this worker's batches from its shard, also where a batch has none of them.
+        """Return a ``DataLoader`` of this worker's batches from its shard, also where a batch has none of them.
 
         Such a batch comes as tensors of length 0, so that every worker takes as many steps.
         """
@@ -105,13 +106,14 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         return DataLoader(dataset, batch_sampler=self, collate_fn=collate, **options)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
+        """Return the samples of this shard to look at again."""
         return self.running.stale(share, self.epoch, self.first)
 
     def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
         self.plan.update(*self.workers.together(measured))
 
     def state_dict(self) -> dict[str, Any]:
-        """This worker's part of the state: save it under a name of its own."""
+        """Return this worker's part of the state: save it under a name of its own."""
         return super().state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
@@ -143,7 +145,7 @@ class _PossiblyEmpty:
 
 
 def _emptied(batch: Any) -> Any:
-    """A batch without its samples.
+    """Return a batch without its samples.
 
     >>> _emptied([torch.ones(1, 3), {"name": ["a"]}])
     [tensor([], size=(0, 3)), {'name': []}]

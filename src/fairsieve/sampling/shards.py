@@ -1,4 +1,4 @@
-"""Which samples are whose: contiguous shards, in the order of the ranks."""
+"""Which worker holds which samples: contiguous shards, in the order of the ranks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Shard:
 
 
 def shard_of(samples: int, rank: int | None = None, ranks: int | None = None) -> range:
-    """The samples of a rank when ``samples`` are shared out evenly; this process's when none is named.
+    """Return the samples of a rank when ``samples`` are shared out evenly; this process's when none is named.
 
     >>> [shard_of(10, rank, 3) for rank in range(3)]
     [range(0, 4), range(4, 7), range(7, 10)]

@@ -1,4 +1,4 @@
-"""A group of workers that stand or fall together.
+"""A group of workers that succeed or fail together.
 
 Everything that travels goes through here, so its size is known. A worker that fails says so to the
 others, and one that is lost is waited for no longer than the timeout; either way all stop with an
@@ -7,7 +7,8 @@ error that names the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -24,6 +25,8 @@ __all__ = ["Traffic", "Workers"]
 
 Result = TypeVar("Result")
 
+LOST = ("gloo", "Connection closed by peer", "Connection reset", "Timed out waiting", "NCCL")  # in messages
+
 
 @dataclass
 class Traffic:
@@ -39,7 +42,8 @@ class Workers:
     Parameters
     ----------
     timeout : float
-        Seconds that a worker waits for the others.
+        Seconds that a worker waits for the others in what the sampler sends. It does not cover the loop's own
+        steps: their process group has a timeout of its own, see :meth:`guard`.
     group : process group, optional
         A gloo group to use as it is, with a timeout of its own. When None, one is made of all
         processes: what travels are small tables in the host's memory, whatever the training uses.
@@ -63,15 +67,15 @@ class Workers:
             self.rank, self.size = dist.get_rank(self._group), dist.get_world_size(self._group)
 
     def sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum of every worker's table."""
+        """Return the sum of every worker's table."""
         return self._reduced(table, dist.ReduceOp.SUM)
 
     def max(self, table: ArrayLike) -> NDArray[np.int64]:
-        """The largest of the workers' numbers, place by place."""
+        """Return the largest of the workers' numbers, place by place."""
         return self._reduced(np.array(table, np.int64), dist.ReduceOp.MAX)
 
     def gather(self, row: ArrayLike) -> NDArray[np.int64]:
-        """Every worker's row of numbers, one below the other."""
+        """Return every worker's row of numbers, one below the other."""
         own = torch.from_numpy(np.array(row, np.int64))
         if self.size == 1:
             return own.numpy()[None]
@@ -82,7 +86,7 @@ class Workers:
         return rows.numpy()
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """Every worker's value, of any kind; for small and rare ones."""
+        """Return every worker's value, of any kind; for small and rare ones."""
         values: list[Any] = [value] * self.size
         if self.size > 1:
             call = lambda: dist.all_gather_object(values, value, group=self._group)  # noqa: E731
@@ -90,7 +94,7 @@ class Workers:
         return values
 
     def together(self, call: Callable[[], Result]) -> Result:
-        """Do something that may fail on some workers: when it does on one, all raise."""
+        """Call something that may fail on some workers: when it does on one, all raise."""
         if self.size == 1:
             return call()
         failure, result = None, None
@@ -107,7 +111,7 @@ class Workers:
         raise WorkerError(f"rank {self.rank} stops because {reasons}")
 
     def agree(self, **values: int) -> None:
-        """Refuse to go on with workers that are not at the same place."""
+        """Raise an error where the workers' values differ."""
         own = np.array(list(values.values()), np.int64)
         highest = self.max(np.concatenate([own, -own]))
         most, least = highest[: len(own)], -highest[len(own) :]
@@ -130,8 +134,26 @@ class Workers:
         self.traffic.messages += 1
         self.traffic.bytes += size
 
+    @contextmanager
+    def guard(self, what: str = "training") -> Iterator[None]:
+        """Turn an error of ``torch.distributed`` inside the block into a :class:`WorkerError`.
+
+        For a loop's own steps, such as the sums inside ``DistributedDataParallel``. How long those wait
+        is the timeout of their own process group.
+        """
+        try:
+            yield
+        except RuntimeError as error:
+            is_ours = isinstance(error, FairsieveError)
+            if is_ours or not (isinstance(error, dist.DistError) or any(word in str(error) for word in LOST)):
+                raise
+            raise WorkerError(
+                f"rank {self.rank} lost another worker while {what}: it has ended, or has not come within the timeout "
+                f"of the process group. Look for the first error among the other ranks ({error})"
+            ) from error
+
     def _carried(self, what: str, call: Callable[[], Result]) -> Result:
-        """A step that needs all workers, with an error of ours when one is lost."""
+        """Take a step that needs all workers, with an error of ours when one is lost."""
         try:
             return call()
         except FairsieveError:

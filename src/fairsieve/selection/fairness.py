@@ -59,7 +59,7 @@ class _Comparisons:
 
 
 def fairness_name(fairness: Any) -> FairnessName:
-    """The notion's name, spelled with underscores or dashes.
+    """Return the notion's name, which may be spelled with underscores or dashes.
 
     >>> fairness_name("equalized-odds")
     'equalized_odds'
@@ -70,7 +70,7 @@ def fairness_name(fairness: Any) -> FairnessName:
 
 
 def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None) -> _Comparisons:
-    """What ``fairness`` compares between the groups of ``cells``; nothing when it is None.
+    """Return what ``fairness`` compares between the groups of ``cells``; nothing when it is None.
 
     Examples
     --------

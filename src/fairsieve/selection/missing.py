@@ -15,7 +15,7 @@ SHOWN = 5  # rows in a message
 
 
 def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values are None, NaN, NA or NaT.
+    """Return which values are None, NaN, NA or NaT.
 
     >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
     [False, True, True]
@@ -30,13 +30,13 @@ def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value is None, or differs from itself as NaN and NaT do, or may (NA, which says NA)."""
+    """Return whether a value is None, or differs from itself as NaN and NaT do, or may (NA)."""
     differs = value is None or value != value
     return not isinstance(differs, (bool, np.bool_)) or bool(differs)
 
 
 def refuse_missing(name: str, array: NDArray[Any]) -> None:
-    """Missing values have no cell."""
+    """Refuse missing values, which have no cell."""
     if array.dtype.kind in "biuUS":  # none can be
         return
     rows = np.flatnonzero(missing_in(array))

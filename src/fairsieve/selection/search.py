@@ -45,7 +45,7 @@ class Walk(NamedTuple):
 
 
 def digit_width(samples: int, cells: int) -> int:
-    """Bits counted at once: few for little data, and a table that stays in the cache."""
+    """Return the bits counted at once: few for little data, and a table that stays in the cache."""
     wide = 8 if samples <= 2**13 else 10 if samples <= 2**17 else 12
     return max(4, wide - max(0, (cells - 1).bit_length() - 2))
 
@@ -75,7 +75,7 @@ def new_walk(ratios: NDArray[np.float64], budget: int, key_range: Any, samples: 
 
 
 def _bit_length(value: Any) -> int:
-    """Bits needed to write ``value``."""
+    """Count the bits needed to write ``value``."""
     bits = 0
     while value != np.uint64(0):
         value >>= np.uint64(1)
@@ -98,7 +98,7 @@ def fits(counts: NDArray[np.int64], ratios: NDArray[np.float64], budget: int) ->
 
 
 def advance(walk: Walk, counts: NDArray[np.int64]) -> bool:
-    """Take the counts ``walk.window`` asked for (cells × digits; overwritten).
+    """Use the counts that ``walk.window`` asked for (cells × digits; overwritten).
 
     Returns True when the walk is over, else ``walk.window`` holds the next question.
     """
@@ -137,7 +137,7 @@ def _accumulate(counts: NDArray[np.int64]) -> None:
 
 
 def _counts_below(walk: Walk, counts: NDArray[np.int64], cell: int, digit: int) -> int:
-    """Samples of ``cell`` before ``digit`` of the present window."""
+    """Return the samples of ``cell`` before ``digit`` of the present window."""
     return int(walk.below[cell] + (counts[cell, digit - 1] if digit > 0 else 0))
 
 
@@ -160,12 +160,12 @@ def _first_broken(walk: Walk, counts: NDArray[np.int64]) -> int:
 
 
 def _count_in(walk: Walk, counts: NDArray[np.int64], digit: int) -> int:
-    """Samples of open cells in one digit."""
+    """Count the samples of open cells in one digit."""
     return int((_state_at(walk, counts, digit + 1) - _state_at(walk, counts, digit)).sum())
 
 
 def _close_full_cells(walk: Walk, key: Any, index: Any) -> bool:
-    """Close the cells that cannot take one more after the point (key, index); True when all is said."""
+    """Close the cells that cannot take one more after the point (key, index); return True when the walk is over."""
     any_open = False
     for cell in range(walk.taken.size):
         if walk.is_open[cell]:
@@ -223,7 +223,7 @@ def _set_digit(window: NDArray[np.uint64], left: Any, width: Any) -> None:
 
 
 def asked_digit(window: NDArray[np.uint64], top: Any) -> int:
-    """The digit of the first window, whose shift is ``top``, that a later question is about."""
+    """Return the digit of the first window, whose shift is ``top``, that a later question is about."""
     if window[ON_INDEX]:
         return int(window[KEY]) >> int(top)
     return int(window[PREFIX]) << int(window[WIDTH]) + int(window[SHIFT]) >> int(top)

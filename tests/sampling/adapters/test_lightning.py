@@ -12,7 +12,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader
 
-from fairsieve import InvalidInputError
+from fairsieve import FairsieveWarning, InvalidInputError
 from fairsieve.sampling.adapters.lightning import FairRobustCallback
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
@@ -71,10 +71,28 @@ def test_without_losses_an_epoch_begins_with_a_forward_pass(monkeypatch):
     assert 0 < len(sieve.sieve.sampler.indices) < 1800
 
 
-def test_data_that_cannot_be_chosen_from_is_refused():
+def test_data_that_cannot_be_selected_from_is_refused():
     callback = FairRobustCallback([0, 1], ["a", "b"], clean_ratio=1.0)
     trainer = Trainer(
         max_epochs=1, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **QUIET
     )
     with pytest.raises(InvalidInputError, match=r"one DataLoader with a batch_size.*got list"):
         trainer.fit(Classifier(2), [torch.zeros(2, 2)])
+
+
+@pytest.mark.parametrize("precision", ["bf16-true", "16-true", "64-true", "bf16-mixed"])
+@pytest.mark.parametrize("observes", [True, False])
+def test_every_precision_of_the_trainer(precision, observes, monkeypatch):
+    if not observes:
+        step = Classifier.training_step
+        monkeypatch.setattr(Classifier, "training_step", lambda *arguments: step(*arguments)["loss"])
+    found, sieve, trainer = train(epochs=7, precision=precision, enable_checkpointing=False, **QUIET)
+    assert trainer.global_step == 7 * 20
+    assert sieve.sieve.is_observed == observes
+    assert 0 < len(sieve.sieve.sampler.indices) < 1800
+    assert found["accuracy"] > 0.5
+
+
+def test_a_warm_up_as_long_as_the_training_warns():
+    with pytest.warns(FairsieveWarning, match="warmup_epochs=5 is not less than the 2 epochs to train"):
+        train(epochs=2, enable_checkpointing=False, **QUIET)

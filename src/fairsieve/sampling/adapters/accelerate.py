@@ -34,7 +34,7 @@ def prepared_sieve(
     loading: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Sieve, Any]:
-    """A sieve over a dataset, and the loader of this process's batches, on its device.
+    """Return a sieve over a dataset, and the loader of this process's batches, on its device.
 
     Parameters
     ----------
@@ -50,16 +50,18 @@ def prepared_sieve(
     sieve, loader
         Before each epoch call ``sieve.begin_epoch(model, epoch)``; after a step, to save the forward
         pass, ``sieve.observe(step, losses)``; on several processes ``losses.mean() * sieve.weight(step)``
-        is what to go back from. The sieve's state goes into ``accelerator.save_state``; one saved after some steps
-        of an epoch goes on by ``sieve.continue_epoch(steps)`` and ``enumerate(loader, steps)``.
+        is the loss to call ``backward`` on. The sieve's state goes into ``accelerator.save_state``; one
+        saved after some steps of an epoch is continued by ``sieve.continue_epoch(steps)`` and
+        ``enumerate(loader, steps)``.
     """
     sieve = Sieve(dataset, labels, sensitive_features, batch_size * accelerator.num_processes, **options)
+    sieve.precision = accelerator.autocast
     accelerator.register_for_checkpointing(sieve)
     return sieve, prepared_loader(accelerator, sieve.loader(**(loading or {})))
 
 
 def prepared_loader(accelerator: Accelerator, loader: Any) -> Any:
-    """A loader that is sharded already, as Accelerate would have it."""
+    """Prepare a loader that is sharded already as Accelerate prepares its own."""
     ready = prepare_data_loader(
         loader, device=accelerator.device, num_processes=1, process_index=0, put_on_device=True
     )

@@ -1,4 +1,4 @@
-"""Lightning: a callback in the Trainer.
+"""Lightning: a callback for the Trainer.
 
 Trainer(callbacks=[FairRobustCallback(labels, groups, clean_ratio=0.9)]).fit(model, loader)
 """
@@ -26,7 +26,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
     """Train on clean and fair batches of the data that ``fit`` is given, on one process or several.
 
     The training ``DataLoader`` keeps its dataset, batch size (for each process, as ever), workers and
-    collation; which samples come is decided here. Where ``training_step`` returns a dictionary with
+    collation; the callback decides which samples come. Where ``training_step`` returns a dictionary with
     ``"losses"``, one per sample of the batch, those are used; otherwise each epoch begins with a
     forward pass over the data. The state is saved in checkpoints.
 
@@ -49,7 +49,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         self._trained = 0  # batches of the present epoch
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Put our loader in the place of the one given."""
+        """Replace the training loader by ours."""
         if stage != "fit":
             return
         source = trainer.fit_loop._data_source
@@ -57,7 +57,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         if not isinstance(given, DataLoader) or given.batch_size is None:
             raise InvalidInputError(
                 "the training data must be one DataLoader with a batch_size, so that its batches can be "
-                f"chosen; got {type(given).__name__}"
+                f"selected; got {type(given).__name__}"
             )
         self.sieve = Sieve(
             given.dataset,
@@ -66,6 +66,9 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
             given.batch_size * trainer.world_size,
             **self.options,
         )
+        self.sieve.convert = trainer.precision_plugin.convert_input
+        self.sieve.precision = trainer.precision_plugin.forward_context
+        self.sieve.check_epochs(None if trainer.max_epochs in (None, -1) else trainer.max_epochs)
         workers = given.num_workers
         source.instance = self.sieve.loader(
             num_workers=workers,
@@ -93,7 +96,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
             self._open(trainer)
 
     def _open(self, trainer: Trainer) -> None:
-        """Let a new pass begin: the Trainer began one before it told us, and workers would have read on in it."""
+        """Let a new pass begin: the Trainer began one before it told us, and its workers would read on in it."""
         assert self.sieve is not None
         self.sieve.sampler.is_open = True
         iter(trainer.fit_loop._data_fetcher)

@@ -1,8 +1,10 @@
-"""What every adapter does: a shard, its sampler and loader, and the beginning of an epoch."""
+"""What all adapters have in common: a shard, its sampler and loader, and the beginning of an epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from fairsieve.errors import FairsieveWarning
 from fairsieve.sampling.losses import LossFunction, cross_entropy
-from fairsieve.sampling.observed import Forward, check_dataset
+from fairsieve.sampling.observed import Forward, check_dataset, forward_features
 from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
 from fairsieve.sampling.shards import shard_of
 from fairsieve.selection.batches import batch_count
@@ -66,24 +69,42 @@ class Sieve:
         rows = slice(own.start, own.stop)
         self.sampler = _FilledBatches(labels[rows], groups[rows], batch_size, **options)
         self.shard = Subset(dataset, own)
-        self.share, self.forward, self.loss = share, forward, loss
+        self.share, self.forward, self.loss = share, forward or forward_features, loss
         self.is_observed = False
+        self.convert: Callable[[Any], Any] = lambda batch: batch
+        self.precision: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def loader(self, **options: Any) -> DataLoader[Any]:
-        """Batches of this process."""
+        """Return a loader of this process's batches."""
         return DataLoader(self.shard, batch_sampler=self.sampler, **options)
 
     def begin_epoch(self, model: nn.Module, epoch: int | None = None, **loading: Any) -> None:
-        """Look again at what must be, and choose what the coming epoch (the next when None) trains on."""
+        """Look again at what must be, and select what the coming epoch (the next when None) trains on."""
         if epoch is not None:
             self.sampler.go_to(epoch)
         if self.sampler.needs_update:
             share = self.share if self.is_observed else 1.0
-            self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self.forward, **loading)
+            self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self._outputs, **loading)
             self.sampler.update()
 
+    def _outputs(self, model: nn.Module, batch: Any) -> torch.Tensor:
+        """Return a model's outputs in the precision that the framework trains it in."""
+        with self.precision():
+            return self.forward(model, self.convert(batch))
+
+    def check_epochs(self, epochs: float | None) -> None:
+        """Warn when a framework will train no longer than the warm-up; None is without an end."""
+        warmup = self.sampler.plan.rules.warmup_epochs
+        if epochs is not None and 0 <= epochs <= warmup:
+            warnings.warn(
+                f"warmup_epochs={warmup} is not less than the {epochs:g} epochs to train: every epoch trains on all "
+                "samples and none is selected. Lower warmup_epochs or train longer",
+                FairsieveWarning,
+                stacklevel=2,
+            )
+
     def continue_epoch(self, skip: int = 0) -> None:
-        """Go on inside the epoch that a loaded state was taken in: its samples are chosen already.
+        """Go on inside the epoch that a loaded state was taken in: its samples are selected already.
 
         ``skip`` leaves out as many batches of the next pass, where the loop does not do so itself.
         """
@@ -91,7 +112,7 @@ class Sieve:
         self.sampler.skip = skip
 
     def weight(self, batch: int) -> float:
-        """What a mean loss over this process's part of a batch is multiplied by.
+        """Return what a mean loss over this process's part of a batch is multiplied by.
 
         Gradients that are then averaged over processes are those of the mean over the global batch,
         though its samples are not shared out evenly. On one process it is 1.
@@ -100,17 +121,17 @@ class Sieve:
         return own * self.sampler.workers.size / whole
 
     def observe(self, batch: int, losses: torch.Tensor) -> None:
-        """Losses of the samples of a batch of this epoch, in order."""
+        """Remember the losses of the samples of a batch of this epoch, in order."""
         self.is_observed = True
         self.sampler.observe_losses(self.sampler.indices_of(batch), losses)
 
     def observe_outputs(self, batch: int, outputs: torch.Tensor) -> None:
-        """:meth:`observe` for the model's outputs."""
+        """Do what :meth:`observe` does for the model's outputs."""
         self.is_observed = True
         self.sampler.observe(self.sampler.indices_of(batch), outputs, loss=self.loss)
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, of all processes; all call it together."""
+        """Return the whole state, of all processes; all call it together."""
         parts = self.sampler.workers.gather_objects(self.sampler.state_dict())
         return {"parts": parts, "is_observed": self.is_observed}
 
@@ -127,7 +148,7 @@ class _FilledBatches(ShardedBatchSampler):
     skip = 0  # batches that the next pass leaves out
 
     def set_epoch(self, epoch: int) -> None:
-        """Nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
+        """Do nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
 
     def go_to(self, epoch: int) -> None:
         """Say which epoch comes next."""
@@ -137,6 +158,7 @@ class _FilledBatches(ShardedBatchSampler):
         return batch_count(self.plan.shard.samples, self.plan.rules.batch_size)
 
     def batches(self) -> Iterator[torch.Tensor]:
+        """Give a pass as index tensors."""
         if not self.is_open:
             return
         found = self.plan.batches(len(self))
@@ -148,5 +170,5 @@ class _FilledBatches(ShardedBatchSampler):
         yield from self._present[first:]
 
     def indices_of(self, batch: int) -> torch.Tensor:
-        """Samples of a batch of the present epoch."""
+        """Return the samples of a batch of the present epoch."""
         return self._present[batch]

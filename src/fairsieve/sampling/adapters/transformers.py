@@ -25,8 +25,8 @@ __all__ = ["FairRobustTrainer"]
 FILE = "fairsieve.pt"
 
 
-def _logits_of(model: nn.Module, batch: Any) -> torch.Tensor:
-    """What a model of Transformers says of a batch."""
+def _forward_logits(model: nn.Module, batch: Any) -> torch.Tensor:
+    """Return the logits of a model of Transformers for a batch."""
     inputs = {name: value for name, value in batch.items() if name != "labels"}
     return model(**inputs).logits  # type: ignore[no-any-return]
 
@@ -62,7 +62,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def resumed_from(self, args: Any, state: Any) -> Path:
-        """The folder of the checkpoint that training goes on from."""
+        """Return the folder of the checkpoint that training continues from."""
         if isinstance(self._given, (str, Path)):
             return Path(self._given)
         return Path(args.output_dir) / f"checkpoint-{state.global_step}"
@@ -71,8 +71,10 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.sieve = Sieve(
             self.train_dataset,
             batch_size=self.args.train_batch_size * self.args.world_size,
-            **({"forward": _logits_of} | self.sieve_options),
+            **({"forward": _forward_logits} | self.sieve_options),
         )
+        self.sieve.precision = self.autocast_smart_context_manager
+        self.sieve.check_epochs(self.args.num_train_epochs if self.args.max_steps <= 0 else None)
         loader = self.sieve.loader(
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
@@ -81,7 +83,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return prepared_loader(self.accelerator, loader)
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
-        """The Trainer's; in training a mean that counts by this process's samples, and observed."""
+        """Compute the Trainer's loss; in training weigh it by this process's samples, and observe it."""
         if self.sieve is None or not model.training:
             return super().compute_loss(model, inputs, return_outputs=return_outputs, **kwargs)
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True)  # without num_items_in_batch
@@ -92,7 +94,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
 
 
 def _read_state(path: Path) -> Any:
-    """A sieve's state; a file with anything in it but numbers and tensors is refused, and none of it is run."""
+    """Read a sieve's state; a file with anything in it but numbers and tensors is refused, and none of it is run."""
     try:
         return torch.load(path, weights_only=True)
     except Exception as error:  # torch has many for what it does not trust
@@ -103,7 +105,7 @@ def _read_state(path: Path) -> Any:
 
 
 class _BeginEpoch(TrainerCallback):  # type: ignore[misc]
-    """Chooses an epoch's samples as it begins, and keeps the state beside the Trainer's."""
+    """Selects an epoch's samples as it begins, and saves the state beside the Trainer's."""
 
     def __init__(self, trainer: FairRobustTrainer) -> None:
         self.trainer = trainer
