@@ -1,12 +1,14 @@
-"""Files that are there whole or not at all."""
+"""Write files whole or not at all, and read archives within limits."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import IO
 
 from fairsieve.errors import InvalidInputError
 
@@ -15,7 +17,10 @@ try:
 except ImportError:  # Windows, where nobody else is waited for
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_new", "locked", "sync_folder", "write_output", "write_whole"]
+__all__ = ["check_new", "locked", "read_archive", "sync_folder", "write_output", "write_whole"]
+
+CHUNK = 2**16  # bytes unpacked at a time
+MOST_MEMBERS = 10_000
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -69,7 +74,7 @@ def locked(handle: int) -> Iterator[None]:
 
 
 def check_new(option: str, path: Path, *, force: bool) -> None:
-    """Whether a file may be written: what is there already is replaced only when that is asked for."""
+    """Check that a file may be written; replace what is there only with ``force``."""
     if path.is_dir():
         raise InvalidInputError(f"{option} must be a file to write; {path} is a folder: name a file in it")
     if (path.exists() or path.is_symlink()) and not force:
@@ -77,7 +82,7 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
 
 
 def write_output(target: Path, content: bytes) -> None:
-    """Write a file that someone asked for; where that fails, the error says why.
+    """Write a file that someone asked for; say why where that fails.
 
     Examples
     --------
@@ -94,3 +99,47 @@ def write_output(target: Path, content: bytes) -> None:
             "the output must be a file that can be written, in a folder that exists; "
             f"{target}: {getattr(error, 'strerror', error)}"
         ) from error
+
+
+def read_archive(
+    source: Path | IO[bytes], *, most: int, names: Collection[str] | None = None
+) -> dict[str, bytes]:
+    """Unpack members of a zip archive, ``most`` bytes in all, whatever sizes it declares.
+
+    Only stored and deflated members are read: other methods of compression unpack without a bound.
+
+    Parameters
+    ----------
+    source : Path or file
+    most : int
+        How many bytes to unpack at most, over all members.
+    names : collection of str, optional
+        The members to read; all when None.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        Where the archive is damaged, too large, or compressed in another way.
+    KeyError
+        Where a member is not there.
+    """
+    found: dict[str, bytes] = {}
+    left = most
+    with zipfile.ZipFile(source) as archive:
+        members = archive.infolist() if names is None else [archive.getinfo(name) for name in names]
+        if len(members) > MOST_MEMBERS:
+            raise zipfile.BadZipFile(f"it has {len(members):,} members, more than {MOST_MEMBERS:,}")
+        for member in members:
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise zipfile.BadZipFile(f"{member.filename} is neither stored nor deflated")
+            if member.filename in found:
+                raise zipfile.BadZipFile(f"{member.filename} is there twice")
+            pieces = []
+            with archive.open(member) as stream:
+                while piece := stream.read(CHUNK):
+                    left -= len(piece)
+                    if left < 0:
+                        raise zipfile.BadZipFile(f"it unpacks to more than {most:,} bytes")
+                    pieces.append(piece)
+            found[member.filename] = b"".join(pieces)
+    return found

