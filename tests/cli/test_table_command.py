@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
+import pandas
 import pytest
 from tests.support.people import people, write_csv
 from typer.testing import CliRunner
@@ -65,6 +67,54 @@ def test_from_a_table_to_predictions(folder):
     assert list(rows[0]) == ["age", "hours", "job", "sex", "income", "predicted", "probability"]
     right = sum(row["income"] == row["predicted"] for row in rows)
     assert right > 400
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize(("separator", "line_end"), [(",", "\n"), (";", "\r\n")])
+def test_predict_copies_rows_byte_for_byte(folder, encoding, separator, line_end):
+    head = separator.join(["age", "hours", "job", "id", "note"])
+    gap = " " if line_end == "\n" else "\n"  # in quotes, a line may end
+    rows = ["31,38.5,nurse,+,@a", f'32,?,"nurse",=1+1,"two{gap}lines, one"', " 33 , 40,baker,-,é ", "34,41"]
+    lines = [head, *(row.replace(",", separator) for row in rows)]
+    content = line_end.join([*lines[:3], "", *lines[3:]]) + line_end
+    (folder / "raw.csv").write_bytes(content.encode(encoding))
+    options = ("--separator", separator, "--force")
+    fairsieve(folder, "predict", "RUN", "raw.csv", "-o", "copied.csv", *options)
+    found = (folder / "copied.csv").read_bytes().decode(encoding).removesuffix(line_end).split(line_end)
+    assert found[0] == head + separator.join(["", "predicted", "probability"])
+    for line, written in zip([*lines[1:4], lines[4] + 3 * separator], found[1:], strict=True):
+        rest = written.removeprefix(line)
+        assert rest.split(separator)[1] in ("high", "low")
+        assert re.fullmatch(r"[01]\.\d{4}", rest.split(separator)[2])
+    fairsieve(folder, "predict", "RUN", "raw.csv", "-o", "copied.csv", *options, "--escape-formulas")
+    assert "'=1+1" in (folder / "copied.csv").read_text(encoding="utf-8")
+
+
+def test_predict_writes_the_values_of_parquet_exactly(folder):
+    frame = pandas.DataFrame(people(60)).assign(id=range(10**18, 10**18 + 60), sign="+")
+    frame.to_parquet(folder / "people.parquet")
+    fairsieve(folder, "predict", "RUN", "people.parquet", "-o", "parquet.csv")
+    with (folder / "parquet.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == [str(10**18 + place) for place in range(60)]
+    assert {row["sign"] for row in rows} == {"+"}
+
+
+def test_labels_and_groups_of_many_digits_come_back_exactly(folder):
+    table = people(600)
+    table["income"] = [
+        "1000000000000000001" if value == "high" else "1000000000000000002" for value in table["income"]
+    ]
+    table["sex"] = ["1234567890123451" if value == "man" else "1234567890123452" for value in table["sex"]]
+    write_csv(folder / "digits.csv", table)
+    roles = ("--label", "income", "--sensitive", "sex", "-o", "DIGITS", *QUICK)
+    fairsieve(folder, "train", "digits.csv", *roles)
+    data = json.loads((folder / "DIGITS" / "metrics.json").read_text())["data"]
+    assert data["classes"] == ["1000000000000000001", "1000000000000000002"]
+    assert data["groups"] == ["1234567890123451", "1234567890123452"]
+    fairsieve(folder, "predict", "DIGITS", "digits.csv", "-o", "digits-predicted.csv")
+    with (folder / "digits-predicted.csv").open(encoding="utf-8", newline="") as stream:
+        assert {row["predicted"] for row in csv.DictReader(stream)} == set(data["classes"])
 
 
 def test_predictions_do_not_replace_their_table(folder):

@@ -7,10 +7,9 @@ import warnings
 import pytest
 
 from fairsieve import CheckpointWarning, fit
-from fairsieve.training.autograd import AutogradTrainer
+from fairsieve.training import linear_trainer, trainer
 from fairsieve.training.checkpoint import store as checkpoints
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints
-from fairsieve.training.linear_trainer import LinearTrainer
 
 SHORT = {
     "epochs": 12,
@@ -51,21 +50,20 @@ def names(folder):
 
 def stop_after(monkeypatch, epochs):
     """Training stops when it begins the epoch after; resumed, it goes to its end."""
+    run_epoch, run_epochs = trainer.Trainer.run_epoch, linear_trainer.LinearTrainer.run_epochs
 
-    def stopping(original):
-        def method(self, *count):
-            if self.done >= epochs:
-                raise Killed
-            original(self, *count)
+    def one(self):
+        if self.done >= epochs:
+            raise Killed
+        run_epoch(self)
 
-        return method
+    def several(self, count):
+        if self.done >= epochs:
+            raise Killed
+        run_epochs(self, count)
 
-    for kind, name in (
-        (AutogradTrainer, "run_epoch"),
-        (LinearTrainer, "run_epoch"),
-        (LinearTrainer, "run_epochs"),
-    ):
-        monkeypatch.setattr(kind, name, stopping(getattr(kind, name)))
+    monkeypatch.setattr(trainer.Trainer, "run_epoch", one)
+    monkeypatch.setattr(linear_trainer.LinearTrainer, "run_epochs", several)
 
 
 def stopped_then_resumed(monkeypatch, stop, train):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairsieve.metrics import accuracy, demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.bootstrap import scores_of
+from fairsieve.tabular.bootstrap import score_models
 from fairsieve.tabular.dropped import dropped_cells, most_uneven
 from fairsieve.tabular.evaluation import measure_groups, widest_gap
 from fairsieve.tabular.reading.labels import Labels
@@ -91,7 +91,7 @@ def test_scores_are_our_metrics_and_change_is_their_difference():
         ("equalized_odds", equalized_odds_disparity),
         ("demographic_parity", demographic_parity_disparity),
     ):
-        models, change = scores_of(cells, [plain, fair], fairness, 1, seed=0)
+        models, change = score_models(cells, [plain, fair], fairness, 1, seed=0)
         for scores, guesses in zip(models, (plain, fair), strict=True):
             assert scores["accuracy"].value == pytest.approx(accuracy(truth, guesses))
             assert scores["disparity"].value == pytest.approx(
@@ -107,7 +107,7 @@ def test_scores_are_our_metrics_and_change_is_their_difference():
 def test_the_same_predictions_have_no_change_at_all():
     truth = np.random.default_rng(0).integers(0, 2, 100)
     cells = Cells.of(truth, np.repeat(["a", "b"], 50))
-    _, change = scores_of(cells, [truth, truth], "equalized_odds", 1, seed=0)
+    _, change = score_models(cells, [truth, truth], "equalized_odds", 1, seed=0)
     assert change["accuracy"].interval == change["disparity"].interval == (0.0, 0.0)
 
 
@@ -117,7 +117,7 @@ def test_cells_of_few_people_do_not_count_for_the_disparity():
     groups[-3:] = "c"
     guesses = truth.copy()
     guesses[-3:] = 0
-    models, _ = scores_of(Cells.of(truth, groups), [guesses], "equalized_odds", 1, seed=0)
+    models, _ = score_models(Cells.of(truth, groups), [guesses], "equalized_odds", 1, seed=0)
     assert models[0]["disparity"].value == 0.0
 
 

@@ -8,15 +8,21 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
-import torch
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tests.support.people import people, write_csv
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.predict import predict
-from fairsieve.tabular.saved_model import TRUSTED, between, load_model, pipeline_of, save_model
-from fairsieve.training.models import LogisticRegression
+from fairsieve.tabular.saved_model import (
+    TRUSTED,
+    interpolate,
+    linear_part,
+    load_model,
+    make_pipeline,
+    save_model,
+)
+from fairsieve.training.linear_model import LinearModel
 
 
 @pytest.fixture
@@ -67,20 +73,29 @@ def test_damaged_files_are_told(tmp_path, content):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_weights_are_those_of_the_module(run, classes):
+def test_a_pipeline_predicts_as_its_linear_model(run, classes):
     prepared = run.model["prepare"]
     features = prepared.transform(run.problem.test.frame)
-    module = LogisticRegression(features.shape[1], classes).double()
-    outputs = module(torch.from_numpy(features)).detach()
-    expected = torch.softmax(outputs, 1) if classes > 2 else torch.sigmoid(outputs)
-    names = np.array([f"c{i}" for i in range(classes)])
-    found = pipeline_of(prepared, module, names, 5).predict_proba(run.problem.test.frame)
-    np.testing.assert_allclose(found if classes > 2 else found[:, 1], expected.numpy(), atol=1e-12)
+    random, outputs = np.random.default_rng(0), 1 if classes == 2 else classes
+    linear = LinearModel(random.normal(size=(outputs, features.shape[1])), random.normal(size=outputs))
+    names = [f"c{i}" for i in range(classes)]
+    found = make_pipeline(prepared, linear, names, 5)
+    np.testing.assert_allclose(
+        found.predict_proba(run.problem.test.frame), linear.probabilities(features), atol=1e-12
+    )
+    np.testing.assert_array_equal(linear_part(found).coef, linear.coef)
 
 
-def test_half_way_between_two_models(run):
-    zero = between(run.model, run.model, 0.5)
-    np.testing.assert_allclose(zero["model"].coef_, run.model["model"].coef_)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_models_between_two_have_logits_between_theirs(classes):
+    random, outputs = np.random.default_rng(0), 1 if classes == 2 else classes
+    first, second = (
+        LinearModel(random.normal(size=(outputs, 4)), random.normal(size=outputs)) for _ in range(2)
+    )
+    features = random.normal(size=(20, 4))
+    for share in (0.0, 0.25, 1.0):
+        expected = (1 - share) * first.decision(features) + share * second.decision(features)
+        np.testing.assert_allclose(interpolate(first, second, share).decision(features), expected)
 
 
 def test_predictions_of_new_rows(run, folder, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -59,7 +59,9 @@ def train_command(
     separator: Separator = ",",
     decimal: Decimal = ".",
     missing: Missing = None,
-    epochs: Annotated[int, typer.Option(help="Epochs of training; the first quarter plain.")] = 400,
+    epochs: Annotated[
+        int | None, typer.Option(help="Updates of training; by default 40.", show_default=False)
+    ] = None,
     seed: Seed = 0,
     checkpoint_dir: Annotated[
         Path | None,
@@ -81,7 +83,7 @@ def train_command(
     """
     from fairsieve.cli.table_output import say_run
     from fairsieve.tabular import train as training
-    from fairsieve.tabular.reading.read import Reading
+    from fairsieve.tabular.reading.table import Reading
     from fairsieve.tabular.report import folder as folders
     from fairsieve.tabular.request import Asked, parse_clean_ratio
     from fairsieve.validation import check_at_least
@@ -135,16 +137,25 @@ def predict_command(
     separator: Separator = ",",
     decimal: Decimal = ".",
     missing: Missing = None,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put an apostrophe before cells that a spreadsheet could take for a formula.",
+        ),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Predict the label of every row of a table.
+
+    The rows are copied byte for byte, with two columns added: the predicted label and its probability.
 
     Example: fairsieve predict run new-people.csv -o predicted.csv
     """
     from fairsieve.files import check_new, write_output
     from fairsieve.tabular import predict as predicting
-    from fairsieve.tabular.reading.read import Reading
-    from fairsieve.tabular.report.csv_files import columns_csv
+    from fairsieve.tabular.predictions_file import predictions_csv
+    from fairsieve.tabular.reading.table import Reading
 
     if out.exists() and data.exists() and out.samefile(data):
         raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
@@ -153,14 +164,16 @@ def predict_command(
         table, predicted, probability, notes = predicting.predict(
             run, data, Reading(separator, decimal, tuple(missing or ()))
         )
-        columns = {name: [_plain(value) for value in values] for name, values in table.columns.items()}
-        added = {"predicted": predicted.tolist(), "probability": [f"{value:.4f}" for value in probability]}
-        for wanted, values in added.items():
-            name = _free_name(wanted, columns)
-            columns[name] = values
+        added: dict[str, list[str]] = {}
+        for wanted, values in (
+            ("predicted", predicted.tolist()),
+            ("probability", [f"{value:.4f}" for value in probability]),
+        ):
+            name = _free_name(wanted, table.columns)
+            added[name] = values
             if name != wanted:
                 notes.append(f"The table has a column {wanted!r} already; that of the model is {name!r}.")
-        write_output(out, columns_csv(columns).encode())
+        write_output(out, predictions_csv(data, table, added, escape_formulas=escape_formulas))
     count = "1 row" if len(predicted) == 1 else f"{len(predicted):,} rows"
     say(*notes, f"{count} predicted, in {out}")
 
@@ -193,7 +206,7 @@ def audit_command(
     from fairsieve.cli.table_output import say_audit
     from fairsieve.files import check_new, write_output
     from fairsieve.tabular import audit as auditing
-    from fairsieve.tabular.reading.read import Reading
+    from fairsieve.tabular.reading.table import Reading
     from fairsieve.tabular.report.csv_files import suspects_csv
     from fairsieve.tabular.request import Asked
 
@@ -235,13 +248,6 @@ def _stages(count: int) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
-def _plain(value: object) -> object:
-    """Write a value as its file had it: whole numbers without a point, nothing for missing."""
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.15g}"
-    return value
-
-
-def _free_name(wanted: str, taken: dict[str, list[object]]) -> str:
+def _free_name(wanted: str, taken: Container[str]) -> str:
     """Find a name that no column has yet."""
     return wanted if wanted not in taken else _free_name(f"{wanted}_", taken)

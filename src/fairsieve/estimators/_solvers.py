@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -152,7 +154,13 @@ class _AdamSolver:
             "pos_label": estimator.pos_label,
             "device": estimator.device,
         }
-        Settings.of(self.settings)  # before anything is trained
+        if Settings.of(self.settings).warmup_epochs >= self.steps:
+            warnings.warn(
+                f"warmup_epochs is {warmup} of {self.steps} epochs: no epoch is left to select samples, and the model "
+                "is plain; lower warmup_epochs",
+                FairsieveWarning,
+                stacklevel=4,
+            )
         self.model = model_of(estimator.module, checked.data, seed)
 
     def train_fair(self, clean_ratio: float, estimate: CleanRatioEstimate | None) -> Fitted:
@@ -210,10 +218,14 @@ def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
     torch = require("torch", extra="torch", purpose="training a module")
     if isinstance(module, torch.nn.Module):
         return cast("ModelLike", module)
-    from fairsieve.training.autograd import seeded
-
-    with seeded(seed):
-        made = module(data.features.shape[1], data.cells.shape[0])
+    made = _make_seeded(module, data, seed, torch)
     if not isinstance(made, torch.nn.Module):
         raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")
     return cast("ModelLike", made)
+
+
+def _make_seeded(module: Callable[[int, int], Any], data: Samples, seed: int, torch: Any) -> Any:
+    """Call a module's maker with torch's random numbers seeded, and give them back."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return module(data.features.shape[1], data.cells.shape[0])

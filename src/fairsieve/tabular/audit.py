@@ -1,4 +1,4 @@
-"""A table → how far its labels can be trusted, with no model kept."""
+"""Estimate how far the labels of a table can be trusted, without keeping a model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.inputs import dense
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.optional import check_packages
-from fairsieve.tabular.preparation import whole_problem
-from fairsieve.tabular.reading.features import Feature, preparation
+from fairsieve.tabular.preparation import named_estimate, read_whole
+from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.features import Feature
 from fairsieve.tabular.reading.groups import Groups
 from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.request import Asked
@@ -48,20 +48,22 @@ def audit(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
     tell = report or (lambda stage: None)
     check_packages()
     tell("reading the table")
-    part, labels, groups, features, notes = whole_problem(asked)
-    numbers = dense(preparation(features).fit_transform(part.frame))
+    part, labels, groups, features, notes = read_whole(asked)
+    numbers = encode(fit_preparation(part.values), part.values)
     tell("estimating how many labels are wrong")
-    estimate = estimate_clean_ratio(
-        numbers, part.labels, sensitive_features=part.groups, random_state=asked.seed
+    found = estimate_clean_ratio(
+        numbers, part.label_codes, sensitive_features=part.group_codes, random_state=asked.seed
     )
+    estimate = named_estimate(found, part)
     wrong = np.flatnonzero(estimate.wrong > 0.5)
     wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     likeliest = estimate.true_class[wrong].argmax(axis=1)
+    classes = part.labels.values
     suspects = {
         "row": part.rows[wrong],
-        "label": part.labels[wrong],
-        "suggested": np.asarray(estimate.cells.classes)[likeliest],
+        "label": classes[part.labels.codes[wrong]],
+        "suggested": classes[likeliest],
         "probability": estimate.true_class[wrong, likeliest],
-        "group": part.groups[wrong],
+        "group": part.groups.take(wrong).objects(),
     }
     return Audit(labels, groups, features, estimate, suspects, notes)

@@ -1,9 +1,10 @@
-"""How sure accuracies and disparities are: the test part, drawn again many times."""
+"""Measure accuracy and disparity, with intervals from drawing the test part again many times (bootstrap)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_pa
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW
 
-__all__ = ["Score", "scores_of"]
+__all__ = ["Score", "score_models"]
 
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
@@ -26,10 +27,10 @@ class Score:
     interval: tuple[float, float]
 
 
-def scores_of(
+def score_models(
     cells: Cells, predictions: Sequence[NDArray[np.int64]], fairness: str, positive: int, seed: int
 ) -> tuple[list[dict[str, Score]], dict[str, Score]]:
-    """Accuracy and disparity of several models on the same samples; and last less first.
+    """Measure accuracy and disparity of several models on the same samples, and the last less the first.
 
     The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
     the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
@@ -43,8 +44,7 @@ def scores_of(
         Code of the positive class; −1 where there is none.
     """
     classes, groups = cells.shape
-    joint = np.stack([cells.codes.astype(np.int64), *predictions])
-    kinds, counts = np.unique(joint, axis=1, return_counts=True)
+    kinds, counts = _joint_counts(cells.codes, predictions, classes)
     draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
     models, drawn = [], []
     for model, codes in enumerate(predictions):
@@ -62,10 +62,32 @@ def scores_of(
     return models, change
 
 
+def _joint_counts(
+    cells: NDArray[Any], predictions: Sequence[NDArray[np.int64]], classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the different (cell, prediction of each model); the samples matter by these alone.
+
+    Examples
+    --------
+    >>> kinds, counts = _joint_counts(np.array([0, 1, 0]), [np.array([1, 0, 1])], 2)
+    >>> kinds.tolist(), counts.tolist()
+    ([[0, 1], [1, 0]], [2, 1])
+    """
+    joint = cells.astype(np.int64)
+    for codes in predictions:  # at most 20 classes, so that five models fit into 63 bits
+        joint = joint * classes + codes
+    found, counts = np.unique(joint, return_counts=True)
+    columns = []
+    for _ in predictions:
+        found, code = np.divmod(found, classes)
+        columns.append(code)
+    return np.stack([found, *columns[::-1]]), counts
+
+
 def _measured(
     tables: NDArray[np.float64], cells: Cells, fairness: str, positive: int
 ) -> dict[str, NDArray[np.float64]]:
-    """Accuracy, and the disparity of a notion, of confusion tables."""
+    """Compute accuracy, and the disparity of a notion, of confusion tables."""
     grouped = grouped_part(tables, cells.groups) * _enough(cells, fairness)
     return {
         "accuracy": accuracy_of(tables),
@@ -74,12 +96,12 @@ def _measured(
 
 
 def _enough(cells: Cells, fairness: str) -> NDArray[np.bool_]:
-    """Which cells have enough people to tell a rate of them; the others would be the disparity, by chance."""
+    """Mark the cells with enough people for a rate; the others would decide the disparity by chance."""
     people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
     return np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
 
 
 def _score(value: float, again: NDArray[np.float64]) -> Score:
-    """A value with the interval of its draws."""
+    """Give a value the interval of its draws."""
     low, high = np.percentile(again, LEVELS)
     return Score(value, (float(low), float(high)))

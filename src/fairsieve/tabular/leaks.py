@@ -1,4 +1,4 @@
-"""Columns that say the label or the group in other words."""
+"""Find columns that duplicate the label or the group (leaks)."""
 
 from __future__ import annotations
 
@@ -8,55 +8,74 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.tabular.reading.features import Values
+from fairsieve.tabular.reading.table import TextColumn
+
 __all__ = ["leak_notes"]
 
 NEARLY_ALL = 0.98  # of the rows in which a copy says the same
 
 
 def leak_notes(
-    frame: Any, labels: NDArray[Any], groups: NDArray[Any], label: str, sensitive: Sequence[str]
+    values: Values, labels: TextColumn, groups: TextColumn, label: str, sensitive: Sequence[str]
 ) -> list[str]:
-    """What to know of columns that are learnt from and copy the column ``label`` or the groups.
+    """Warn of columns that are learnt from and duplicate the column ``label`` or the groups.
 
     A copy of the label makes a model that looks perfect and is of no use where the label is not known.
     """
     notes = []
-    for column in frame.columns.drop(list(sensitive), errors="ignore"):  # --keep-sensitive is asked for
-        values = np.array(
-            [None if value != value or value == "" else value for value in frame[column]], object
-        )
-        if _copies(values, labels):
+    for column, content in values.items():
+        if column in sensitive:  # --keep-sensitive asks for it
+            continue
+        codes = _codes(content, most=max(len(labels.values), len(groups.values)))
+        if codes is None:
+            continue
+        if _copies(codes, labels.codes):
             notes.append(
-                f"Careful: column {column!r} says the label {label!r} in other words, so the models read the answer "
+                f"Careful: column {column!r} duplicates the label {label!r} (a leak), so the models read the answer "
                 f"instead of learning it. Unless it is known where you predict, add --drop {column!r}."
             )
-        elif _copies(values, groups):
+        elif _copies(codes, groups.codes):
             notes.append(
-                f"Column {column!r} says {' and '.join(sensitive)!r} in other words, so the models know the group; add "
+                f"Column {column!r} duplicates {' and '.join(sensitive)!r}, so the models know the group; add "
                 f"--drop {column!r} to keep it from them."
             )
     return notes
 
 
+def _codes(content: NDArray[np.float64] | TextColumn, most: int) -> NDArray[Any] | None:
+    """Code a column's values, −1 where missing; return None where it has too many to be a copy."""
+    if isinstance(content, TextColumn):
+        return content.codes if content.distinct <= most else None
+    first = content[: 50 * (most + 1)]  # numbers mostly show here that they are many
+    if len(np.unique(first[~np.isnan(first)])) > most:
+        return None
+    found, codes = np.unique(content, return_inverse=True)  # NaN is last, and one
+    missing = bool(len(found)) and bool(np.isnan(found[-1]))
+    if len(found) - missing > most:
+        return None
+    return np.where(codes == len(found) - 1, -1, codes) if missing else codes
+
+
 def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
-    """Whether each value stands for one target and each target for one value, in nearly all rows; None is no value.
+    """Return whether values and targets stand for each other one to one, in nearly all rows; −1 is missing.
 
     Examples
     --------
-    >>> targets = np.array(["yes", "no", "no", "yes"], dtype=object)
-    >>> _copies(np.array([1, 0, 0, 1], dtype=object), targets), _copies(np.array([1, 0, 1, 1], dtype=object), targets)
+    >>> targets = np.array([1, 0, 0, 1])
+    >>> _copies(np.array([5, 2, 2, 5]), targets), _copies(np.array([1, 0, 1, 1]), targets)
     (True, False)
     """
-    found, kinds = set(values) - {None}, set(targets) - {None}
-    if len(found) != len(kinds) or len(kinds) < 2:
+    known = (values >= 0) & (targets >= 0)
+    if not known.any() or known.sum() < NEARLY_ALL * len(known):
         return False
-    known = np.array([a is not None and b is not None for a, b in zip(values, targets, strict=True)], bool)
-    if known.sum() < NEARLY_ALL * len(known):
+    rows, columns = (int(codes.max()) + 1 for codes in (values, targets))
+    pairs = values[known].astype(np.int64) * columns + targets[known]
+    table = np.bincount(pairs, minlength=rows * columns).reshape(rows, columns)
+    table = table[np.bincount(values[values >= 0], minlength=rows) > 0]
+    table = table[:, np.bincount(targets[targets >= 0], minlength=columns) > 0]
+    if table.shape[0] != table.shape[1] or len(table) < 2:
         return False
-    rows = {value: row for row, value in enumerate(found)}
-    columns = {target: column for column, target in enumerate(kinds)}
-    table = np.zeros((len(rows), len(columns)), np.int64)
-    np.add.at(table, ([rows[v] for v in values[known]], [columns[t] for t in targets[known]]), 1)
     partner = table.argmax(axis=1)
-    one_to_one = (table.argmax(axis=0)[partner] == np.arange(len(rows))).all()
+    one_to_one = (table.argmax(axis=0)[partner] == np.arange(len(table))).all()
     return bool(one_to_one and table.max(axis=1).sum() >= NEARLY_ALL * known.sum())

@@ -1,9 +1,8 @@
-"""A kept model and new rows → what it predicts for them."""
+"""Predict the labels of new rows by a kept model."""
 
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +11,23 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
-from fairsieve.tabular.reading.features import frame_of, new_categories, notes_on_new
-from fairsieve.tabular.reading.read import Reading, Table, closest, read_table
-from fairsieve.tabular.saved_model import damaged, kinds_of, load_model
+from fairsieve.tabular.reading.encoding import encode, new_categories, notes_on_new
+from fairsieve.tabular.reading.features import feature_values
+from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.table import InputTable, Reading, closest
+from fairsieve.tabular.saved_model import damaged, kinds_of, linear_part, load_model
 
 __all__ = ["predict"]
 
 
 def predict(
     run: Path | str, data: Path | str, reading: Reading | None = None
-) -> tuple[Table, NDArray[np.str_], NDArray[np.float64], list[str]]:
+) -> tuple[InputTable, NDArray[np.str_], NDArray[np.float64], list[str]]:
     """Predict the label of every row of a table by the model in a run's folder.
 
     Returns
     -------
-    table : Table
+    table : InputTable
         The rows as they were read.
     predicted : array of str
     probability : array of floats
@@ -53,25 +54,23 @@ def predict(
             f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}. "
             f"{hint or 'Give a table of the form that was trained on'}"
         )
-    frame = frame_of(table, kinds)
+    values = feature_values(table, kinds)
     try:
-        notes = [*table.notes, *notes_on_new(new_categories(frame, model["prepare"]))]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
-            chances = model.predict_proba(frame)
+        notes = [*table.notes, *notes_on_new(new_categories(values, model["prepare"]))]
+        chances = linear_part(model).probabilities(encode(model["prepare"], values))
     except (
         AttributeError,
         IndexError,
         KeyError,
         TypeError,
         ValueError,
-    ) as error:  # the frame is as it should be
+    ) as error:  # the values are as they should be
         raise damaged(folder / "model.skops", error) from error
     return table, model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
 
 
 def _with_missing_of(folder: Path, reading: Reading) -> Reading:
-    """What counted as missing in training counts as missing here."""
+    """Count as missing what counted as missing in training."""
     try:
         known = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["settings"]["missing"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,8 +1,10 @@
-"""A table as something to train on and something to measure on."""
+"""Turn a table into something to train on and something to measure on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,38 +12,103 @@ from numpy.typing import NDArray
 
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.leaks import leak_notes
 from fairsieve.tabular.reading.bins import parse_bins
-from fairsieve.tabular.reading.columns import known_in
-from fairsieve.tabular.reading.features import Feature, features_of, frame_of, used
-from fairsieve.tabular.reading.groups import Groups, groups_of
-from fairsieve.tabular.reading.labels import Labels, labels_of
-from fairsieve.tabular.reading.read import Table, read_table
+from fairsieve.tabular.reading.encoding import as_frame
+from fairsieve.tabular.reading.features import Feature, Values, describe_features, feature_values, used
+from fairsieve.tabular.reading.groups import Groups, find_groups
+from fairsieve.tabular.reading.labels import Labels, find_labels
+from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.table import InputTable, TextColumn
 from fairsieve.tabular.request import Asked
 
-__all__ = ["Problem", "read_problem", "whole_problem"]
+__all__ = ["TablePart", "TableProblem", "named_estimate", "read_problem", "read_whole"]
 
 
 LEAST_ROWS = 30  # to learn from
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """Some rows: what a model sees of them, their labels and groups, and where they stand in the file."""
+class TablePart:
+    """Some rows of a table, in their roles.
 
-    frame: Any
-    labels: NDArray[Any]
-    groups: NDArray[Any]
+    Attributes
+    ----------
+    values : dict
+        The columns that a model sees.
+    labels : TextColumn
+        Coded by the place of each label in ``Labels.classes``; none is missing.
+    groups : TextColumn
+        Coded by the place of each group in ``Groups.names``; missing where it is not compared.
+    rows : integer array
+        Where the rows stand in the file.
+    """
+
+    values: Values
+    labels: TextColumn
+    groups: TextColumn
     rows: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def frame(self) -> Any:
+        """The columns as a data frame, which a kept model takes."""
+        return as_frame(self.values)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cell of every row; a last group None is that of the rows without one."""
+        names = [*self.groups.values.tolist()]
+        ungrouped = not self.groups.known.all()
+        groups = len(names) + ungrouped
+        codes = self.labels.codes.astype(np.int64) * groups
+        codes += np.where(self.groups.known, self.groups.codes, len(names))
+        small = np.min_scalar_type(max(len(self.labels.values) * groups - 1, 0))
+        return Cells(codes.astype(small), self.labels.values.tolist(), [*names, None] if ungrouped else names)
+
+    @property
+    def label_codes(self) -> NDArray[np.int64]:
+        """The labels as numbers: texts of a million rows take long to compare."""
+        return self.labels.codes.astype(np.int64)
+
+    @property
+    def group_codes(self) -> NDArray[Any]:
+        """The groups as numbers, NaN where there is none."""
+        if self.groups.known.all():
+            return self.groups.codes.astype(np.int64)
+        return np.where(self.groups.known, self.groups.codes, np.nan)
+
+    def class_names(self, codes: Iterable[Any]) -> list[str]:
+        """Return the labels that codes stand for."""
+        return [str(self.labels.values[int(code)]) for code in codes]
+
+    def group_names(self, codes: Iterable[Any]) -> list[str | None]:
+        """Return the groups that codes stand for; None stays None."""
+        return [None if code is None else str(self.groups.values[int(code)]) for code in codes]
+
+    def take(self, rows: NDArray[Any]) -> TablePart:
+        """Select some of the rows."""
+        values: Values = {
+            name: column.take(rows) if isinstance(column, TextColumn) else column[rows]
+            for name, column in self.values.items()
+        }
+        return TablePart(values, self.labels.take(rows), self.groups.take(rows), self.rows[rows])
+
+
+def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioEstimate:
+    """Name classes and groups in an estimate that was made from their codes."""
+    cells = estimate.cells
+    named = Cells(cells.codes, part.class_names(cells.classes), part.group_names(cells.groups))
+    return replace(estimate, cells=named)
+
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TableProblem:
     """What a table is for.
 
     Attributes
@@ -49,7 +116,7 @@ class Problem:
     asked : Asked
     labels, groups : Labels, Groups
     features : list of Feature
-    train, test : Part
+    train, test : TablePart
     notes : list of str
         What was done to the table, in plain words.
     """
@@ -58,41 +125,49 @@ class Problem:
     labels: Labels
     groups: Groups
     features: list[Feature]
-    train: _Part
-    test: _Part
+    train: TablePart
+    test: TablePart
     notes: list[str]
 
 
-def whole_problem(asked: Asked) -> tuple[_Part, Labels, Groups, list[Feature], list[str]]:
-    """The whole table in its roles, less the rows without a label."""
+def read_whole(asked: Asked) -> tuple[TablePart, Labels, Groups, list[Feature], list[str]]:
+    """Read the whole table in its roles, less the rows without a label."""
     table = read_table(asked.data, asked.reading)
-    labels = labels_of(table, asked.label, asked.positive)
-    groups, notes = groups_of(
+    labels = find_labels(table, asked.label, asked.positive)
+    groups, notes = find_groups(
         table, asked.sensitive, bins=parse_bins(asked.bins), small_groups=asked.small_groups
     )
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
-    features = features_of(table, apart=apart, drop=asked.drop, categories=asked.categories)
-    part, more = _part_of(table, labels, groups, features)
-    leaks = leak_notes(part.frame, part.labels, part.groups, labels.column, groups.columns)
-    return part, labels, groups, features, [*leaks, *table.notes, *notes, *more]
+    features = describe_features(table, apart=apart, drop=asked.drop, categories=asked.categories)
+    part, more = _read_part(table, labels, groups, features)
+    leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
+    return part, labels, groups, features, [*leaks, *table.notes, *notes, *_large_notes(features), *more]
 
 
-def _part_of(
-    table: Table, labels: Labels, groups: Groups, features: list[Feature]
-) -> tuple[_Part, list[str]]:
-    """The rows of a table that have a label, and what to say of the others."""
-    known = known_in(labels.read(table))
-    if not known.any():
+def _large_notes(features: list[Feature]) -> list[str]:
+    """Name the columns of whole numbers that a double cannot hold."""
+    names = ", ".join(repr(feature.column) for feature in features if feature.large)
+    if not names:
+        return []
+    return [f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {names}."]
+
+
+def _read_part(
+    table: InputTable, labels: Labels, groups: Groups, features: list[Feature]
+) -> tuple[TablePart, list[str]]:
+    """Read the rows of a table that have a label, and say what became of the others."""
+    column = labels.read(table)
+    if not column.known.any():
         raise InvalidInputError(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
-    notes = []
-    if not known.all():
-        notes.append(f"Rows of {table.name} without a label, left out: {(~known).sum():,}.")
-        table = table.take(known)
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = _Part(frame_of(table, kinds), labels.read(table).astype(str), groups.read(table), table.rows)
-    ungrouped = sum(group is None for group in part.groups)
+    part = TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
+    notes = []
+    if not column.known.all():
+        notes.append(f"Rows of {table.name} without a label, left out: {(~column.known).sum():,}.")
+        part = part.take(column.known)
+    ungrouped = int((~part.groups.known).sum())
     if ungrouped:
         notes.append(
             f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
@@ -101,16 +176,17 @@ def _part_of(
     return part, notes
 
 
-def read_problem(asked: Asked) -> Problem:
+def read_problem(asked: Asked) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
-    whole, labels, groups, features, notes = whole_problem(asked)
+    whole, labels, groups, features, notes = read_whole(asked)
     if asked.test_file is None:
-        cells = Cells.of(whole.labels, whole.groups, missing="own")
-        train_rows, test_rows, _ = split_indices(cells, test=asked.test, validation=0.0, seed=asked.seed)
-        train, test = _taken(whole, train_rows), _taken(whole, test_rows)
+        train_rows, test_rows, _ = split_indices(
+            whole.cells, test=asked.test, validation=0.0, seed=asked.seed
+        )
+        train, test = whole.take(train_rows), whole.take(test_rows)
     else:
         table = read_table(asked.test_file, asked.reading)
-        train, (test, more) = whole, _part_of(table, labels, groups, features)
+        train, (test, more) = whole, _read_part(table, labels, groups, features)
         notes = [*notes, *table.notes, *more]
         if asked.test_file.samefile(asked.data):
             notes = [
@@ -128,26 +204,21 @@ def read_problem(asked: Asked) -> Problem:
             f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
             f"{len(train)}: lower it, or give a larger table"
         )
-    return Problem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test, labels, groups)])
+    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)])
 
 
-def _taken(part: _Part, rows: NDArray[np.intp]) -> _Part:
-    """Some rows of a part."""
-    frame = part.frame.iloc[rows].reset_index(drop=True)
-    return _Part(frame, part.labels[rows], part.groups[rows], part.rows[rows])
-
-
-def _few_notes(test: _Part, labels: Labels, groups: Groups) -> list[str]:
-    """Cells of the test part that say little."""
+def _few_notes(test: TablePart) -> list[str]:
+    """Name the cells of the test part that are too small to measure."""
+    cells = test.cells
     few = [
-        f"{group} with {label} ({count})"
-        for group in groups.names
-        for label in labels.classes
-        if (count := int(((test.groups == group) & (test.labels == label)).sum())) < FEW
+        f"{group} with {label} ({cells.counts[row, column]})"
+        for column, group in enumerate(cells.groups[: cells.named_groups])
+        for row, label in enumerate(cells.classes)
+        if cells.counts[row, column] < FEW
     ]
     if not few:
         return []
-    shown = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+    listed = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
     return [
-        f"Fewer than {FEW} people to measure on, so that their rates are rough and left out of the disparity: {shown}."
+        f"Fewer than {FEW} people to measure on, so that their rates are rough and left out of the disparity: {listed}."
     ]

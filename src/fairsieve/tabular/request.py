@@ -1,4 +1,4 @@
-"""What somebody asked of a table."""
+"""What somebody asks of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.tabular.reading.groups import SmallGroups
-from fairsieve.tabular.reading.read import Reading
+from fairsieve.tabular.reading.table import Reading
 from fairsieve.validation import check_at_least, check_clean_ratio, check_seed, percent_hint
 
 __all__ = ["Asked", "parse_clean_ratio"]
@@ -29,7 +29,7 @@ class Asked:
     sensitive : sequence of str
         The columns whose groups are compared; several are crossed.
     positive : str, optional
-        The label whose rates are told; the last of two when None.
+        The label whose rates are reported; the last of two when None.
     fairness : str
         See :mod:`fairsieve.selection.fairness`.
     clean_ratio : float or "auto"
@@ -46,8 +46,8 @@ class Asked:
     drop, categories : sequences of str
         Columns to leave out, and columns that are categories although they look like numbers.
     reading : Reading
-    epochs : int
-        The first quarter of them trains plainly.
+    epochs : int, optional
+        As :class:`~fairsieve.FairRobustClassifier` takes them; its default when None.
     seed : int
     """
 
@@ -65,7 +65,7 @@ class Asked:
     drop: Sequence[str] = ()
     categories: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
-    epochs: int = 400
+    epochs: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Asked:
             raise InvalidInputError(
                 f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
             )
-        check_at_least("--epochs", self.epochs, 4)
+        check_at_least("--epochs", 4 if self.epochs is None else self.epochs, 4)
         check_seed("--seed", self.seed)
         for column in self.sensitive:
             if column == self.label:
@@ -91,7 +91,7 @@ class Asked:
 
 
 def parse_clean_ratio(text: str) -> Any:
-    """A number where it is one, else as it is: what is wrong with it, :class:`Asked` says.
+    """Convert a number where it is one; leave the rest as it is, for :class:`Asked` to refuse.
 
     >>> parse_clean_ratio("0.9"), parse_clean_ratio("auto")
     (0.9, 'auto')

@@ -1,88 +1,84 @@
-"""A trained model as scikit-learn's own parts, kept in a file that holds no code and no pickle."""
+"""Keep a trained model, as scikit-learn's own parts, in a file that holds no code and no pickle."""
 
 from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from torch import nn
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import write_output
+from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package
 from fairsieve.tabular.reading.columns import Kind
+from fairsieve.training.linear_model import LinearModel
 
-__all__ = ["between", "damaged", "kinds_of", "load_model", "pipeline_of", "save_model"]
+__all__ = [
+    "damaged",
+    "interpolate",
+    "kinds_of",
+    "linear_part",
+    "load_model",
+    "make_pipeline",
+    "save_model",
+]
 
 # Beside what skops trusts of itself (scikit-learn's estimators, NumPy's arrays, plain values).
 TRUSTED = ("numpy.dtype",)
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 
 
-def pipeline_of(
-    prepared: ColumnTransformer, module: nn.Module, classes: NDArray[Any], epochs: int
+def make_pipeline(
+    prepared: ColumnTransformer, linear: LinearModel, classes: Sequence[str], epochs: int
 ) -> Pipeline:
-    """Preparation and linear model, as a fitted pipeline of scikit-learn.
-
-    The paper's model has the logit 2·f(x) for two classes; scikit-learn's has f(x).
-    """
-    linear: Any = module.linear
-    weights = linear.weight.detach().cpu().double().numpy()
-    bias = linear.bias.detach().cpu().double().numpy()
-    factor = 2.0 if len(weights) == 1 else 1.0
-    return _fitted_pipeline(prepared, factor * weights, factor * bias, classes, epochs)
-
-
-def _fitted_pipeline(
-    prepared: ColumnTransformer,
-    weights: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    classes: NDArray[Any],
-    epochs: int,
-) -> Pipeline:
-    """A pipeline that predicts by given weights."""
+    """Make a fitted pipeline of scikit-learn's from a preparation and a linear model."""
     model = LogisticRegression()
     model.classes_ = np.asarray(classes, dtype=np.str_)
-    model.coef_, model.intercept_ = weights, bias
-    model.n_features_in_ = weights.shape[1]
+    model.coef_ = np.array(linear.coef, dtype=np.float64)
+    model.intercept_ = np.array(linear.intercept, dtype=np.float64)
+    model.n_features_in_ = model.coef_.shape[1]
     model.n_iter_ = np.array([epochs], dtype=np.int32)
     return Pipeline([("prepare", prepared), ("model", model)])
 
 
-def between(first: Pipeline, second: Pipeline, share: float) -> Pipeline:
-    """The linear model ``share`` of the way from one to another, on the same preparation."""
-    one, other = first["model"], second["model"]
-    return _fitted_pipeline(
-        first["prepare"],
-        (1 - share) * one.coef_ + share * other.coef_,
-        (1 - share) * one.intercept_ + share * other.intercept_,
-        one.classes_,
-        int(one.n_iter_[0]),
+def interpolate(first: LinearModel, second: LinearModel, share: float) -> LinearModel:
+    """Return the linear model ``share`` of the way from one to another.
+
+    >>> interpolate(LinearModel(np.zeros((1, 1)), np.zeros(1)), LinearModel(np.ones((1, 1)), np.ones(1)), 0.25).coef
+    array([[0.25]])
+    """
+    return LinearModel(
+        (1 - share) * first.coef + share * second.coef,
+        (1 - share) * first.intercept + share * second.intercept,
     )
 
 
+def linear_part(pipeline: Pipeline) -> LinearModel:
+    """Return the linear model of a pipeline that :func:`make_pipeline` made."""
+    return LinearModel(pipeline["model"].coef_, pipeline["model"].intercept_)
+
+
 def kinds_of(pipeline: Pipeline) -> dict[str, Kind]:
-    """What a kept model takes: its columns and their kinds."""
+    """Return the columns that a kept model takes, and their kinds."""
     return {column: name for name, _, columns in pipeline["prepare"].transformers_ for column in columns}
 
 
 def save_model(pipeline: Pipeline, path: Path) -> None:
-    """Write a model."""
+    """Write a model to a file."""
     skops = package("skops.io", "keeping a model without pickle")
     write_output(path, skops.dumps(pipeline, compression=zipfile.ZIP_DEFLATED, compresslevel=9))
 
 
 def load_model(path: Path) -> Pipeline:
-    """Read a model; a file with anything in it but what :func:`save_model` writes is refused, and none of it is run."""
+    """Read a model; refuse a file with anything in it but what :func:`save_model` writes, and run none of it."""
     skops = package("skops.io", "reading a model")
     try:
         content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
@@ -91,7 +87,7 @@ def load_model(path: Path) -> Pipeline:
             f"the model must be a file that can be read; {path}: {error.strerror}"
         ) from error
     try:
-        _check_size(content)
+        content = _repacked(content)
         untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
         pipeline = None if untrusted else skops.loads(content, trusted=list(TRUSTED))
     except Exception as error:  # zip, JSON, NumPy and skops have many, and none of them matters
@@ -109,22 +105,27 @@ def load_model(path: Path) -> Pipeline:
 
 
 def damaged(path: Path, error: Exception) -> InvalidInputError:
-    """What to say of a file that is not one of ours."""
+    """Say that a file is not one of ours."""
     return InvalidInputError(
         f"{path} is not a model that fairsieve kept, or it is damaged ({error}): train again, or copy it again"
     )
 
 
-def _check_size(content: bytes) -> None:
-    """Whether a file stays small when it is unpacked; no member gives more than it says."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    if size > LARGEST:
-        raise ValueError(f"it unpacks to {size:,} bytes")
+def _repacked(content: bytes) -> bytes:
+    """Unpack an archive within the limit, and pack it again with sizes that are true.
+
+    The sizes that an archive declares may lie, and what reads it next may trust them.
+    """
+    members = read_archive(io.BytesIO(content), most=LARGEST)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, unpacked in members.items():
+            archive.writestr(name, unpacked)
+    return stream.getvalue()
 
 
 def _check_parts(pipeline: Any) -> None:
-    """Whether a pipeline is built as :func:`pipeline_of` builds it, of the same parts and no others."""
+    """Check that a pipeline is built as :func:`make_pipeline` builds it, of the same parts and no others."""
     prepared, model = pipeline["prepare"], pipeline["model"]
     built: list[tuple[Any, type]] = [
         (pipeline, Pipeline),

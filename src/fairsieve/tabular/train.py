@@ -1,53 +1,52 @@
-"""A table → a plain and a fair model, what they are worth, and the labels to check."""
+"""Train a plain and a fair model on a table, measure them, and find the labels to check."""
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import CollapseWarning, FairsieveWarning, InvalidInputError
-from fairsieve.estimators.classifier import FairRobustClassifier, auto_batch_size, model_of
-from fairsieve.inputs import dense
+from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import check_packages
-from fairsieve.samples import Samples
-from fairsieve.selection.batches import batch_count
-from fairsieve.selection.cells import Cells
-from fairsieve.tabular.bootstrap import Score, scores_of
+from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.dropped import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import Measure, measure_groups
-from fairsieve.tabular.preparation import Problem, read_problem
-from fairsieve.tabular.reading.features import new_categories, notes_on_new, preparation
+from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
+from fairsieve.tabular.reading.encoding import encode, fit_preparation, new_categories, notes_on_new
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.saved_model import between, pipeline_of
-from fairsieve.training.fit import fit
+from fairsieve.tabular.saved_model import interpolate, make_pipeline
 from fairsieve.training.history import History
+from fairsieve.training.linear_model import LinearModel
 
 __all__ = ["STAGES", "TableRun", "train"]
 
-STAGES = ("reading the table", "training the plain model", "training the fair model", "measuring")
+STAGES = ("reading the table", "training both models", "measuring")
 ALONG_THE_WAY = (0.0, 0.25, 0.5, 0.75, 1.0)
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TableRun:
-    """What came of a table.
+    """The result of training on a table.
 
     Attributes
     ----------
-    problem : Problem
+    problem : TableProblem
         The table, in its roles.
     model : Pipeline
         The fair model, of scikit-learn's own parts; the plain one where the fair one collapsed.
@@ -72,7 +71,7 @@ class TableRun:
     versions : dict
     """
 
-    problem: Problem
+    problem: TableProblem
     model: Pipeline
     along: tuple[float, ...]
     scores: list[dict[str, Score]]
@@ -104,40 +103,33 @@ def train(
 ) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
-    Nothing but checkpoints is written; :func:`fairsieve.tabular.report.folder.write_run` does that.
+    Nothing but checkpoints is written; :func:`fairsieve.tabular.report.folder.write_run` writes the rest.
 
     Parameters
     ----------
     asked : Asked
     report : callable, optional
-        Told what begins, one of :data:`STAGES`.
+        Called with what begins, one of :data:`STAGES`.
     checkpoint_dir, checkpoint_every
-        As :func:`~fairsieve.training.fit.fit` takes them; what was stopped goes on.
+        As :func:`~fairsieve.training.fit.fit` takes them; a training that was stopped goes on.
     """
     started = time.perf_counter()
     tell = report or (lambda stage: None)
-    keep = _Keep(checkpoint_dir, checkpoint_every)
     check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
     _check_positive(asked, problem)
-    prepared = preparation(problem.features)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Found unknown categories", category=UserWarning)
-        features = dense(prepared.fit_transform(problem.train.frame))
-        tell(STAGES[1])
-        plain = _train_plain(features, problem, keep)
-        tell(STAGES[2])
-        model, notes = _train_fair(features, problem, keep)
-        tell(STAGES[3])
-        ends = [
-            pipeline_of(prepared, module, model.classes_, asked.epochs) for module in (plain, model.module_)
-        ]
-        return _measured_run(problem, ends, model, notes, started)
+    prepared = fit_preparation(problem.train.values)
+    features = encode(prepared, problem.train.values)
+    tell(STAGES[1])
+    model, notes = _fit_classifier(features, problem, checkpoint_dir, checkpoint_every)
+    del features  # of a million rows, the largest thing in memory
+    tell(STAGES[2])
+    return _measured_run(problem, prepared, model, notes, started)
 
 
-def _check_positive(asked: Asked, problem: Problem) -> None:
-    """One notion is of one label."""
+def _check_positive(asked: Asked, problem: TableProblem) -> None:
+    """Refuse equal opportunity without a positive label."""
     if asked.fairness == "equal_opportunity" and problem.labels.positive is None:
         raise InvalidInputError(
             f"--positive must be given for equal opportunity with {len(problem.labels.classes)} labels; they are "
@@ -145,98 +137,108 @@ def _check_positive(asked: Asked, problem: Problem) -> None:
         )
 
 
-class _Keep(NamedTuple):
-    """Where and how often to keep checkpoints."""
-
-    folder: Path | None
-    every: int | None
-
-    def below(self, name: str) -> dict[str, Any]:
-        """The options that keep those of one model."""
-        folder = None if self.folder is None else self.folder / name
-        return {"checkpoint_dir": folder, "checkpoint_every": self.every}
-
-
-def _train_plain(features: NDArray[np.float64], problem: Problem, keep: _Keep) -> Any:
-    """The same model, trained on everything as it is."""
-    asked, train_part = problem.asked, problem.train
-    data = Samples(features, train_part.labels, train_part.groups, missing="own")
-    batch_size = auto_batch_size(len(data))
-    fitted = fit(
-        model_of(None, data, asked.seed),
-        data,
-        "lr",
-        seed=asked.seed,
-        watched=False,
-        fairness=asked.fairness,
-        epochs=asked.epochs,
-        warmup_epochs=asked.epochs // 4,
-        batch_size=batch_size,
-        learning_rate=0.01 / batch_count(len(data), batch_size),
-        pos_label=problem.labels.positive,
-        **keep.below("plain"),
-    )
-    if fitted.interrupted:
-        raise KeyboardInterrupt
-    return fitted.model
-
-
-def _train_fair(
-    features: NDArray[np.float64], problem: Problem, keep: _Keep
+def _fit_classifier(
+    features: NDArray[np.float32],
+    problem: TableProblem,
+    checkpoint_dir: Path | None = None,
+    checkpoint_every: int | None = None,
 ) -> tuple[FairRobustClassifier, list[str]]:
-    """The fair and robust model, and what it warned of; the plain one takes its place if it collapsed."""
-    asked = problem.asked
+    """Train the fair and robust model, which keeps the plain one beside it; return what it warned of, too.
+
+    The plain model takes the fair one's place if that collapsed.
+    """
+    asked, part, positive = problem.asked, problem.train, problem.labels.positive
     model = FairRobustClassifier(
         asked.fairness,
         asked.clean_ratio,
         epochs=asked.epochs,
-        warmup_epochs=asked.epochs // 4,
         random_state=asked.seed,
         on_collapse="fallback",
-        pos_label=problem.labels.positive,
-        **keep.below("fair"),
+        pos_label=None if positive is None else problem.labels.classes.index(positive),
+        checkpoint_dir=checkpoint_dir,
+        checkpoint_every=checkpoint_every,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
-        model.fit(features, problem.train.labels, sensitive_features=problem.train.groups)
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(features, part.label_codes, sensitive_features=part.group_codes)
     if model.interrupted_:
         raise KeyboardInterrupt
-    ours = [one for one in caught if issubclass(one.category, FairsieveWarning)]
+    ours = [one for one in caught if issubclass(one.category, FairsieveWarning | ConvergenceWarning)]
     return model, [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]
 
 
 def _measured_run(
-    problem: Problem, ends: list[Pipeline], model: FairRobustClassifier, notes: list[str], started: float
+    problem: TableProblem,
+    prepared: ColumnTransformer,
+    model: FairRobustClassifier,
+    notes: list[str],
+    started: float,
 ) -> TableRun:
-    """Everything that is told of a run."""
+    """Measure the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
+    plain, fair = model.plain_model_, LinearModel(model.coef_, model.intercept_)
+    assert isinstance(plain, LinearModel)
     along = (0.0,) if model.collapse_ is not None else ALONG_THE_WAY
-    models = [between(ends[0], ends[1], share) for share in along]
-    codes = [np.searchsorted(labels.classes, one.predict(test.frame)) for one in models]
-    cells = Cells.of(test.labels, test.groups, classes=labels.classes, missing="own")
+    models = [interpolate(plain, fair, share) for share in along]
+    numbers = encode(prepared, test.values)
+    codes = [one.predict_codes(numbers) for one in models]
     positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
-    scores, change = scores_of(cells, codes, asked.fairness, positive, asked.seed)
-    found = model.suspects()
+    scores, change = score_models(test.cells, codes, asked.fairness, positive, asked.seed)
+    suspects = _named_suspects(model.suspects(), problem)
+    estimate = None if model.estimate_ is None else named_estimate(model.estimate_, problem.train)
+    noise = None if estimate is None else _noise_by_cell(estimate, problem)
+    history = replace(
+        model.history_,
+        classes=problem.train.class_names(model.history_.classes),
+        groups=problem.train.group_names(model.history_.groups),
+    )
+    new = notes_on_new(new_categories(test.values, prepared)) if asked.test_file else []
+    return TableRun(
+        problem=problem,
+        model=make_pipeline(prepared, models[-1], labels.classes, len(history)),
+        along=along,
+        scores=scores,
+        change=change,
+        measures=measure_groups(test.cells, codes[0], codes[-1], labels),
+        test_groups=test.cells.groups,
+        dropped=dropped_cells(problem.train.cells, model.sample_indices_, suspects["row"], noise),
+        suspects=suspects | {"row": problem.train.rows[suspects["row"]]},
+        history=history,
+        clean_ratio=model.clean_ratio_,
+        estimate=estimate,
+        collapse=model.collapse_,
+        notes=[*problem.notes, *new, *notes],
+        seconds=time.perf_counter() - started,
+        versions=_versions(),
+    )
+
+
+def _named_suspects(found: dict[str, NDArray[Any]], problem: TableProblem) -> dict[str, NDArray[Any]]:
+    """Select the rows whose labels look wrong, and name their labels and groups."""
     wrong = found["label"] != found["suggested"]
     suspects = {name: column[wrong] for name, column in found.items()}
-    train_cells = Cells.of(problem.train.labels, problem.train.groups, classes=labels.classes, missing="own")
-    noise = None if model.estimate_ is None else model.estimate_.noise
-    new = notes_on_new(new_categories(test.frame, models[-1]["prepare"]))
-    return TableRun(
-        problem,
-        models[-1],
-        along,
-        scores,
-        change,
-        measure_groups(cells, codes[0], codes[-1], labels),
-        cells.groups,
-        dropped_cells(train_cells, model.sample_indices_, suspects["row"], noise),
-        suspects | {"row": problem.train.rows[suspects["row"]]},
-        model.history_,
-        model.clean_ratio_,
-        model.estimate_,
-        model.collapse_,
-        [*problem.notes, *(new if asked.test_file else []), *notes],
-        time.perf_counter() - started,
-        {"python": platform.python_version()} | {name: metadata.version(name) for name in VERSIONS},
-    )
+    classes, rows = problem.train.labels.values, suspects["row"]
+    suspects["label"] = classes[suspects["label"].astype(np.int64)]
+    suspects["suggested"] = classes[suspects["suggested"].astype(np.int64)]
+    suspects["group"] = problem.train.groups.take(rows).objects()
+    return suspects
+
+
+def _noise_by_cell(estimate: CleanRatioEstimate, problem: TableProblem) -> NDArray[np.float64]:
+    """Return the estimated share of wrong labels in every cell of the training part; NaN where there is none."""
+    cells = problem.train.cells
+    noise = np.full(cells.shape, np.nan)
+    columns = [cells.groups.index(group) for group in estimate.cells.groups]
+    rows = [cells.classes.index(name) for name in estimate.cells.classes]
+    noise[np.ix_(rows, columns)] = estimate.noise
+    return noise
+
+
+def _versions() -> dict[str, str]:
+    """Name the versions of what a result depends on, where it is installed."""
+    found = {"python": platform.python_version()}
+    for name in VERSIONS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveError
 from fairsieve.paper import compare as comparing
@@ -17,11 +19,13 @@ from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.records import _read_records, append_record, fingerprint
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.trials import Scope, Trial
-from fairsieve.tabular.reading.columns import as_kind, kind_of
-from fairsieve.tabular.reading.features import features_of
-from fairsieve.tabular.reading.groups import groups_of
-from fairsieve.tabular.reading.labels import labels_of
-from fairsieve.tabular.reading.read import Reading, read_table
+from fairsieve.tabular.reading.columns import kind_of
+from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.features import describe_features, feature_values, used
+from fairsieve.tabular.reading.groups import find_groups
+from fairsieve.tabular.reading.labels import find_labels
+from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.table import Reading
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints, restore_trainer
 from fairsieve.training.checkpoint.store import _signed
 from fairsieve.training.fit import new_trainer
@@ -72,12 +76,14 @@ def csv_target(folder: Path) -> Target:
             for name, values in table.columns.items():
                 assert len(values) == len(table.rows)
                 with ours:
-                    as_kind(table, name, kind_of(table, name))
+                    feature_values(table, {name: kind_of(table, name)})
                 with ours:
-                    labels_of(table, name).read(table)
+                    find_labels(table, name).read(table)
                 with ours:
-                    groups_of(table, [name], small_groups="merge")
-            features_of(table, apart=())
+                    find_groups(table, [name], small_groups="merge")
+            kinds = {one.column: one.kind for one in used(describe_features(table, apart=()))}
+            values = feature_values(table, kinds)
+            assert np.isfinite(encode(fit_preparation(values), values)).all()
 
     return Target([bytes([i % len(READINGS)]) + table for i, table in enumerate(TABLES)], run)
 

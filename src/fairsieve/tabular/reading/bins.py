@@ -1,4 +1,4 @@
-"""A column of numbers → groups: under 25, 25 to 44, …"""
+"""Make groups of a column of numbers: under 25, 25 to 44, …"""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.reading.table import TextColumn, as_objects
 
-__all__ = ["binned", "edges_of", "parse_bins", "suggested_edges"]
+__all__ = ["bin_numbers", "find_edges", "parse_bins", "suggested_edges"]
 
 SUGGESTED = 4
 
 
 def parse_bins(options: Sequence[str]) -> dict[str, str]:
-    """``--bins age=25,45`` and ``--bins age=4``, by column.
+    """Split ``--bins age=25,45`` and ``--bins age=4`` by column.
 
     >>> parse_bins(["age=25,45"])
     {'age': '25,45'}
@@ -32,10 +33,10 @@ def parse_bins(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def edges_of(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:
-    """The edges that a rule stands for: those given, or those of equally large groups.
+def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:
+    """Find the edges that a rule stands for: those given, or those of equally large groups.
 
-    >>> edges_of("2", np.array([1.0, 2.0, 3.0, 4.0]), "age")
+    >>> find_edges("2", np.array([1.0, 2.0, 3.0, 4.0]), "age")
     (3.0,)
     """
     try:
@@ -55,7 +56,7 @@ def edges_of(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[floa
 
 
 def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tuple[float, ...]:
-    """Edges between ``count`` groups of about equal size, at values that occur."""
+    """Suggest edges between ``count`` groups of about equal size, at values that occur."""
     known = np.sort(numbers[~np.isnan(numbers)])
     if not len(known):
         return ()
@@ -65,7 +66,7 @@ def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tup
 
 
 def _bin_names(edges: Sequence[float]) -> list[str]:
-    """What the groups are called, from the lowest.
+    """Name the groups, from the lowest.
 
     >>> _bin_names((25, 45))
     ['under 25', '25 to under 45', '45 and over']
@@ -75,8 +76,7 @@ def _bin_names(edges: Sequence[float]) -> list[str]:
     return [f"under {shown[0]}", *between, f"{shown[-1]} and over"]
 
 
-def binned(numbers: NDArray[np.float64], edges: Sequence[float]) -> list[str | None]:
-    """The group of each number; None where it is missing."""
-    names = _bin_names(edges)
-    places = np.searchsorted(edges, numbers, side="right")
-    return [None if np.isnan(number) else names[place] for number, place in zip(numbers, places, strict=True)]
+def bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> TextColumn:
+    """Name the group of each number; it is missing where the number is."""
+    places = np.searchsorted(edges, numbers, side="right").astype(np.int32)
+    return TextColumn(np.where(np.isnan(numbers), np.int32(-1), places), as_objects(_bin_names(edges)))

@@ -1,29 +1,34 @@
-"""What a model learns from: which columns, as what, and how they become numbers."""
+"""Which columns a model learns from, and as what."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.optional import package
-from fairsieve.tabular.reading.columns import Kind, as_kind, kind_of, known_in
-from fairsieve.tabular.reading.read import Table, find_column
+from fairsieve.tabular.reading.columns import (
+    EXACT,
+    Kind,
+    as_categories,
+    as_numbers,
+    kind_of,
+    whole_numbers,
+)
+from fairsieve.tabular.reading.table import InputTable, NumberColumn, TextColumn, find_column
 
-__all__ = ["Feature", "features_of", "frame_of", "new_categories", "notes_on_new", "preparation", "used"]
+__all__ = ["MOST_CATEGORIES", "Feature", "Values", "describe_features", "feature_values", "used"]
+
+Values = dict[str, NDArray[np.float64] | TextColumn]
 
 MOST_CATEGORIES = 50
 COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Feature:
         Different values.
     left_out : str
         Why it is not learnt from; empty where it is.
+    large : bool
+        Whether it holds whole numbers beyond 2**53, which are taken as categories.
     """
 
     column: str
@@ -47,6 +54,7 @@ class Feature:
     missing: int
     distinct: int
     left_out: str = ""
+    large: bool = False
 
     @property
     def treatment(self) -> str:
@@ -61,23 +69,22 @@ class Feature:
             if self.distinct > MOST_CATEGORIES
             else ""
         )
-        return f"one column for each value{', missing being one' if self.missing else ''}{rest}"
+        large = " (whole numbers beyond 2**53, taken as categories)" if self.large else ""
+        return f"one column for each value{', missing being one' if self.missing else ''}{rest}{large}"
 
 
-def features_of(
-    table: Table,
+def describe_features(
+    table: InputTable,
     *,
     apart: Sequence[str],
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
 ) -> list[Feature]:
-    """Every column but those set ``apart`` (label and sensitive ones), and what is made of it."""
+    """Describe every column but those set ``apart`` (label and sensitive ones), and what is made of it."""
     for column in (*drop, *categories):
         find_column(table, column, "--drop" if column in drop else "--categories")
     found = [
-        _describe(table, column, "you asked for it", categories)
-        if column in drop
-        else _describe(table, column, "", categories)
+        _describe(table, column, "you asked for it" if column in drop else "", categories)
         for column in table.columns
         if column not in apart
     ]
@@ -90,87 +97,58 @@ def features_of(
 
 
 def used(features: Sequence[Feature]) -> list[Feature]:
-    """Those that are learnt from."""
+    """Select those that are learnt from."""
     return [feature for feature in features if not feature.left_out]
 
 
-def _describe(table: Table, column: str, left_out: str, categories: Sequence[str]) -> Feature:
-    """A column's kind, its gaps, and why it is left out, if it is."""
-    values = table.columns[column]
-    known = known_in(values)
-    distinct = len(set(values[known].tolist()))
-    missing = int((~known).sum())
-    kind: Kind = "categories" if left_out else kind_of(table, column, categories=categories)
-    reason = left_out or _useless(table, column, kind, distinct, missing, forced=column in categories)
-    return Feature(column, kind, missing, distinct, reason)
-
-
-def _useless(table: Table, column: str, kind: Kind, distinct: int, missing: int, *, forced: bool) -> str:
-    """Why nothing can be learnt from a column; empty where something can."""
+def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[str]) -> Feature:
+    """Find a column's kind, its gaps, and why it is left out, if it is."""
+    column = table.columns[name]
+    distinct, missing = column.distinct, int((~column.known).sum())
+    if left_out:
+        return Feature(name, "categories", missing, distinct, left_out)
+    kind = kind_of(table, name, categories=categories)
     if distinct == 0:
-        return "no row has a value"
+        return Feature(name, kind, missing, distinct, "no row has a value")
     if distinct == 1 and not missing:
-        return "the same value in every row"
-    values = as_kind(table, column, kind)
-    if kind == "numbers":
-        steps = np.diff(values)
-        return "it numbers the rows" if len(steps) > 1 and (steps == 1).all() else ""
-    if forced:
+        return Feature(name, kind, missing, distinct, "the same value in every row")
+    many = distinct > 20 and distinct > (len(column) - missing) / 2
+    if kind == "categories":
+        reason = "" if name in categories else _useless_texts(column, many)
+        return Feature(name, kind, missing, distinct, reason)
+    numbers = whole_numbers(column)
+    if numbers is None:
+        return Feature(name, kind, missing, distinct)
+    if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
+        return Feature(name, kind, missing, distinct, "it numbers the rows")
+    if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
+        return Feature(name, kind, missing, distinct)
+    if many or distinct > MOST_CATEGORIES:
+        which = IDENTIFIERS if many else "subtract a constant, or add --categories to take them as categories"
+        return Feature(
+            name, kind, missing, distinct, f"whole numbers beyond 2**53, which doubles merge; {which}"
+        )
+    return Feature(name, "categories", missing, distinct, large=True)
+
+
+def _useless_texts(column: TextColumn | NumberColumn, many: bool) -> str:
+    """Say why nothing can be learnt from a column of texts; return an empty text where something can."""
+    if isinstance(column, NumberColumn):
         return ""
-    if all(DATE.fullmatch(value) for value in values if value):
+    used_texts = column.values[column.counts > 0]
+    if all(DATE.fullmatch(text) for text in used_texts):
         return "dates; add a column of numbers, such as years since, to learn from them"
-    if distinct > 20 and distinct > (len(values) - missing) / 2:
-        if sum(bool(COMMA.fullmatch(value)) for value in values) > (len(values) - missing) / 2:
+    if many:
+        if sum(bool(COMMA.fullmatch(text)) for text in used_texts) > len(used_texts) / 2:
             return "numbers with a decimal comma; add --decimal , to learn from them"
-        return "a different value in most rows, as names and identifiers have"
+        return IDENTIFIERS
     return ""
 
 
-def preparation(features: Sequence[Feature]) -> ColumnTransformer:
-    """Columns → numbers; it is of scikit-learn's own parts only, so that it can be kept without pickle."""
-    by_kind = {
-        kind: [feature.column for feature in used(features) if feature.kind == kind]
-        for kind in ("numbers", "categories")
-    }
-    numbers = Pipeline(
-        [("fill", SimpleImputer(strategy="median", add_indicator=True)), ("scale", StandardScaler())]
-    )
-    values = OneHotEncoder(
-        max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist", sparse_output=False
-    )
-    parts = [("numbers", numbers, by_kind["numbers"]), ("categories", values, by_kind["categories"])]
-    return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
-
-
-def frame_of(table: Table, kinds: dict[str, Kind]) -> Any:
-    """The data frame that :func:`preparation` and a kept model take."""
-    columns = {}
+def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> Values:
+    """Return the columns that a model takes: doubles, NaN where missing, or texts."""
+    values: Values = {}
     for column, kind in kinds.items():
         find_column(table, column, "what the model learns from")
-        columns[column] = as_kind(table, column, kind)
-    return package("pandas", "reading a table").DataFrame(columns, copy=False)
-
-
-def new_categories(frame: Any, prepared: ColumnTransformer) -> dict[str, list[str]]:
-    """Values that the preparation has not seen, by column; they say nothing to the model."""
-    found = {}
-    for name, encoder, columns in prepared.transformers_:
-        if name == "categories":
-            for column, known in zip(columns, encoder.categories_, strict=True):
-                values: NDArray[Any] = frame[column].unique()
-                new = sorted({str(value) for value in values} - {str(value) for value in known})
-                if new:
-                    found[column] = new
-    return found
-
-
-def notes_on_new(new: dict[str, list[str]]) -> list[str]:
-    """A note on values that are new."""
-    notes = []
-    for column, values in new.items():
-        shown = ", ".join(repr(value) if value else "missing" for value in values[:3])
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        notes.append(
-            f"Column {column!r} has values that training did not have ({shown}{more}); they are ignored."
-        )
-    return notes
+        values[column] = as_numbers(table, column) if kind == "numbers" else as_categories(table, column)
+    return values

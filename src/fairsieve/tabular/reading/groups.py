@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.reading.bins import binned, edges_of, suggested_edges
-from fairsieve.tabular.reading.columns import Parsed, canonical, known_in, parse_numbers
-from fairsieve.tabular.reading.read import Table, find_column
+from fairsieve.tabular.reading.bins import bin_numbers, find_edges, suggested_edges
+from fairsieve.tabular.reading.columns import ParsedNumbers, canonical, parse_numbers
+from fairsieve.tabular.reading.labels import coded_by
+from fairsieve.tabular.reading.table import InputTable, TextColumn, as_objects, find_column
 from fairsieve.validation import check_choice
 
-__all__ = ["LEAST_GROUP", "Groups", "SmallGroups", "groups_of"]
+__all__ = ["LEAST_GROUP", "Groups", "SmallGroups", "find_groups"]
 
 SmallGroups = Literal["stop", "merge", "ignore"]
 Edges = Mapping[str, tuple[float, ...]]
@@ -48,14 +47,12 @@ class Groups:
     edges: Edges
     merged: bool = False
 
-    def read(self, table: Table) -> NDArray[Any]:
-        """The group of every row; None where it is missing or not compared."""
-        found = _crossed(table, self.columns, self.edges)
-        rest = OTHER if self.merged else None
-        named = [name if name is None or name in self.names else rest for name in found]
-        groups = np.empty(len(named), dtype=object)
-        groups[:] = named
-        return groups
+    def read(self, table: InputTable) -> TextColumn:
+        """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
+        crossed = _cross(table, self.columns, self.edges)
+        if self.merged:
+            crossed = crossed.recoded([name if name in self.names else OTHER for name in crossed.values])
+        return coded_by(crossed, self.names)
 
     @property
     def title(self) -> str:
@@ -63,14 +60,14 @@ class Groups:
         return " and ".join(self.columns)
 
 
-def groups_of(
-    table: Table,
+def find_groups(
+    table: InputTable,
     columns: Sequence[str],
     *,
     bins: Mapping[str, str] | None = None,
     small_groups: SmallGroups = "stop",
 ) -> tuple[Groups, list[str]]:
-    """The groups that sensitive columns make, checked; and what was done to them, in words."""
+    """Find the groups that sensitive columns make, check them, and say in words what was done to them."""
     check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
     rules = dict(bins or {})
     if not columns:
@@ -81,7 +78,10 @@ def groups_of(
                 f"--bins must be of a sensitive column, {', '.join(columns)}; got {column!r}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
-    counts = Counter(name for name in _crossed(table, columns, edges) if name is not None)
+    crossed = _cross(table, columns, edges)
+    counts = {
+        str(name): int(count) for name, count in zip(crossed.values, crossed.counts, strict=True) if count
+    }
     title = " and ".join(repr(column) for column in columns)
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
@@ -104,16 +104,16 @@ def groups_of(
     return found, _notes_on_small(small, merged)
 
 
-def _check_column(table: Table, column: str, rule: str | None) -> tuple[float, ...] | None:
-    """The edges of a sensitive column that is a quantity; None for one of categories."""
+def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[float, ...] | None:
+    """Return the edges of a sensitive column that is a quantity; None for one of categories."""
     values = find_column(table, column, "--sensitive")
     parsed = parse_numbers(values, table.reading.decimal)
-    distinct = len(np.unique(values[known_in(values)].astype(str)))
-    numeric = bool(known_in(values).any()) and not parsed.odd.any()
+    distinct = values.distinct
+    numeric = bool(values.known.any()) and not parsed.odd.any()
     if rule is not None:
         if not numeric:
             _refuse_texts(table, column, parsed)
-        return edges_of(rule, parsed.numbers, column)
+        return find_edges(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:
         example = ",".join(f"{edge:g}" for edge in suggested_edges(parsed.numbers))
         raise InvalidInputError(
@@ -125,19 +125,19 @@ def _check_column(table: Table, column: str, rule: str | None) -> tuple[float, .
     return None
 
 
-def _refuse_texts(table: Table, column: str, parsed: Parsed) -> None:
-    """Bins are for numbers."""
+def _refuse_texts(table: InputTable, column: str, parsed: ParsedNumbers) -> None:
+    """Refuse bins of a column of texts."""
     first = np.flatnonzero(parsed.odd)[:1]
-    example = (
-        f", such as {table.columns[column][first[0]]!r} in row {table.rows[first[0]]}" if len(first) else ""
-    )
+    example = ""
+    if len(first):
+        example = f", such as {table.columns[column].take(first).tolist()[0]!r} in row {table.rows[first[0]]}"
     raise InvalidInputError(
         f"--bins must be of a column of numbers; {column!r} of {table.name} has texts{example}"
     )
 
 
-def _refuse_many(title: str, count: int, table: Table, *, crossed_columns: bool = False) -> None:
-    """With hundreds of groups nothing can be said of any."""
+def _refuse_many(title: str, count: int, table: InputTable, *, crossed_columns: bool = False) -> None:
+    """Refuse so many groups that nothing can be said of any."""
     if count > MOST_GROUPS:
         advice = (
             "name fewer columns"
@@ -150,7 +150,7 @@ def _refuse_many(title: str, count: int, table: Table, *, crossed_columns: bool 
 
 
 def _refuse_small(title: str, small: Mapping[str, int]) -> None:
-    """Of a handful of people no rate can be told."""
+    """Refuse groups of so few people that their rates are chance."""
     shown = ", ".join(
         f"{name!r} ({count} people)" for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
     )
@@ -162,7 +162,7 @@ def _refuse_small(title: str, small: Mapping[str, int]) -> None:
 
 
 def _notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
-    """What became of small groups."""
+    """Say what became of small groups."""
     if not small:
         return []
     names = ", ".join(f"{name} ({count})" for name, count in sorted(small.items()))
@@ -170,13 +170,23 @@ def _notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
     return [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."]
 
 
-def _crossed(table: Table, columns: Sequence[str], edges: Edges) -> list[str | None]:
-    """The group of every row by its name; None where a part is missing."""
-    parts: list[Sequence[str | None]] = []
-    for column in columns:
-        values = find_column(table, column, "--sensitive")
-        if column in edges:
-            parts.append(binned(parse_numbers(values, table.reading.decimal).numbers, edges[column]))
+def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> TextColumn:
+    """Name the group of every row; it is missing where one of its parts is."""
+    parts = []
+    for name in columns:
+        column = find_column(table, name, "--sensitive")
+        if name in edges:
+            parts.append(bin_numbers(parse_numbers(column, table.reading.decimal).numbers, edges[name]))
         else:
-            parts.append(list(canonical(values, table.reading.decimal)))
-    return [None if None in row else " / ".join(map(str, row)) for row in zip(*parts, strict=True)]
+            parts.append(canonical(column, table.reading.decimal))
+    crossed = parts[0]
+    for part in parts[1:]:
+        known = crossed.known & part.known
+        pairs = crossed.codes.astype(np.int64) * len(part.values) + part.codes
+        found, places = np.unique(pairs[known], return_inverse=True)
+        codes = np.full(len(known), -1, dtype=np.int32)
+        codes[known] = places
+        first, second = np.divmod(found, max(len(part.values), 1))
+        names = [f"{crossed.values[i]} / {part.values[j]}" for i, j in zip(first, second, strict=True)]
+        crossed = TextColumn(codes, as_objects(range(len(names)))).recoded(names)
+    return crossed

@@ -1,37 +1,58 @@
-"""The text of a CSV file, before it is a table; what is wrong with it is told in words."""
+"""Decode the text of a CSV file, and say in words why it is not a table."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Sequence
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["check_separator", "decoded", "first_row", "uneven_rows"]
+__all__ = ["check_separator", "decoded", "find_encoding", "first_row", "uneven_rows"]
 
+# UTF-32 comes first: its mark begins with that of UTF-16.
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
 
-def decoded(name: str, content: bytes) -> tuple[str, list[str]]:
-    """The file as text, and a note where its encoding is not UTF-8."""
+def find_encoding(name: str, content: bytes) -> str:
+    """Find the encoding of a text: by its byte order mark, else UTF-8 if it is that, else Windows-1252."""
     if content.startswith(b"PK\x03\x04"):
         raise InvalidInputError(
             f"{name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file"
         )
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", errors="replace"), ["The file is in UTF-16."]
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return encoding
     if b"\0" in content or content.startswith(b"\x1f\x8b"):
         raise InvalidInputError(f"{name} is neither text nor Parquet: unpack it, or save the table as CSV")
     try:
-        return content.decode("utf-8-sig"), []
+        content.decode("utf-8")
     except UnicodeDecodeError:
-        note = "The file is not in UTF-8; it was read as Windows-1252 (Western European)."
-        return content.decode("cp1252", errors="replace"), [note]
+        return "cp1252"
+    return "utf-8"
+
+
+def decoded(name: str, content: bytes) -> tuple[str, list[str]]:
+    """Decode a file to text, with a note where its encoding is not UTF-8."""
+    encoding = find_encoding(name, content)
+    note = {
+        "cp1252": "The file is not in UTF-8; it was read as Windows-1252 (Western European).",
+        "utf-16": "The file is in UTF-16.",
+        "utf-32": "The file is in UTF-32.",
+    }.get(encoding)
+    return content.decode(encoding, errors="replace"), [] if note is None else [note]
 
 
 def first_row(name: str, text: str, separator: str) -> list[str]:
-    """The fields of the first row."""
+    """Split the first row into its fields."""
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
@@ -39,7 +60,7 @@ def first_row(name: str, text: str, separator: str) -> list[str]:
 
 
 def uneven_rows(text: str, separator: str) -> str:
-    """Why text is no table: a row that is too long, or a quote that is not closed."""
+    """Say why text is not a table: a row is too long, or a quote is not closed."""
     first = 0
     try:
         for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
@@ -56,7 +77,7 @@ def uneven_rows(text: str, separator: str) -> str:
 
 
 def check_separator(name: str, header: Sequence[str], text: str, separator: str) -> None:
-    """One column only, where another separator would make several, is a wrong separator."""
+    """Refuse a separator that makes one column only, where another would make several."""
     if len(header) > 1:
         return
     line = text.splitlines()[0]

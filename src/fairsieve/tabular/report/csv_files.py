@@ -1,7 +1,9 @@
-"""Columns as CSV that is safe to open in a spreadsheet."""
+"""Write columns as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -14,8 +16,8 @@ __all__ = ["columns_csv", "suspects_csv"]
 TITLES = {"suggested": "suggested_label"}
 
 
-def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
-    r"""CSV of columns; an apostrophe goes before what a spreadsheet could take for a formula.
+def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True) -> str:
+    r"""Write columns as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to.
 
     Examples
     --------
@@ -25,11 +27,16 @@ def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
     x;'=2
     -3
     """
-    return csv_text(chain([columns], zip(*columns.values(), strict=True)))
+    rows = chain([columns], zip(*columns.values(), strict=True))
+    if escape_formulas:
+        return csv_text(rows)
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
 
 
 def suspects_csv(suspects: Mapping[str, Iterable[Any]]) -> str:
-    """The labels to check, the surest first."""
+    """Write the labels to check, the surest first, safe to open in a spreadsheet."""
     columns: dict[str, Iterable[Any]] = {}
     for name, values in suspects.items():
         if name in ("loss", "probability"):

@@ -25,7 +25,7 @@ DROPPED = (
     "look at the rows below before you believe that a group's labels are worse."
 )
 EPOCHS = (
-    "How to read it: in the first quarter of the epochs the model trains plainly, on everything. Then the ratios "
+    "How to read it: in every epoch the ratios "
     "move: the share that a group has of its label rises while the model serves it worse. Losses say how badly "
     "the model fits the people of a cell; lines that draw together are groups served alike. A line that still "
     "moves at the end may gain from more --epochs."

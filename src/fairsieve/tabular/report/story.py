@@ -141,7 +141,7 @@ def settings_of(run: TableRun) -> dict[str, str]:
         "rows trained on": f"{len(run.problem.train):,}",
         "rows measured on": f"{len(run.problem.test):,}",
         "model": "logistic regression, Adam, sample selection by fairsieve",
-        "epochs": f"{asked.epochs}, the first {asked.epochs // 4} plain",
+        "epochs": str(len(run.history)),
         "seed": str(asked.seed),
         "seconds": f"{run.seconds:.0f}",
     } | {f"version of {name}": version for name, version in run.versions.items()}

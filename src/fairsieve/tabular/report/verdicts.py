@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fairsieve.report.document import Verdict
 from fairsieve.report.number_format import number, percent, points
 from fairsieve.selection.fairness import ABBREVIATIONS
@@ -119,12 +117,13 @@ def worse_warning(run: TableRun) -> str:
 
 def guess_warning(run: TableRun) -> str:
     """A word where one label for all would be right more often than the model that is kept; else nothing."""
-    values, counts = np.unique(run.problem.test.labels, return_counts=True)
+    cells = run.problem.test.cells
+    counts = cells.counts.sum(axis=1)
     share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
     if kept >= share:
         return ""
     return (
-        f"Careful: to predict {values[counts.argmax()]} for everyone would be right more often, {number(share)} "
+        f"Careful: to predict {cells.classes[counts.argmax()]} for everyone would be right more often, {number(share)} "
         f"against {number(kept)}; try more --epochs, other columns, or more rows."
     )
 

@@ -1,0 +1,92 @@
+"""Write predictions beside the rows they are for, which stay byte for byte as they were."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairsieve.tabular.reading.raw_text import find_encoding
+from fairsieve.tabular.reading.table import InputTable, NumberColumn
+from fairsieve.tabular.report.csv_files import columns_csv
+
+__all__ = ["predictions_csv"]
+
+
+def predictions_csv(
+    path: Path, table: InputTable, added: Mapping[str, Sequence[str]], *, escape_formulas: bool = False
+) -> bytes:
+    """Write a table with columns added, as CSV.
+
+    The rows of a CSV file are copied as they are, with their quotes, spaces, separator, line ends and encoding.
+
+    Parameters
+    ----------
+    path : Path
+        The file that ``table`` was read from.
+    added : dict of sequences
+        Columns to add at the end.
+    escape_formulas : bool
+        Write the table anew, with an apostrophe before what a spreadsheet could take for a formula.
+    """
+    with path.open("rb") as stream:
+        is_parquet = stream.read(4) == b"PAR1"
+    if escape_formulas or is_parquet:
+        columns = {name: _texts(column) for name, column in table.columns.items()} | dict(added)
+        return columns_csv(columns, escape_formulas=escape_formulas).encode()
+    content = path.read_bytes()
+    encoding = find_encoding(path.name, content)
+    errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+    text = _copied_rows(content.decode(encoding, errors=errors), table, added)
+    try:
+        return text.encode(encoding, errors=errors)
+    except UnicodeEncodeError:  # a predicted label that the file's encoding lacks
+        return text.encode("utf-8", errors=errors)
+
+
+def _texts(column: Any) -> list[str]:
+    """Write every value of a column; nothing for a missing one."""
+    if isinstance(column, NumberColumn):
+        pairs = zip(column.numbers, column.known, strict=True)
+        return [str(number) if known else "" for number, known in pairs]
+    return [text or "" for text in column.tolist()]
+
+
+def _copied_rows(text: str, table: InputTable, added: Mapping[str, Sequence[str]]) -> str:
+    """Copy the rows of a CSV file, with fields added to each."""
+    separator = table.reading.separator
+    records = _records(text.lstrip("\r\n"), separator)
+    header, width = next(records)
+    line_end = header[len(header.rstrip("\r\n")) :] or "\n"
+    rows = iter(zip(table.rows.tolist(), zip(*added.values(), strict=True), strict=True))
+    lines = [header.rstrip("\r\n") + separator + _joined(list(added), separator)]
+    wanted, fields = next(rows)
+    for row, (record, found) in enumerate(records, start=2):
+        if row == wanted:
+            padding = separator * (width - found)
+            lines.append(record.rstrip("\r\n") + padding + separator + _joined(fields, separator))
+            wanted, fields = next(rows, (-1, ()))
+    return line_end.join(lines) + line_end
+
+
+def _records(text: str, separator: str) -> Iterator[tuple[str, int]]:
+    """Yield the text of each record with its line end, and how many fields it has."""
+    lines: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            lines.append(line)
+            yield line
+
+    for fields in csv.reader(remembered(), delimiter=separator, skipinitialspace=True):
+        yield "".join(lines), len(fields)
+        lines.clear()
+
+
+def _joined(fields: Sequence[str], separator: str) -> str:
+    """Write fields as a part of a row, in quotes where they need them."""
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, lineterminator="").writerow(fields)
+    return stream.getvalue()
