@@ -7,9 +7,10 @@ import warnings
 import pytest
 
 from fairsieve import CheckpointWarning, fit
-from fairsieve.training import linear_trainer, trainer
+from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.checkpoint import store as checkpoints
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints
+from fairsieve.training.linear_trainer import LinearTrainer
 
 SHORT = {
     "epochs": 12,
@@ -50,20 +51,21 @@ def names(folder):
 
 def stop_after(monkeypatch, epochs):
     """Training stops when it begins the epoch after; resumed, it goes to its end."""
-    run_epoch, run_epochs = trainer.Trainer.run_epoch, linear_trainer.LinearTrainer.run_epochs
 
-    def one(self):
-        if self.done >= epochs:
-            raise Killed
-        run_epoch(self)
+    def stopping(original):
+        def method(self, *count):
+            if self.done >= epochs:
+                raise Killed
+            original(self, *count)
 
-    def several(self, count):
-        if self.done >= epochs:
-            raise Killed
-        run_epochs(self, count)
+        return method
 
-    monkeypatch.setattr(trainer.Trainer, "run_epoch", one)
-    monkeypatch.setattr(linear_trainer.LinearTrainer, "run_epochs", several)
+    for kind, name in (
+        (AutogradTrainer, "run_epoch"),
+        (LinearTrainer, "run_epoch"),
+        (LinearTrainer, "run_epochs"),
+    ):
+        monkeypatch.setattr(kind, name, stopping(getattr(kind, name)))
 
 
 def stopped_then_resumed(monkeypatch, stop, train):

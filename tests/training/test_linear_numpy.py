@@ -61,6 +61,7 @@ def test_whole_trainings_give_the_same_bits(noisy, method, monkeypatch):
     for data in (noisy, many):
         ends = []
         for patience in (np.inf, 0.0, 0.02):  # never compiled, always, and from somewhere in the middle on
+            monkeypatch.setattr(linear_trainer, "LOADING", patience)
             monkeypatch.setattr(linear_trainer, "PATIENCE", patience)
             monkeypatch.setattr(linear_trainer, "_seconds_in_numpy", 0.0)
             together = fit_seeds(None, data, method, seeds=[0, 1], evaluation=data, **options)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import InvalidInputError
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -154,13 +152,7 @@ class _AdamSolver:
             "pos_label": estimator.pos_label,
             "device": estimator.device,
         }
-        if Settings.of(self.settings).warmup_epochs >= self.steps:
-            warnings.warn(
-                f"warmup_epochs is {warmup} of {self.steps} epochs: no epoch is left to select samples, and the model "
-                "is plain; lower warmup_epochs",
-                FairsieveWarning,
-                stacklevel=4,
-            )
+        Settings.of(self.settings)  # before anything is trained
         self.model = model_of(estimator.module, checked.data, seed)
 
     def train_fair(self, clean_ratio: float, estimate: CleanRatioEstimate | None) -> Fitted:
@@ -218,14 +210,10 @@ def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
     torch = require("torch", extra="torch", purpose="training a module")
     if isinstance(module, torch.nn.Module):
         return cast("ModelLike", module)
-    made = _make_seeded(module, data, seed, torch)
+    from fairsieve.training.autograd import seeded
+
+    with seeded(seed):
+        made = module(data.features.shape[1], data.cells.shape[0])
     if not isinstance(made, torch.nn.Module):
         raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")
     return cast("ModelLike", made)
-
-
-def _make_seeded(module: Callable[[int, int], Any], data: Samples, seed: int, torch: Any) -> Any:
-    """Call a module's maker with torch's random numbers seeded, and give them back."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return module(data.features.shape[1], data.cells.shape[0])

@@ -141,7 +141,7 @@ def train_epochs(
         if np.isnan(losses.sum()):
             return selected, counts, False
         _record_model(recording, epoch, losses, workspace.predicted, rules.codes, selected, counts)
-        parameters_by_epoch[epoch] = parameters
+        parameters_by_epoch[epoch - first] = parameters
         predict(evaluation.features, parameters, shown)
         _count_predictions(shown.predicted, evaluation.codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs

@@ -160,7 +160,7 @@ def fit_seeds(
     checkpoints = [
         TrainerCheckpoints(trainer, folder, every) for trainer, folder in zip(trainers, folders, strict=True)
     ]
-    title = f"{chosen.title}, {len(trainers)} seeds"
+    title = chosen.name if len(trainers) == 1 else f"{chosen.name}, {len(trainers)} seeds"
     with progress_bar(title, wanted.epochs * len(trainers), shown=progress) as report:
         interrupted = train_all(trainers, checkpoints, report, watched=watched)
     seconds = time.perf_counter() - started

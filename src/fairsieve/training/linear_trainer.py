@@ -1,13 +1,16 @@
 """The linear model's trainer: closed-form gradients in double precision, without torch.
 
-Until a process has spent some seconds in NumPy, NumPy does the work; then it is compiled. Both give the same bits.
+NumPy does the work until a process has spent some seconds in it; from then on compiled code does, which takes a
+twentieth of the time but a quarter of a minute to compile. Both give the same bits, so a training may change
+from one to the other at any epoch.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,10 @@ from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["LinearTrainer", "compile_now", "compiling_pays"]
+__all__ = ["LinearTrainer", "compiling_pays", "stop_switching"]
 
 MOST_STEPS = 2**53
-PATIENCE = 3.0  # seconds in NumPy after which a process compiles, which takes about as long
+LOADING, PATIENCE = 1.0, 10.0  # seconds in NumPy after which compiled code is loaded from disk, or compiled
 
 _seconds_in_numpy = 0.0  # of this process
 
@@ -87,44 +90,40 @@ class LinearTrainer(Trainer):
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
         return penalty_directions(self.spec.data.features, cells, self.outputs, classes)
 
-    @property
-    def kernels(self) -> ModuleType:
-        """The module that does the work: NumPy at first, compiled code once that pays."""
-        if not compiling_pays():
-            return linear_numpy
-        from fairsieve.training import compiled_linear
-
-        return compiled_linear
-
     def run_epoch(self) -> None:
         global _seconds_in_numpy
-        started, compiled = time.perf_counter(), compiling_pays()
+        if compiling_pays():
+            self.run_compiled(1)
+            return
+        started = time.thread_time()
         super().run_epoch()
-        if not compiled:
-            _seconds_in_numpy += time.perf_counter() - started
-
-    def measure(self) -> Measurement:
-        self.kernels.evaluate(self.task, self.parameters, self.workspace, self.signals)
-        return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
-
-    def predict_evaluation(self) -> NDArray[np.int64]:
-        self.kernels.predict(self.shown.features, self.parameters, self.shown_workspace)
-        return self.shown_workspace.predicted
-
-    def train(self, batches: NDArray[np.int64]) -> None:
-        self.kernels.train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
+        _seconds_in_numpy += time.thread_time() - started
 
     def run_epochs(self, epochs: int) -> None:
         """Do :meth:`run_epoch` so many times; once compiled, in one call that does not block other threads."""
-        plan, first = self.plan, self.done
-        while self.done < min(first + epochs, self.settings.epochs) and not compiling_pays():
+        last = min(self.done + epochs, self.settings.epochs)
+        while self.done < last and not compiling_pays():
             self.run_epoch()
-        if self.done > first:
-            return
+        if self.done < last:
+            self.run_compiled(last - self.done)
+
+    def measure(self) -> Measurement:
+        linear_numpy.evaluate(self.task, self.parameters, self.workspace, self.signals)
+        return Measurement(self.workspace.losses, self.signals, self.workspace.predicted)
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        linear_numpy.predict(self.shown.features, self.parameters, self.shown_workspace)
+        return self.shown_workspace.predicted
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        linear_numpy.train_batches(self.task, self.parameters, self.adam, batches, not self.plan.in_warmup)
+
+    def run_compiled(self, epochs: int) -> None:
+        """Train so many epochs in one compiled call."""
         from fairsieve.training.compiled_loop import train_epochs
 
-        last = min(first + epochs, self.settings.epochs)
-        by_epoch = np.zeros((self.settings.epochs, self.parameters.size))
+        plan, first = self.plan, self.done
+        by_epoch = np.zeros((epochs + 1, self.parameters.size))
         plan.indices, plan.counts, finite = train_epochs(
             self.task,
             plan.rules,
@@ -134,7 +133,7 @@ class LinearTrainer(Trainer):
             plan.indices,
             plan.counts,
             first,
-            last,
+            first + epochs,
             self.workspace,
             self.signals,
             self.shown,
@@ -145,9 +144,10 @@ class LinearTrainer(Trainer):
         if not finite:
             raise self.diverged()
         self.check_selected()
-        plan.is_selective = plan.is_selective or last > plan.rules.warmup_epochs
-        self.add_epochs(np.vstack([by_epoch[first:last], self.parameters]), first)
-        self.done = plan.epoch = last
+        plan.is_selective = plan.is_selective or first + epochs > plan.rules.warmup_epochs
+        by_epoch[-1] = self.parameters
+        self.add_epochs(by_epoch, first)
+        self.done = plan.epoch = first + epochs
 
     def add_epochs(self, by_epoch: NDArray[np.float64], first: int) -> None:
         """Update best and average, from the parameters as epochs began (and as the last one ended)."""
@@ -191,11 +191,22 @@ class LinearTrainer(Trainer):
 
 
 def compiling_pays() -> bool:
-    """Return whether this process has spent so long in NumPy that compiling is worth its time."""
-    return _seconds_in_numpy >= PATIENCE
+    """Return whether this process has spent so long in NumPy that compiled code is worth its time."""
+    return _seconds_in_numpy >= LOADING and (_seconds_in_numpy >= PATIENCE or _is_on_disk())
 
 
-def compile_now() -> None:
-    """Use compiled code from now on, so that no time is spent in NumPy; it compiles when it is first called."""
+@cache
+def _is_on_disk() -> bool:
+    """Return whether the cache of compiled code holds the compiled loop."""
+    from fairsieve.training.compiled_loop import train_epochs
+
+    try:
+        return bool(train_epochs._cache._cache_file._load_index())  # type: ignore[attr-defined]
+    except (AttributeError, OSError, EOFError):  # another version of numba, or no cache
+        return False
+
+
+def stop_switching() -> None:
+    """Keep to compiled code if it is on disk, and else to NumPy, so that the times of trainings can be compared."""
     global _seconds_in_numpy
-    _seconds_in_numpy = PATIENCE
+    _seconds_in_numpy = PATIENCE if _is_on_disk() else -math.inf

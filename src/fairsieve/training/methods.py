@@ -1,4 +1,4 @@
-"""The methods that differ only in how they plan an epoch."""
+"""The methods of selection, which differ only in how they plan an epoch."""
 
 from __future__ import annotations
 
@@ -9,52 +9,42 @@ from fairsieve.errors import InvalidInputError
 __all__ = ["SELECTION_METHODS", "SelectionMethod", "selection_method"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SelectionMethod:
-    """Which parts of the plan a method uses.
+    """The parts of the plan that a method uses.
 
     Attributes
     ----------
     cleans : bool
-        Selects low-loss samples within the budget; otherwise all samples.
+        Whether it selects low-loss samples within the budget, and not all samples.
     fair : bool
-        The ratios move, towards fairness.
+        Whether the ratios move, towards fairness.
     constrained, weighted : bool
-        The ratios bound the selection (Eq. 2), and weigh the training (Eq. 3).
+        Whether the ratios bound the selection (Eq. 7), and weigh the training (Eq. 3).
     """
 
     name: str
-    title: str
-    cleans: bool
-    fair: bool
-    constrained: bool
-    weighted: bool
+    cleans: bool = False
+    fair: bool = False
+    constrained: bool = False
+    weighted: bool = False
 
 
 SELECTION_METHODS = {
     method.name: method
     for method in (
-        SelectionMethod("lr", "LR", cleans=False, fair=False, constrained=False, weighted=False),
-        SelectionMethod("itlm", "ITLM", cleans=True, fair=False, constrained=False, weighted=False),
-        SelectionMethod("fairbatch", "FairBatch", cleans=False, fair=True, constrained=False, weighted=True),
-        SelectionMethod("fairsieve", "fairsieve", cleans=True, fair=True, constrained=True, weighted=True),
-        SelectionMethod(
-            "fairsieve-no-constraints",
-            "w/o constraints",
-            cleans=True,
-            fair=True,
-            constrained=False,
-            weighted=True,
-        ),
-        SelectionMethod(
-            "fairsieve-no-weights", "w/o weights", cleans=True, fair=True, constrained=True, weighted=False
-        ),
+        SelectionMethod(name="lr"),
+        SelectionMethod(name="itlm", cleans=True),
+        SelectionMethod(name="fairbatch", fair=True, weighted=True),
+        SelectionMethod(name="fairsieve", cleans=True, fair=True, constrained=True, weighted=True),
+        SelectionMethod(name="fairsieve-no-constraints", cleans=True, fair=True, weighted=True),
+        SelectionMethod(name="fairsieve-no-weights", cleans=True, fair=True, constrained=True),
     )
 }
 
 
 def selection_method(method: str | SelectionMethod) -> SelectionMethod:
-    """A method by its name."""
+    """Return a method by its name."""
     if isinstance(method, SelectionMethod):
         return method
     if method not in SELECTION_METHODS:

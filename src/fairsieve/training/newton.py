@@ -88,7 +88,7 @@ def fit_newton(
     updates = spec.settings.epochs
     folder = None if checkpoint_dir is None else Path(checkpoint_dir)
     checkpoints = TrainerCheckpoints(trainer, folder, epochs_between(checkpoint_every, updates))
-    with progress_bar(spec.method.title, updates, shown=progress) as report:
+    with progress_bar(spec.method.name, updates, shown=progress) as report:
         interrupted = train_all([trainer], [checkpoints], report)
     if not interrupted and not trainer.converged:
         warnings.warn(

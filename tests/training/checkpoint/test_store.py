@@ -23,6 +23,7 @@ from tests.support.stopping import (
 )
 
 from fairsieve import CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
+from fairsieve.training import linear_trainer
 from fairsieve.training.checkpoint import store as checkpoints
 from fairsieve.training.checkpoint.optimizer_state import pack, tensor_array, unpack
 from fairsieve.training.checkpoint.store import CheckpointFolder, _read_checkpoint
@@ -100,6 +101,7 @@ def test_an_interrupted_run_that_was_resumed_has_the_same_best_state(noisy, tmp_
         train(self, batches)
 
     monkeypatch.setattr(LinearTrainer, "train", interrupted)
+    monkeypatch.setattr(linear_trainer, "LOADING", np.inf)  # compiled epochs do not call train
     whole = fit(None, noisy, **SHORT)
     go = lambda: fit(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=1, **SHORT)  # noqa: E731
     resumed, begun = stopped_then_resumed(monkeypatch, 7, go)

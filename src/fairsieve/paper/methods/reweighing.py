@@ -24,14 +24,7 @@ from fairsieve.training.settings import Settings
 
 __all__ = ["train_reweighing"]
 
-REWEIGHING = SelectionMethod(
-    "reweighing",
-    "Reweighing",
-    cleans=False,
-    fair=False,
-    constrained=False,
-    weighted=False,  # in the loss, not in the batches
-)
+REWEIGHING = SelectionMethod(name="reweighing")  # weights in the loss, not in the batches
 
 
 def _independence_weights(cells: Cells) -> NDArray[np.float64]:
