@@ -18,6 +18,7 @@ from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import synthetic_splits
 from fairsieve.data.corruption.flips import flip_group_targeted
 from fairsieve.sampling.losses import cross_entropy
+from fairsieve.training.linear_trainer import stop_switching
 from fairsieve.training.models import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -48,6 +49,7 @@ def measure(repeats: int = 9) -> dict[str, float]:
     taken = fit(None, data, **SETTINGS).history.counts.sum(axis=(1, 2))
     steps = int((taken // SETTINGS["batch_size"]).sum())
     few = min(repeats, 3)  # of the slow ones
+    stop_switching("compiled")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # batches of a hundred are nothing to share
     found = {

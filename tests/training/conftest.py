@@ -1,4 +1,4 @@
-"""What the tests of checkpoints train on."""
+"""Data that the tests of training share."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def noisy():
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """For what does not test what a machine that loses power keeps."""
+    """Skip fsync in tests that do not need files to survive a power failure."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)

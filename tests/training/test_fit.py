@@ -73,7 +73,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("method", ["fairsieve", "lr"])
-def test_seeds_together_are_each_seed_alone_bit_for_bit(noisy, method):
+def test_seeds_trained_together_equal_each_seed_alone_bit_for_bit(noisy, method):
     options = SHORT | {"average_last": 3, "evaluation": noisy, "epochs": 30}
     together = fit_seeds(None, noisy, method, seeds=[3, 1, 2], **options)
     for seed, fitted in zip([3, 1, 2], together, strict=True):
@@ -87,13 +87,13 @@ def test_seeds_together_are_each_seed_alone_bit_for_bit(noisy, method):
 
 
 @pytest.mark.parametrize("engine", ["compiled", "autograd"])
-def test_repeatable_for_a_seed_and_different_for_another(noisy, engine):
+def test_one_seed_repeats_and_another_differs(noisy, engine):
     one, two = (fit(None, noisy, seed=5, engine=engine, **SHORT) for _ in range(2))
     assert weights(one).tolist() == weights(two).tolist()
     assert weights(one).tolist() != weights(fit(None, noisy, seed=6, engine=engine, **SHORT)).tolist()
 
 
-def test_any_module_with_dropout_is_repeatable_and_left_alone(many):
+def test_a_module_with_dropout_repeats_and_is_not_changed(many):
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(8, 3)
@@ -115,7 +115,7 @@ def test_inputs_are_not_changed(noisy):
         assert (copy == part).all()
 
 
-def test_history_says_what_was_trained_on(noisy):
+def test_the_history_records_what_was_trained_on(noisy):
     fitted = fit(None, noisy, evaluation=noisy, **SHORT)
     history = fitted.history
     assert len(history) == 12
@@ -163,7 +163,7 @@ def test_an_interruption_returns_the_best_state_so_far(noisy, monkeypatch, engin
         assert weights(fitted).tolist() in [pytest.approx(c) for c in candidates]
 
 
-def test_an_interruption_of_seeds_together(noisy, monkeypatch):
+def test_interrupting_several_seeds_returns_finite_models(noisy, monkeypatch):
     from fairsieve.training import linear_trainer
 
     run_epochs = linear_trainer.LinearTrainer.run_epochs
@@ -185,7 +185,7 @@ def test_the_progress_bar_does_not_change_the_result(noisy, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_device_loss_and_optimiser_of_your_own(noisy):
+def test_a_device_a_loss_and_an_optimiser_can_be_passed(noisy):
     fitted = fit(
         LogisticRegression(3),
         noisy,
@@ -198,13 +198,13 @@ def test_a_device_loss_and_optimiser_of_your_own(noisy):
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1], ["n", "n", "y"], [True, True, False], [1.0, 1.0, 2.0]])
-def test_tiny_data_of_any_label_type(labels):
+def test_three_samples_of_any_label_type_can_be_fitted(labels):
     data = Samples(np.eye(3), labels, ["a", "b", "a"])
     fitted = fit(None, data, **(SHORT | {"clean_ratio": 1.0}))
     assert set(fitted.predict(np.eye(3)).tolist()) <= set(labels)
 
 
-def test_one_group_and_one_sample():
+def test_one_sample_can_be_fitted_but_not_one_class():
     one = Samples([[1.0]], [1], ["a"], classes=[0, 1])
     fitted = fit(None, one, **(SHORT | {"clean_ratio": 1.0, "learning_rate": 0.1}))
     assert fitted.predict([[1.0]]).tolist() == [1]
@@ -227,7 +227,7 @@ def test_huge_features_do_not_give_nan():
         assert np.isfinite(fitted.history.cell_losses).all()
 
 
-def test_divergence_is_told():
+def test_divergence_is_an_error_that_says_what_to_do():
     data = make_synthetic(50, seed=0)
     data = Samples(data.features.astype(np.float64) * 1e300, data.labels, data.groups)
     for engine in ("compiled", "autograd"):
@@ -254,7 +254,7 @@ def test_divergence_is_told():
         ),
     ],
 )
-def test_bad_input_is_named(noisy, change, message):
+def test_bad_input_is_named_in_the_error(noisy, change, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(**({"model": None, "data": noisy} | SHORT | change))
 
@@ -279,7 +279,7 @@ def test_a_clean_ratio_that_selects_nobody_is_refused(noisy, watched):
     assert len(fit(None, noisy, "lr", watched=watched, **(SHORT | {"clean_ratio": 0.001})).indices) == 400
 
 
-def test_a_warmup_that_never_ends_is_told(noisy):
+def test_a_warmup_that_never_ends_gives_a_warning(noisy):
     with pytest.warns(
         FairsieveWarning, match="warmup_epochs must be below epochs for fairsieve.*got 12 and 12"
     ):
@@ -294,7 +294,7 @@ def test_unknown_settings_are_refused(noisy):
         fit(None, noisy, epoch=3)
 
 
-def test_samples_check_themselves():
+def test_samples_refuse_bad_features():
     for features, labels, groups, message in (
         ([1.0, 2.0], [0, 1], [0, 1], "features must have one row per sample"),
         ([["a"], ["b"]], [0, 1], [0, 1], "features must be numbers"),
@@ -305,14 +305,14 @@ def test_samples_check_themselves():
             Samples(features, labels, groups)
 
 
-def test_a_trainer_goes_epoch_by_epoch(noisy):
+def test_a_trainer_counts_its_epochs(noisy):
     spec = TrainingSpec(data=noisy, method=selection_method("fairsieve"), settings=Settings(**SHORT))
     trainer = new_trainer(None, spec)
     trainer.run_epoch()
     assert trainer.done == trainer.plan.epoch == 1
 
 
-def test_what_the_method_promises():
+def test_the_method_is_more_accurate_and_fairer_than_the_baselines():
     """On wrong labels: more accurate than plain training, fairer than cleaning alone."""
     scores = {}
     for method in ("lr", "itlm", "fairsieve"):

@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parents[2] / "benchmarks" / "larger_than_memory.py"
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counts what /proc shows")
-def test_under_a_limit_of_memory(tmp_path):
+def test_training_stays_under_a_limit_of_memory(tmp_path):
     told = subprocess.run(
         [
             *(sys.executable, PROGRAM, "--folder", tmp_path, "--alone", "0"),

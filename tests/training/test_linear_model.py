@@ -27,7 +27,7 @@ def test_few_initial_weights_are_those_of_torch_exactly(seed, features):
 
 
 @given(seeds, st.integers(1, 100), st.integers(2, 5))
-def test_many_initial_weights_are_those_of_torch_to_the_last_bit_or_so(seed, features, classes):
+def test_many_initial_weights_are_those_of_torch_within_rounding(seed, features, classes):
     expected = torch_parameters(features, classes, seed)
     assert initial_parameters(features, classes, seed) == pytest.approx(expected, abs=1e-7)
 
@@ -47,7 +47,7 @@ def test_predictions_equal_those_of_the_module(classes):
 
 
 @given(st.integers(1, 4), st.sampled_from([1, 3, 4]), seeds)
-def test_parameters_there_and_back_are_the_same_bits(features, outputs, seed):
+def test_parameters_survive_a_round_trip_through_the_models(features, outputs, seed):
     parameters = np.random.default_rng(seed).normal(size=outputs * (features + 1))
     model = LinearModel.from_parameters(parameters, outputs)
     assert model.parameters.tolist() == parameters.tolist()
@@ -56,7 +56,7 @@ def test_parameters_there_and_back_are_the_same_bits(features, outputs, seed):
 
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, np.asfortranarray, np.float32])
-def test_sparse_and_chunked_features_give_the_same(kind, monkeypatch):
+def test_sparse_and_chunked_features_give_the_same_decision(kind, monkeypatch):
     features = np.round(np.random.default_rng(0).normal(size=(50, 3)) * 4) / 4
     model = LinearModel(np.array([[0.5, -1.0, 2.0]]), np.array([0.25]))
     expected = features @ [0.5, -1.0, 2.0] + 0.25
@@ -64,7 +64,7 @@ def test_sparse_and_chunked_features_give_the_same(kind, monkeypatch):
     assert model.decision(kind(features)) == pytest.approx(expected)
 
 
-def test_extreme_logits_give_probabilities():
+def test_extreme_logits_give_finite_probabilities():
     model = LinearModel(np.array([[1.0]]), np.array([0.0]))
     assert model.probabilities(np.array([[1e308], [-1e308], [0.0]])).tolist() == [[0, 1], [1, 0], [0.5, 0.5]]
 

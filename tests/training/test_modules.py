@@ -43,7 +43,7 @@ def test_reduced_precision_learns_nearly_what_single_precision_does(data, dtype,
 
 @pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("engine", ["compiled", "autograd"])
-def test_the_linear_module_in_reduced_precision(data, dtype, engine):
+def test_the_linear_module_trains_in_reduced_precision(data, dtype, engine):
     module = LogisticRegression(3, generator=torch.Generator().manual_seed(0))
     whole = fit(module, data, engine=engine, **SHORT)
     reduced = fit(module.to(dtype), data, engine=engine, penalty_weight=0.1, **SHORT)

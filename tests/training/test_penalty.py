@@ -26,7 +26,7 @@ def many():
     return Samples(rng.normal(size=(90, 3)), rng.choice(list("abc"), 90), rng.choice(list("xyz"), 90))
 
 
-def test_it_is_the_covariance_by_hand(data):
+def test_the_penalty_is_the_absolute_covariance(data):
     decision = torch.randn(300, 1, dtype=torch.float64)
     groups = torch.from_numpy(data.groups)
     labels = torch.from_numpy(data.labels)
@@ -40,7 +40,7 @@ def test_it_is_the_covariance_by_hand(data):
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_directions_give_the_same_value(data, many, notion):
+def test_directions_give_the_value_of_the_penalty(data, many, notion):
     for samples, outputs in ((data, 1), (many, 3)):
         classes = penalised_classes(samples.cells, notion, samples.classes[-1])
         model = LogisticRegression(3, 2 if outputs == 1 else 3).double()
@@ -72,7 +72,7 @@ def test_compiled_equals_autograd_on_full_batches(data, notion):
         assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-9)
 
 
-def test_it_makes_the_covariance_small(data):
+def test_a_penalty_makes_the_covariance_small(data):
     options = {"epochs": 300, "fairness": "demographic_parity", "learning_rate": 0.005}
     rows = penalty_directions(data.features, data.cells, 1, [-1])
 

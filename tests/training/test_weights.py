@@ -51,7 +51,7 @@ def test_compiled_equals_autograd_for_many_classes(data, weights):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_only_proportions_matter(data, weights, engine):
+def test_only_the_proportions_of_weights_matter(data, weights, engine):
     options = SHORT | {"engine": engine}
     plain = parameters(fit(None, data, **options)).tolist()
     assert parameters(fit(None, data, sample_weight=np.full(300, 7), **options)).tolist() == plain
@@ -60,7 +60,7 @@ def test_only_proportions_matter(data, weights, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_sample_without_weight_is_not_there(data, weights, engine):
+def test_a_sample_of_weight_zero_is_left_out(data, weights, engine):
     present = np.random.default_rng(1).random(300) < 0.8
     rows = np.flatnonzero(present)
     options = SHORT | {"engine": engine}
@@ -72,7 +72,7 @@ def test_a_sample_without_weight_is_not_there(data, weights, engine):
     assert not whole.history.times_selected[~present].any()
 
 
-def test_seeds_together_are_each_seed_alone(data, weights):
+def test_weighted_seeds_trained_together_equal_each_seed_alone(data, weights):
     together = fit_seeds(None, data, seeds=[2, 1], sample_weight=weights, **SHORT)
     for seed, fitted in zip([2, 1], together, strict=True):
         alone = fit(None, data, seed=seed, sample_weight=weights, **SHORT)
@@ -102,6 +102,6 @@ def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
         (["1"] * 300, "sample_weight must be numbers"),
     ],
 )
-def test_bad_weights_are_named(data, sample_weight, message):
+def test_bad_weights_are_named_in_the_error(data, sample_weight, message):
     with pytest.raises(InvalidInputError, match=message):
         fit(None, data, sample_weight=sample_weight, **SHORT)

@@ -90,7 +90,7 @@ def test_seeds_together_and_resumed_trainings_give_the_same_model(found):
     assert found["resumed"] == expected[0]
 
 
-def test_what_needs_torch_names_the_extra(found):
+def test_calls_that_need_torch_name_the_extra(found):
     purposes = [
         "a linear model as a torch module",
         "training a module by autograd",

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,12 @@ def _is_on_disk() -> bool:
         return False
 
 
-def stop_switching() -> None:
-    """Keep to compiled code if it is on disk, and else to NumPy, so that the times of trainings can be compared."""
+def stop_switching(kernels: Literal["auto", "numpy", "compiled"] = "auto") -> None:
+    """Keep to NumPy or to compiled code from now on, so that the times of trainings can be compared.
+
+    "auto" is compiled code if it is on disk, and else NumPy.
+    """
     global _seconds_in_numpy
-    _seconds_in_numpy = PATIENCE if _is_on_disk() else -math.inf
+    if kernels == "auto":
+        kernels = "compiled" if _is_on_disk() else "numpy"
+    _seconds_in_numpy = PATIENCE if kernels == "compiled" else -math.inf

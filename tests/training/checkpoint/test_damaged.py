@@ -37,7 +37,7 @@ def stopped(request, noisy, tmp_path_factory):
 
 @settings(max_examples=25)
 @given(st.data())
-def test_any_damage_is_told_and_the_one_before_is_used(stopped, noisy, tmp_path_factory, data):
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(stopped, noisy, tmp_path_factory, data):
     files, options, end = stopped
     name = data.draw(st.sampled_from(["000010.json", "000010.safetensors"]))
     content, kind = (
@@ -63,14 +63,14 @@ def test_any_damage_is_told_and_the_one_before_is_used(stopped, noisy, tmp_path_
     assert names(folder) == ["000010.json", "000010.safetensors", "000012.json", "000012.safetensors"]
 
 
-def test_when_all_are_damaged_training_starts_anew(stopped, noisy, tmp_path):
+def test_training_starts_from_the_beginning_when_all_are_damaged(stopped, noisy, tmp_path):
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content[:-1])  # the mark too
     assert resume(noisy, tmp_path, options, "000010", "000008") == end
 
 
-def test_parts_and_strangers_in_the_folder_do_not_matter(stopped, noisy, tmp_path):
+def test_half_written_and_unknown_files_do_not_matter(stopped, noisy, tmp_path):
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -81,7 +81,7 @@ def test_parts_and_strangers_in_the_folder_do_not_matter(stopped, noisy, tmp_pat
     assert not list(tmp_path.glob(".*"))
 
 
-def test_links_and_huge_files_are_refused_unread(stopped, noisy, tmp_path):
+def test_links_and_huge_files_are_refused_without_reading(stopped, noisy, tmp_path):
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -133,7 +133,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_tensors_are_refused_by_name(stopped, noisy, tmp_path, kind):
+def test_hostile_arrays_are_refused_by_name(stopped, noisy, tmp_path, kind):
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -202,7 +202,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_tensors_that_do_not_fit_the_run_are_refused(stopped, noisy, tmp_path, change):
+def test_arrays_that_do_not_fit_the_training_are_refused(stopped, noisy, tmp_path, change):
     files, options, end = stopped
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Killed at random moments, or out of room on the disk, training ends with the bits of one left alone."""
+"""Trainings that are killed at random moments, or run out of disk space, end with the same bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KILLS = 30 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills are signals")
 
 
-def test_killed_at_random_moments():
+def test_trainings_killed_at_random_moments_end_with_the_same_bits():
     told = subprocess.run(
         [sys.executable, PROGRAM, "--kills", str(KILLS), "--samples", "300"],
         capture_output=True,
@@ -47,7 +47,7 @@ print(same, caught[0].message)
 """
 
 
-def test_no_room_on_the_disk(tmp_path):
+def test_training_goes_on_without_room_on_the_disk(tmp_path):
     folder = tmp_path / "checkpoints"
     told = subprocess.run(
         [sys.executable, "-c", FULL, folder], capture_output=True, text=True, check=True, cwd=tmp_path

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("stop", [2, 4, 5, 8, 11])
 @pytest.mark.parametrize("every", [1, 3])
-def test_what_was_stopped_ends_as_if_it_had_not_been(
+def test_a_stopped_training_ends_with_the_bits_of_an_unstopped_one(
     noisy, tmp_path, monkeypatch, engine, watched, stop, every
 ):
     options = SHORT | {"engine": engine, "watched": watched, "evaluation": noisy}
@@ -69,7 +69,7 @@ def dropping(generator=None):
     ],
     ids=["adam", "sgd", "adamw", "rmsprop", "adafactor"],
 )
-def test_dropout_buffers_and_optimisers_go_on_where_they_were(noisy, tmp_path, monkeypatch, optimizer):
+def test_dropout_buffers_and_optimisers_resume(noisy, tmp_path, monkeypatch, optimizer):
     data = Samples(noisy.features[:, :2], noisy.labels, noisy.groups)
     options = SHORT | {"optimizer": optimizer}
     whole = fit(dropping(), data, **options)
@@ -80,7 +80,7 @@ def test_dropout_buffers_and_optimisers_go_on_where_they_were(noisy, tmp_path, m
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_seeds_together_each_go_on(noisy, tmp_path, monkeypatch, engine):
+def test_each_of_several_seeds_resumes(noisy, tmp_path, monkeypatch, engine):
     options = SHORT | {"engine": engine, "seeds": [4, 2]}
     whole = fit_seeds(None, noisy, **options)
     train = lambda: fit_seeds(None, noisy, checkpoint_dir=tmp_path, checkpoint_every=2, **options)  # noqa: E731
@@ -92,7 +92,7 @@ def test_seeds_together_each_go_on(noisy, tmp_path, monkeypatch, engine):
         fit_seeds(None, noisy, checkpoint_dir=tmp_path, seeds=[1, 1], **SHORT)
 
 
-def test_an_interrupted_run_that_was_resumed_has_the_same_best_state(noisy, tmp_path, monkeypatch):
+def test_an_interrupted_training_that_was_resumed_has_the_same_best_state(noisy, tmp_path, monkeypatch):
     train = LinearTrainer.train
 
     def interrupted(self, batches):
@@ -110,7 +110,7 @@ def test_an_interrupted_run_that_was_resumed_has_the_same_best_state(noisy, tmp_
     assert everything(resumed) == everything(whole)
 
 
-def test_other_first_weights_are_told_and_what_was_begun_goes_on(noisy, tmp_path, monkeypatch):
+def test_other_first_weights_give_a_warning_and_the_checkpoint_goes_on(noisy, tmp_path, monkeypatch):
     first, second = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
     whole = fit(first, noisy, **SHORT)
     with monkeypatch.context() as patch:
@@ -124,7 +124,9 @@ def test_other_first_weights_are_told_and_what_was_begun_goes_on(noisy, tmp_path
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("watched", [True, False])
-def test_a_full_disk_is_told_once_and_does_not_stop_training(noisy, tmp_path, monkeypatch, engine, watched):
+def test_a_full_disk_gives_one_warning_and_does_not_stop_training(
+    noisy, tmp_path, monkeypatch, engine, watched
+):
     options = SHORT | {"engine": engine, "watched": watched}
     whole = everything(fit(None, noisy, **options))
     write_whole = checkpoints.write_whole
@@ -145,7 +147,7 @@ def test_a_full_disk_is_told_once_and_does_not_stop_training(noisy, tmp_path, mo
     assert resume(noisy, tmp_path, options, "000012") == whole
 
 
-def test_a_disk_that_is_full_from_the_start_is_told_once(noisy, tmp_path, monkeypatch):
+def test_a_disk_that_is_full_from_the_start_gives_one_warning(noisy, tmp_path, monkeypatch):
     write_whole, calls = checkpoints.write_whole, []
 
     def writing(target, content):
@@ -174,14 +176,14 @@ def test_a_folder_that_cannot_be_made_is_an_error(noisy, tmp_path):
         fit(None, noisy, checkpoint_dir=tmp_path / "new", checkpoint_every=0, **SHORT)
 
 
-def test_files_of_somebody_else_are_left_alone(noisy, tmp_path):
+def test_a_folder_with_files_of_somebody_else_is_refused(noisy, tmp_path):
     (tmp_path / "000001.json").write_text("an annotation of a picture")
     with pytest.raises(InvalidInputError, match=r"must be new, empty, or made by fairsieve.*000001.json"):
         fit(None, noisy, checkpoint_dir=tmp_path, **SHORT)
     assert names(tmp_path) == ["000001.json"]
 
 
-def test_state_that_cannot_be_kept_is_named(noisy, tmp_path):
+def test_an_optimiser_state_that_cannot_be_stored_is_named(noisy, tmp_path):
     class Odd(torch.optim.SGD):
         def state_dict(self):
             return super().state_dict() | {"odd": {1, 2}}
@@ -205,14 +207,14 @@ def test_state_that_cannot_be_kept_is_named(noisy, tmp_path):
         max_leaves=10,
     )
 )
-def test_packing_there_and_back(value):
+def test_optimiser_states_survive_packing_and_unpacking(value):
     tensors = {}
     packed = json.loads(json.dumps(pack(value, "x", tensors), allow_nan=False))
     arrays = {name: tensor_array(tensor) for name, tensor in tensors.items()}
     assert repr(unpack(packed, arrays)) == repr(value)
 
 
-def test_checkpoints_kept_are_the_last_two(tmp_path):
+def test_the_last_two_checkpoints_are_kept(tmp_path):
     kept = CheckpointFolder(tmp_path, {"seed": 1})
     for number in (3, 7, 9, 1_000_000, 2_000_000):
         kept.write(number, {}, {"a": np.array(number)})
