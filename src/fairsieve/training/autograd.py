@@ -267,10 +267,11 @@ class AutogradTrainer(Trainer):
     def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
         live = self.live_tensors()
         found = {name: as_tensor(arrays[name], value) for name, value in (live | self.random).items()}
-        try:
-            torch.Generator().set_state(found["random.cpu"])
-        except RuntimeError as error:
-            raise CheckpointError(f"it has no state of random numbers in 'random.cpu': {error}") from error
+        for name in self.random:
+            try:
+                torch.Generator("cpu" if name == "random.cpu" else self.device).set_state(found[name])
+            except RuntimeError as error:
+                raise CheckpointError(f"it has no state of random numbers in {name!r}: {error}") from error
         restore_optimizer(
             self.optimizer, values.get("optimizer"), arrays, adam=self.settings.optimizer is None
         )
