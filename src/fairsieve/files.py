@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,10 +19,20 @@ try:
 except ImportError:  # Windows, where nobody else is waited for
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_new", "locked", "read_archive", "sync_folder", "write_output", "write_whole"]
+__all__ = [
+    "check_new",
+    "clear_stale",
+    "hold",
+    "locked",
+    "read_archive",
+    "sync_folder",
+    "write_output",
+    "write_whole",
+]
 
 CHUNK = 2**16  # bytes unpacked at a time
 MOST_MEMBERS = 10_000
+STALE_SECONDS = 24 * 3600  # after which a part is given up, where the system has no locks
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -38,7 +50,7 @@ def write_whole(target: Path, content: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     part = Path(name)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(handle, "wb") as stream, hold(part):
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
@@ -73,6 +85,49 @@ def locked(handle: int) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_UN)
 
 
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[None]:
+    """Lock a file or folder, so that :func:`clear_stale` sees that it is in use; a process that ends lets go of it."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def clear_stale(folder: Path, name: str) -> None:
+    """Remove the parts of ``name`` that a killed process left in a folder, which nobody holds any more."""
+    with contextlib.suppress(OSError):
+        for part in folder.iterdir():
+            if part.name.startswith(f".{name}.") and part.name.endswith(".part") and _is_stale(part):
+                if part.is_dir() and not part.is_symlink():
+                    shutil.rmtree(part, ignore_errors=True)
+                else:
+                    part.unlink(missing_ok=True)
+
+
+def _is_stale(part: Path) -> bool:
+    """Return whether no process holds a part; without locks, whether it is a day old."""
+    try:
+        if fcntl is None:
+            return time.time() - part.stat().st_mtime > STALE_SECONDS
+        handle = os.open(part, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
 def check_new(option: str, path: Path, *, force: bool) -> None:
     """Check that a file may be written; replace what is there only with ``force``."""
     if path.is_dir():
@@ -93,6 +148,7 @@ def write_output(target: Path, content: bytes) -> None:
     exists; no-such-folder/a.txt: No such file or directory
     """
     try:
+        clear_stale(target.parent, target.name)
         write_whole(target, content)
     except (OSError, ValueError) as error:  # a name may hold what no file's may
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""A run's folder: there whole or not at all."""
+"""Write the folder of a run: whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import write_output
+from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.optional import package
 from fairsieve.report.page import write_page
 from fairsieve.tabular.report.card import model_card
@@ -26,14 +26,14 @@ RECORD = "metrics.json"
 
 
 def check_page_packages() -> None:
-    """Say what is not installed before the work, not after it."""
+    """Report what is not installed before the work, not after it."""
     for name in ("jinja2", "plotly"):
         package(name, "writing the report")
 
 
 @contextlib.contextmanager
 def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """A folder to write into that takes the name ``out`` when all went well, and is gone otherwise.
+    """Make a folder to write into; give it the name ``out`` when all went well, and remove it otherwise.
 
     A run that is there already is refused, or with ``force`` replaced at the end; a folder of something
     else is never replaced.
@@ -41,6 +41,7 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     out = out.absolute()
     _check_place(out, force)
     there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
+    clear_stale(there, out.name)
     try:
         part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=there))
     except OSError as error:
@@ -48,7 +49,8 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
             f"--out must be a folder that can be written; {out}: {error.strerror}"
         ) from error
     try:
-        yield part
+        with hold(part):
+            yield part
         part.chmod(0o755)
         out.parent.mkdir(parents=True, exist_ok=True)
         _check_place(out, force)  # another run may have taken it meanwhile
@@ -58,7 +60,7 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def _check_place(out: Path, force: bool) -> None:
-    """Whether a run may take a name."""
+    """Check that a run may take a name."""
     if not out.exists() and not out.is_symlink():
         return
     if not out.is_dir():
@@ -75,7 +77,7 @@ def _check_place(out: Path, force: bool) -> None:
 
 
 def _is_run(folder: Path) -> bool:
-    """Whether a folder is one of ours."""
+    """Return whether a folder is one of ours."""
     try:
         return bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] == FORMAT)
     except (OSError, ValueError, KeyError, TypeError):
@@ -83,7 +85,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _take_place(part: Path, out: Path) -> None:
-    """Give a finished folder its name; what had it before goes last."""
+    """Give a finished folder its name; remove what had it before last."""
     if not out.exists():
         part.rename(out)
         return
@@ -99,7 +101,7 @@ def _take_place(part: Path, out: Path) -> None:
 
 
 def write_run(run: TableRun, folder: Path) -> None:
-    """Model, numbers, labels to check, page and card, into a folder that is there."""
+    """Write model, numbers, labels to check, page and card into a folder that is there."""
     save_model(run.model, folder / "model.skops")
     write_output(folder / "suspects.csv", suspects_csv(run.suspects).encode())
     write_output(folder / "card.md", model_card(run).encode())
