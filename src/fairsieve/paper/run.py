@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fairsieve.errors import FairsieveError
+from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.fr_train import clean_with_itlm
 from fairsieve.paper.methods.registry import METHODS
@@ -109,6 +110,8 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     problem = _cached_problem(comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays)
     record["checksum"] = problem.checksum
     try:
+        if method.extra == "torch":
+            require("torch", extra="torch", purpose=method.title)
         with one_torch_thread():
             return record | _train_and_measure(comparison, method, problem, seed)
     except FairsieveError as error:

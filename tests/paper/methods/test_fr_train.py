@@ -13,7 +13,8 @@ from fairsieve.data import flip_group_targeted, flip_margin, make_synthetic, syn
 from fairsieve.errors import FairsieveError
 from fairsieve.metrics import accuracy, equalized_odds_disparity
 from fairsieve.paper.methods import fr_train_games
-from fairsieve.paper.methods.fr_train import FR_TRAIN, _tells_groups, _train_fr_train, clean_with_itlm
+from fairsieve.paper.methods.fr_train import FR_TRAIN, _train_fr_train, clean_with_itlm
+from fairsieve.paper.methods.fr_train_training import _tells_groups
 from fairsieve.training.settings import Settings
 
 QUICK = {"epochs": 60, "pretrain_epochs": 20, "discriminator_rate": 0.5, "classifier_rate": 0.02}
@@ -153,7 +154,7 @@ def test_history(data, validation):
 
 
 def test_an_interruption_returns_what_there_is(data, validation, monkeypatch):
-    calls, play = [], fr_train_games.play
+    calls, play = [], fr_train_games.run_epochs
 
     def interrupted_play(*arguments):
         calls.append(arguments)
@@ -162,7 +163,7 @@ def test_an_interruption_returns_what_there_is(data, validation, monkeypatch):
         play(*arguments)
 
     whole = train(data, validation, epochs=5)
-    monkeypatch.setattr(fr_train_games, "play", interrupted_play)
+    monkeypatch.setattr(fr_train_games, "run_epochs", interrupted_play)
     fitted = train(data, validation, epochs=40)
     assert fitted.interrupted
     assert fitted.history.epochs.tolist() == list(range(6))

@@ -64,6 +64,8 @@ class Method:
     most_groups : int or None
         The most groups it can treat.
     most_classes : int or None
+    extra : str, optional
+        The extra of fairsieve that the method needs, such as ``torch``.
     notions : tuple of str
         The notions of fairness it knows.
     """
@@ -79,6 +81,7 @@ class Method:
     uses_validation: bool = False
     most_groups: int | None = None
     most_classes: int | None = None
+    extra: str | None = None
     notions: tuple[str, ...] = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
     def __post_init__(self) -> None:

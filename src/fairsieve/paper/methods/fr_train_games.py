@@ -1,4 +1,4 @@
-"""FR-Train's players in play: compiled for the linear model, by autograd for any module."""
+"""FR-Train's players in run_epochs: compiled for the linear model, by autograd for any module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 
-from fairsieve.paper.methods.fr_train_linear import COIN, LEAK, Board, Opponents, Stakes, play
+from fairsieve.paper.methods.fr_train_linear import COIN, LEAK, Discriminators, GameArrays, run_epochs
+from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.sampling.losses import check_outputs, cross_entropy, is_single
 from fairsieve.training.linear_task import new_adam
 from fairsieve.training.models import LogisticRegression
@@ -20,7 +21,7 @@ __all__ = ["AutogradGame", "CompiledGame", "Game"]
 
 
 class Game(Protocol):
-    """A classifier and its discriminators in play."""
+    """A classifier and its discriminators in run_epochs."""
 
     def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
         """Play the epochs from ``first`` up to ``last``, in turn with each of the batches."""
@@ -33,19 +34,24 @@ class CompiledGame:
     """The linear model: closed-form gradients in compiled code."""
 
     def __init__(
-        self, model: nn.Module, board: Board, stakes: Stakes, opponents: Opponents, settings: Settings
+        self,
+        model: nn.Module,
+        arrays: GameArrays,
+        options: FRTrainOptions,
+        discriminators: Discriminators,
+        settings: Settings,
     ) -> None:
         assert isinstance(model, LogisticRegression)
-        self.model, self.board, self.stakes, self.opponents = model, board, stakes, opponents
+        self.model, self.arrays, self.options, self.discriminators = model, arrays, options, discriminators
         weight, bias = model.linear.weight.detach(), model.linear.bias.detach()
         self.parameters = torch.cat([weight.flatten(), bias]).double().numpy()
         self.adam = new_adam(self.parameters.size)
 
     def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
-        play(
-            self.board,
-            self.stakes,
-            self.opponents,
+        run_epochs(
+            self.arrays,
+            self.options,
+            self.discriminators,
             self.parameters,
             self.adam,
             batches,
@@ -66,21 +72,26 @@ class AutogradGame:
     """Any module, by autograd."""
 
     def __init__(
-        self, model: nn.Module, board: Board, stakes: Stakes, opponents: Opponents, settings: Settings
+        self,
+        model: nn.Module,
+        arrays: GameArrays,
+        options: FRTrainOptions,
+        discriminators: Discriminators,
+        settings: Settings,
     ) -> None:
         first = next(model.parameters())
         self.device = torch.device(settings.device) if settings.device else first.device
-        self.model, self.stakes, self.dtype = model.to(self.device), stakes, first.dtype
+        self.model, self.options, self.dtype = model.to(self.device), options, first.dtype
         self.features, self.inputs, self.counted = (
-            self.tensor(part) for part in (board.features, board.inputs, board.counted)
+            self.tensor(part) for part in (arrays.features, arrays.inputs, arrays.counted)
         )
         self.labels, self.groups = (
-            torch.from_numpy(part).to(self.device) for part in (board.labels, board.groups)
+            torch.from_numpy(part).to(self.device) for part in (arrays.labels, arrays.groups)
         )
-        self.real_inputs, self.real_chances = self.tensor(board.real_inputs), self.tensor(board.real_labels)
-        self.fair, self.entry, self.exit = (self.tensor(part).requires_grad_() for part in opponents)
+        self.real_inputs, self.real_chances = self.tensor(arrays.real_inputs), self.tensor(arrays.real_labels)
+        self.fair, self.entry, self.exit = (self.tensor(part).requires_grad_() for part in discriminators)
         self.loss = settings.loss or cross_entropy
-        make = settings.optimizer or (lambda found: torch.optim.Adam(found, lr=stakes.classifier_rate))
+        make = settings.optimizer or (lambda found: torch.optim.Adam(found, lr=options.classifier_rate))
         self.optimizer = make(model.parameters())
 
     def tensor(self, part: NDArray[Any]) -> torch.Tensor:
@@ -90,12 +101,12 @@ class AutogradGame:
         self.model.train()
         rows, real_rows = (torch.from_numpy(part).to(self.device) for part in (batches, real))
         for step, epoch in enumerate(range(first, last)):
-            turn = epoch - self.stakes.pretrain_epochs + 1
-            self.play_epoch(turn, rows[step % len(rows)], real_rows[step % len(real_rows)])
+            turn = epoch - self.options.pretrain_epochs + 1
+            self.run_epoch(turn, rows[step % len(rows)], real_rows[step % len(real_rows)])
 
-    def play_epoch(self, turn: int, rows: torch.Tensor, real: torch.Tensor) -> None:
+    def run_epoch(self, turn: int, rows: torch.Tensor, real: torch.Tensor) -> None:
         """Plain training in the turns up to 0; after them, discriminators and sometimes the classifier."""
-        moves = turn <= 0 or turn % self.stakes.discriminator_updates == 0
+        moves = turn <= 0 or turn % self.options.discriminator_updates == 0
         with torch.set_grad_enabled(moves):
             outputs = self.model(self.features[rows])
         check_outputs(outputs, len(rows), 2)
@@ -113,7 +124,7 @@ class AutogradGame:
             if float(loss.detach()) < COIN:
                 weights = torch.sigmoid(odds.detach()).gather(0, self.labels[rows][None])[0]
                 losses = losses * weights / weights.mean()
-            fair, robust = self.stakes.fairness_weight, self.stakes.robustness_weight
+            fair, robust = self.options.fairness_weight, self.options.robustness_weight
             objective = (1 - fair - robust) * losses.mean()
             self.update(
                 objective - fair * self.fair_loss(chances, rows) - robust * self.fake_loss(chances, odds)
@@ -149,7 +160,7 @@ class AutogradGame:
         slopes = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             for parameter, slope in zip(parameters, slopes, strict=True):
-                parameter -= self.stakes.discriminator_rate * slope
+                parameter -= self.options.discriminator_rate * slope
 
     def update(self, objective: torch.Tensor) -> None:
         """One step of the classifier."""

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.training.compiled_linear import adam_step, scores
 from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
 from fairsieve.training.linear_task import Adam
 
-__all__ = ["HIDDEN", "LEAK", "Board", "Opponents", "Stakes", "play"]
+__all__ = ["HIDDEN", "LEAK", "Discriminators", "GameArrays", "run_epochs"]
 
 HIDDEN = 16
 LEAK = 0.2
@@ -25,7 +26,7 @@ BLOCK = 64  # samples whose hidden units are in the cache together
 COIN = 2 * np.log(2.0)  # loss of a robustness discriminator that cannot tell anything
 
 
-class Board(NamedTuple):
+class GameArrays(NamedTuple):
     """The samples of a game: those trained on and the real, clean ones."""
 
     features: NDArray[Any]  # (n, d), what the classifier sees
@@ -39,7 +40,7 @@ class Board(NamedTuple):
     real_labels: NDArray[np.float64]  # (m,) 0 or 1
 
 
-class Opponents(NamedTuple):
+class Discriminators(NamedTuple):
     """Parameters of the two discriminators."""
 
     fair: NDArray[
@@ -49,18 +50,7 @@ class Opponents(NamedTuple):
     exit: NDArray[np.float64]  # (HIDDEN + 1,): of the hidden units, bias
 
 
-class Stakes(NamedTuple):
-    """What the classifier plays for, and how fast everybody learns."""
-
-    fairness_weight: float
-    robustness_weight: float
-    classifier_rate: float
-    discriminator_rate: float
-    discriminator_updates: int  # for one of the classifier
-    pretrain_epochs: int
-
-
-class _Room(NamedTuple):
+class _Buffers(NamedTuple):
     """Arrays that every update fills anew."""
 
     chances: NDArray[np.float64]  # (n,) Pr(ŷ = 1)
@@ -84,8 +74,8 @@ class _Room(NamedTuple):
 
 
 @compiled
-def _new_room(samples: int, real: int, groups: int, inputs: int) -> _Room:
-    return _Room(
+def _new_buffers(samples: int, real: int, groups: int, inputs: int) -> _Buffers:
+    return _Buffers(
         np.empty(samples),
         np.empty(real),
         np.empty(samples),
@@ -108,33 +98,33 @@ def _new_room(samples: int, real: int, groups: int, inputs: int) -> _Room:
 
 
 @compiled
-def _judge(
+def _discriminate(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     entry: NDArray[np.float64],
     exit_: NDArray[np.float64],
-    room: _Room,
+    buffers: _Buffers,
 ) -> None:
     """The robustness discriminator on at most BLOCK samples, with either label."""
     size, k = rows.size, inputs.shape[1]
     for r in range(size):
         for j in range(k):
-            room.inputs[j, r] = inputs[rows[r], j]
-    room.odds[:] = exit_[HIDDEN]
+            buffers.inputs[j, r] = inputs[rows[r], j]
+    buffers.odds[:] = exit_[HIDDEN]
     for h in range(HIDDEN):
-        hidden = room.hidden[h]
+        hidden = buffers.hidden[h]
         hidden[:] = 0.0
         for j in range(k):
-            x, weight = room.inputs[j], entry[j, h]
+            x, weight = buffers.inputs[j], entry[j, h]
             for r in range(size):
                 hidden[r] += weight * x[r]
         for label in range(2):
-            odds, step, weight = room.odds[label], (2.0 * label - 1.0) * entry[k, h], exit_[h]
+            odds, step, weight = buffers.odds[label], (2.0 * label - 1.0) * entry[k, h], exit_[h]
             for r in range(size):
                 value = hidden[r] + step
                 odds[r] += weight * (value if value > 0 else LEAK * value)
     for label in range(2):
-        odds, belief, losses = room.odds[label], room.belief[label], room.losses[label]
+        odds, belief, losses = buffers.odds[label], buffers.belief[label], buffers.losses[label]
         for r in range(size):
             small = exp_negative(-abs(odds[r]))
             belief[r] = (1.0 if odds[r] >= 0 else small) / (1.0 + small)
@@ -142,14 +132,14 @@ def _judge(
 
 
 @compiled
-def _learn_block(
+def _add_block(
     inputs: NDArray[np.float64],
     rows: NDArray[np.int64],
     chances: NDArray[np.float64],
     target: float,
     share: float,
-    opponents: Opponents,
-    room: _Room,
+    discriminators: Discriminators,
+    buffers: _Buffers,
 ) -> None:
     """Add a block's part of the robustness discriminator's loss and gradient.
 
@@ -157,37 +147,37 @@ def _learn_block(
     real samples that is 1 for their own.
     """
     size, k = rows.size, inputs.shape[1]
-    _judge(inputs, rows, opponents.entry, opponents.exit, room)
+    _discriminate(inputs, rows, discriminators.entry, discriminators.exit, buffers)
     for label in range(2):
         odds, belief, losses, pulls = (
-            room.odds[label],
-            room.belief[label],
-            room.losses[label],
-            room.pulls[label],
+            buffers.odds[label],
+            buffers.belief[label],
+            buffers.losses[label],
+            buffers.pulls[label],
         )
         for r in range(size):
             mass = share * (chances[r] if label == 1 else 1.0 - chances[r])
-            room.total[r] += mass * (losses[r] - target * odds[r])
+            buffers.total[r] += mass * (losses[r] - target * odds[r])
             pulls[r] = mass * (belief[r] - target)
         for r in range(size):
-            room.exit[HIDDEN, r] += pulls[r]
+            buffers.exit[HIDDEN, r] += pulls[r]
     for h in range(HIDDEN):
-        hidden, exit_sum = room.hidden[h], room.exit[h]
+        hidden, exit_sum = buffers.hidden[h], buffers.exit[h]
         for label in range(2):
-            pulls, back = room.pulls[label], room.back[label]
-            step, weight = (2.0 * label - 1.0) * opponents.entry[k, h], opponents.exit[h]
+            pulls, back = buffers.pulls[label], buffers.back[label]
+            step, weight = (2.0 * label - 1.0) * discriminators.entry[k, h], discriminators.exit[h]
             for r in range(size):
                 value = hidden[r] + step
                 exit_sum[r] += pulls[r] * (value if value > 0 else LEAK * value)
             for r in range(size):
                 value = hidden[r] + step
                 back[r] = pulls[r] * (weight if value > 0 else LEAK * weight)
-        no, yes, label_sum = room.back[0], room.back[1], room.label[h]
+        no, yes, label_sum = buffers.back[0], buffers.back[1], buffers.label[h]
         for r in range(size):
             label_sum[r] += yes[r] - no[r]
         for r in range(size):
-            room.both[r, h] = yes[r] + no[r]
-    _add_outer(inputs, rows, room.both, room.entry)
+            buffers.both[r, h] = yes[r] + no[r]
+    _add_outer(inputs, rows, buffers.both, buffers.entry)
 
 
 @compiled
@@ -208,43 +198,45 @@ def _add_outer(
 
 
 @compiled
-def _teach_robust(
-    board: Board,
+def _update_robustness(
+    arrays: GameArrays,
     rows: NDArray[np.int64],
     real: NDArray[np.int64],
-    opponents: Opponents,
+    discriminators: Discriminators,
     rate: float,
-    room: _Room,
+    buffers: _Buffers,
 ) -> float:
     """One step of the robustness discriminator; returns its loss before the step."""
-    for part in (room.entry, room.label, room.exit):
+    for part in (buffers.entry, buffers.label, buffers.exit):
         part[:] = 0.0
-    room.total[:] = 0.0
+    buffers.total[:] = 0.0
     for first in range(0, rows.size, BLOCK):
-        block, chances = rows[first : first + BLOCK], room.chances[first : first + BLOCK]
-        _learn_block(board.inputs, block, chances, 0.0, 1.0 / rows.size, opponents, room)
+        block, chances = rows[first : first + BLOCK], buffers.chances[first : first + BLOCK]
+        _add_block(arrays.inputs, block, chances, 0.0, 1.0 / rows.size, discriminators, buffers)
     for first in range(0, real.size, BLOCK):
-        block, chances = real[first : first + BLOCK], room.real_chances[first : first + BLOCK]
-        _learn_block(board.real_inputs, block, chances, 1.0, 1.0 / real.size, opponents, room)
-    k = room.entry.shape[0]
-    opponents.entry[:k] -= rate * room.entry
+        block, chances = real[first : first + BLOCK], buffers.real_chances[first : first + BLOCK]
+        _add_block(arrays.real_inputs, block, chances, 1.0, 1.0 / real.size, discriminators, buffers)
+    k = buffers.entry.shape[0]
+    discriminators.entry[:k] -= rate * buffers.entry
     for h in range(HIDDEN):
-        opponents.entry[k, h] -= rate * room.label[h].sum()
+        discriminators.entry[k, h] -= rate * buffers.label[h].sum()
     for h in range(HIDDEN + 1):
-        opponents.exit[h] -= rate * room.exit[h].sum()
-    return float(room.total.sum())
+        discriminators.exit[h] -= rate * buffers.exit[h].sum()
+    return float(buffers.total.sum())
 
 
 @compiled
-def _blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], room: _Room) -> None:
+def _fairness_errors(
+    arrays: GameArrays, rows: NDArray[np.int64], fair: NDArray[np.float64], buffers: _Buffers
+) -> None:
     """What the fairness discriminator's loss changes by with its logits, one row each group but the first."""
-    wrong, highest, chances = room.wrong, room.highest, room.chances
+    wrong, highest, chances = buffers.wrong, buffers.highest, buffers.chances
     bias = fair.shape[1] - 1
     highest[:] = 0.0
     for g in range(wrong.shape[0]):
         logits, of_label = wrong[g], fair[g, 1] if bias == 2 else 0.0
         for r in range(rows.size):
-            logits[r] = fair[g, 0] * (2.0 * chances[r] - 1.0) + of_label * room.signs[r] + fair[g, bias]
+            logits[r] = fair[g, 0] * (2.0 * chances[r] - 1.0) + of_label * buffers.signs[r] + fair[g, bias]
         for r in range(rows.size):
             highest[r] = max(highest[r], logits[r])
     for g in range(wrong.shape[0]):
@@ -258,29 +250,29 @@ def _blame(board: Board, rows: NDArray[np.int64], fair: NDArray[np.float64], roo
             highest[r] += wrong[g, r]
     for g in range(wrong.shape[0]):
         for r in range(rows.size):
-            own = 1.0 if board.groups[rows[r]] == g + 1 else 0.0
-            wrong[g, r] = board.counted[rows[r]] * (wrong[g, r] / highest[r] - own)
+            own = 1.0 if arrays.groups[rows[r]] == g + 1 else 0.0
+            wrong[g, r] = arrays.counted[rows[r]] * (wrong[g, r] / highest[r] - own)
 
 
 @compiled
-def _teach_fair(
-    board: Board,
+def _update_fairness(
+    arrays: GameArrays,
     rows: NDArray[np.int64],
-    opponents: Opponents,
+    discriminators: Discriminators,
     rate: float,
     counted: float,
-    room: _Room,
+    buffers: _Buffers,
 ) -> None:
     """One step of the fairness discriminator."""
-    fair = opponents.fair
+    fair = discriminators.fair
     bias = fair.shape[1] - 1
-    _blame(board, rows, fair, room)
+    _fairness_errors(arrays, rows, fair, buffers)
     for g in range(fair.shape[0]):
         of_output = of_label = of_bias = 0.0
         for r in range(rows.size):
-            wrong = room.wrong[g, r]
-            of_output += wrong * (2.0 * room.chances[r] - 1.0)
-            of_label += wrong * room.signs[r]
+            wrong = buffers.wrong[g, r]
+            of_output += wrong * (2.0 * buffers.chances[r] - 1.0)
+            of_label += wrong * buffers.signs[r]
             of_bias += wrong
         fair[g, 0] -= rate * of_output / counted
         if bias == 2:
@@ -289,71 +281,73 @@ def _teach_fair(
 
 
 @compiled
-def _objections(
-    board: Board,
+def _classifier_terms(
+    arrays: GameArrays,
     rows: NDArray[np.int64],
-    opponents: Opponents,
-    stakes: Stakes,
+    discriminators: Discriminators,
+    options: FRTrainOptions,
     counted: float,
-    room: _Room,
+    buffers: _Buffers,
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
     """How −λf·L_fair − λr·L_robust moves with each sample's Pr(ŷ = 1), and each sample's weight."""
     for first in range(0, rows.size, BLOCK):
         block = rows[first : first + BLOCK]
-        _judge(board.inputs, block, opponents.entry, opponents.exit, room)
+        _discriminate(arrays.inputs, block, discriminators.entry, discriminators.exit, buffers)
         for r in range(block.size):
-            gain = room.losses[1, r] - room.losses[0, r]
-            pulls[first + r] = -stakes.robustness_weight * gain / rows.size
-            weights[first + r] = room.belief[board.labels[block[r]], r]
+            gain = buffers.losses[1, r] - buffers.losses[0, r]
+            pulls[first + r] = -options.robustness_weight * gain / rows.size
+            weights[first + r] = buffers.belief[arrays.labels[block[r]], r]
     weights /= max(weights.mean(), 1e-300)
-    _blame(board, rows, opponents.fair, room)
-    for g in range(opponents.fair.shape[0]):
-        scale = stakes.fairness_weight * 2.0 * opponents.fair[g, 0] / counted
+    _fairness_errors(arrays, rows, discriminators.fair, buffers)
+    for g in range(discriminators.fair.shape[0]):
+        scale = options.fairness_weight * 2.0 * discriminators.fair[g, 0] / counted
         for r in range(rows.size):
-            pulls[r] -= scale * room.wrong[g, r]
+            pulls[r] -= scale * buffers.wrong[g, r]
 
 
 @compiled
 def _classifier_slope(
-    board: Board,
+    arrays: GameArrays,
     rows: NDArray[np.int64],
     share: float,
-    room: _Room,
+    buffers: _Buffers,
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> None:
     """Gradient of the classifier's objective; ``share`` is the weight of its own loss."""
-    d = board.features.shape[1]
+    d = arrays.features.shape[1]
     slope[:] = 0.0
     for r in range(rows.size):
-        i, chance = rows[r], room.chances[r]
-        step = share * weights[r] * 2.0 * (chance - board.labels[i]) / rows.size
+        i, chance = rows[r], buffers.chances[r]
+        step = share * weights[r] * 2.0 * (chance - arrays.labels[i]) / rows.size
         step += pulls[r] * 2.0 * chance * (1.0 - chance)
         for j in range(d):
-            slope[j] += step * board.features[i, j]
+            slope[j] += step * arrays.features[i, j]
         slope[d] += step
 
 
 @compiled
-def _enter(board: Board, rows: NDArray[np.int64], real: NDArray[np.int64], room: _Room) -> float:
+def _load_batch(
+    arrays: GameArrays, rows: NDArray[np.int64], real: NDArray[np.int64], buffers: _Buffers
+) -> float:
     """Gather the labels of a batch; returns how many of its samples count for fairness, at least 1."""
     counted = 0.0
     for r in range(rows.size):
-        room.signs[r] = 2.0 * board.labels[rows[r]] - 1.0
-        counted += board.counted[rows[r]]
+        buffers.signs[r] = 2.0 * arrays.labels[rows[r]] - 1.0
+        counted += arrays.counted[rows[r]]
     for r in range(real.size):
-        room.real_chances[r] = board.real_labels[real[r]]
+        buffers.real_chances[r] = arrays.real_labels[real[r]]
     return max(counted, 1.0)
 
 
 @compiled
-def play(
-    board: Board,
-    stakes: Stakes,
-    opponents: Opponents,
+def run_epochs(
+    arrays: GameArrays,
+    options: FRTrainOptions,
+    discriminators: Discriminators,
     parameters: NDArray[np.float64],
     adam: Adam,
     batches: NDArray[np.int64],
@@ -363,30 +357,30 @@ def play(
 ) -> None:
     """Play the epochs from ``first`` up to ``last``, in turn with each of the batches.
 
-    ``opponents``, ``parameters`` and ``adam`` are updated in place.
+    ``discriminators``, ``parameters`` and ``adam`` are updated in place.
     """
-    size, rate = batches.shape[1], stakes.discriminator_rate
-    groups, inputs = opponents.fair.shape[0] + 1, board.inputs.shape[1]
-    room = _new_room(size, real_batches.shape[1], groups, inputs)
+    size, rate = batches.shape[1], options.discriminator_rate
+    groups, inputs = discriminators.fair.shape[0] + 1, arrays.inputs.shape[1]
+    buffers = _new_buffers(size, real_batches.shape[1], groups, inputs)
     pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
-        scores(board.features, rows, parameters, room.out)
+        scores(arrays.features, rows, parameters, buffers.out)
         for r in range(size):
-            room.chances[r] = sigmoid(2.0 * room.out[r, 0])
-        turn = epoch - stakes.pretrain_epochs + 1
+            buffers.chances[r] = sigmoid(2.0 * buffers.out[r, 0])
+        turn = epoch - options.pretrain_epochs + 1
         if turn <= 0:
-            _classifier_slope(board, rows, 1.0, room, pulls, weights, gradient)
-            adam_step(parameters, gradient, adam, stakes.classifier_rate)
+            _classifier_slope(arrays, rows, 1.0, buffers, pulls, weights, gradient)
+            adam_step(parameters, gradient, adam, options.classifier_rate)
             continue
         real = real_batches[(epoch - first) % real_batches.shape[0]]
-        counted = _enter(board, rows, real, room)
-        _teach_fair(board, rows, opponents, rate, counted, room)
-        loss = _teach_robust(board, rows, real, opponents, rate, room)
-        if turn % stakes.discriminator_updates == 0:
-            _objections(board, rows, opponents, stakes, counted, room, pulls, weights)
+        counted = _load_batch(arrays, rows, real, buffers)
+        _update_fairness(arrays, rows, discriminators, rate, counted, buffers)
+        loss = _update_robustness(arrays, rows, real, discriminators, rate, buffers)
+        if turn % options.discriminator_updates == 0:
+            _classifier_terms(arrays, rows, discriminators, options, counted, buffers, pulls, weights)
             if loss >= COIN:  # it has not learned enough to be asked for weights
                 weights[:] = 1.0
-            share = 1.0 - stakes.fairness_weight - stakes.robustness_weight
-            _classifier_slope(board, rows, share, room, pulls, weights, gradient)
-            adam_step(parameters, gradient, adam, stakes.classifier_rate)
+            share = 1.0 - options.fairness_weight - options.robustness_weight
+            _classifier_slope(arrays, rows, share, buffers, pulls, weights, gradient)
+            adam_step(parameters, gradient, adam, options.classifier_rate)
