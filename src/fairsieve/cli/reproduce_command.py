@@ -73,11 +73,11 @@ def reproduce_command(
 
     from fairsieve.paper.cluster import open_cluster
     from fairsieve.paper.folders import make_folder
+    from fairsieve.paper.reproduce.experiments import Scope
     from fairsieve.paper.reproduce.page import check_extras, write_reproduction
     from fairsieve.paper.reproduce.results import Results
     from fairsieve.paper.reproduce.runner import check_data_sets
-    from fairsieve.paper.reproduce.targets import find_items, trials_of
-    from fairsieve.paper.reproduce.trials import Scope
+    from fairsieve.paper.reproduce.targets import collect_experiments, find_items
     from fairsieve.validation import check_at_least
 
     if what == "list":
@@ -87,7 +87,7 @@ def reproduce_command(
         check_at_least(option, value, 1)
     items, scope = find_items(what), Scope(seeds, quick, synthetic_arrays)
     check_extras()
-    check_data_sets(trials_of(items), scope)
+    check_data_sets(collect_experiments(items), scope)
     make_folder(out)
     path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
@@ -113,11 +113,11 @@ def _items_table() -> Table:
 def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> None:
     """Run what is missing, with a line that says what is left."""
     from fairsieve.paper.reproduce import runner
-    from fairsieve.paper.reproduce.targets import trials_of
+    from fairsieve.paper.reproduce.targets import collect_experiments
     from fairsieve.progress import progress_bar
 
     with progress_bar("looking for what is left") as update:
-        for step in runner.reproduce(trials_of(items), results, path, jobs=jobs):
+        for step in runner.reproduce(collect_experiments(items), results, path, jobs=jobs):
             left = f"about {_minutes(step.seconds_left)} left; {step.latest}"
             update(step.done, left, total=step.total)
 

@@ -97,7 +97,7 @@ def run_demo(
 
 
 def _score(fitted: Fitted, test: Samples) -> tuple[float, float, float]:
-    """Accuracy, EO and DP disparity on clean samples."""
+    """Measure accuracy, EO and DP disparity on clean samples."""
     predicted = fitted.predict(test.features)
     groups = test.groups
     return (

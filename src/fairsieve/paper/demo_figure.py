@@ -1,4 +1,4 @@
-"""The demo's picture: who was flipped, kept and dropped; disparity and ratios by epoch."""
+"""The demo's figure: flipped, selected and dropped samples; disparity and ratios by epoch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw_demo(demo: Demo, path: Path) -> None:
 
 
 def _scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
-    """Points of some samples; the shape is the group."""
+    """Draw some samples as points; the shape is the group."""
     for group, marker in zip(demo.train.cells.groups, "ox", strict=False):
         part = mask & (demo.train.groups == group)
         points = demo.train.features[part]
@@ -41,7 +41,7 @@ def _scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
 
 
 def _draw_flips(axis: Any, demo: Demo) -> None:
-    """The data and the flips."""
+    """Draw the data and the flips."""
     for label, shade in ((0, "#D55E00"), (1, "#0072B2")):
         _scatter(axis, demo, (demo.train.labels == label) & ~demo.flipped, c=shade, alpha=0.25)
     _scatter(axis, demo, demo.flipped, c="black", alpha=0.8)
@@ -56,7 +56,7 @@ def _draw_flips(axis: Any, demo: Demo) -> None:
 
 
 def _draw_selection(axis: Any, demo: Demo) -> None:
-    """What the method kept at last."""
+    """Draw the last selection of fairsieve."""
     kept = np.zeros(len(demo.train), dtype=bool)
     kept[demo.fits["fairsieve"].indices] = True
     caught = int((~kept & demo.flipped).sum())
@@ -78,7 +78,7 @@ def _draw_selection(axis: Any, demo: Demo) -> None:
 
 
 def _draw_disparity(axis: Any, demo: Demo) -> None:
-    """Disparity on the test samples, by epoch."""
+    """Draw the disparity on the test samples by epoch."""
     for name in DEMO_METHODS:
         history = demo.fits[name].history
         assert history.evaluation is not None
@@ -98,7 +98,7 @@ def _draw_disparity(axis: Any, demo: Demo) -> None:
 
 
 def _draw_ratios(axis: Any, demo: Demo) -> None:
-    """The ratios of the method, by epoch."""
+    """Draw the ratios of fairsieve by epoch."""
     history = demo.fits["fairsieve"].history
     lines = [(i, j) for i in range(len(history.classes)) for j in range(len(history.groups))]
     for (i, j), shade in zip(lines, CELL_COLOURS, strict=False):

@@ -23,7 +23,7 @@ from joblib.parallel import get_active_backend
 from fairsieve.errors import FairsieveWarning, WorkerError
 from fairsieve.paper.records import Record, append_record
 
-__all__ = ["Finished", "Work", "run_and_record"]
+__all__ = ["Work", "run_and_record"]
 
 Work = Callable[[], Record]
 
@@ -31,7 +31,7 @@ MOST_LOSSES = 3  # times in a row that workers may be lost before a new record a
 RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
 
 
-class Finished(NamedTuple):
+class _Finished(NamedTuple):
     """A run that is made and recorded: its place in the list of work, its seconds, and its record."""
 
     place: int
@@ -39,7 +39,7 @@ class Finished(NamedTuple):
     record: Record
 
 
-def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[Finished]:
+def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[_Finished]:
     """Make runs, write each record into ``path`` as it arrives, and yield it.
 
     Parameters
@@ -82,7 +82,7 @@ class _Failure(NamedTuple):
     error: Exception
 
 
-def _call_workers(work: dict[int, Work], jobs: int) -> Generator[Finished | _Failure]:
+def _call_workers(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failure]:
     """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
     backend, _ = get_active_backend()
     engine = type(backend).__name__
@@ -104,7 +104,7 @@ def _call_workers(work: dict[int, Work], jobs: int) -> Generator[Finished | _Fai
         yield from workers(calls)
 
 
-def _call_dask(client: Any, work: dict[int, Work]) -> Iterator[Finished | _Failure]:
+def _call_dask(client: Any, work: dict[int, Work]) -> Iterator[_Finished | _Failure]:
     """Call the workers of a dask cluster, without joblib: its backend for dask hangs when a worker is killed."""
     futures = [client.submit(_call, place, each, pure=False) for place, each in work.items()]
     try:
@@ -114,7 +114,7 @@ def _call_dask(client: Any, work: dict[int, Work]) -> Iterator[Finished | _Failu
         client.cancel(futures)
 
 
-def _call_ray(work: dict[int, Work], jobs: int) -> Generator[Finished | _Failure]:
+def _call_ray(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failure]:
     """Call the workers of a ray cluster, without joblib: its backend for ray hangs when a worker is killed."""
     ray = import_module("ray")
     call = ray.remote(_call)
@@ -133,14 +133,14 @@ def _call_ray(work: dict[int, Work], jobs: int) -> Generator[Finished | _Failure
             ray.cancel(waiting, force=True)
 
 
-def _call(place: int, work: Work) -> Finished | _Failure:
+def _call(place: int, work: Work) -> _Finished | _Failure:
     """Make one run in a worker. Its errors are returned, so that they are not mistaken for a lost worker."""
     started = time.perf_counter()
     try:
         record = work()
     except Exception as error:
         return _Failure(_picklable(error))
-    return Finished(place, time.perf_counter() - started, record)
+    return _Finished(place, time.perf_counter() - started, record)
 
 
 def _picklable(error: Exception) -> Exception:

@@ -10,7 +10,7 @@ __all__ = ["make_folder"]
 
 
 def make_folder(folder: Path) -> None:
-    """The folder for output, or a clear error."""
+    """Make the folder for output, or raise an error that names it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

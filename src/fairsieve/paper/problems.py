@@ -1,4 +1,4 @@
-"""A data set, an attack and a seed → what is trained on and what is measured on."""
+"""Problems: from a data set, an attack and a seed to the samples for training and for measuring."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fairsieve.paper.attacks import add_noise
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 
-__all__ = ["Problem", "make_problem", "paper_settings"]
+__all__ = ["NoisyProblem", "make_problem", "paper_settings"]
 
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class NoisyProblem:
     """What a method is given, and what it is measured on.
 
     Attributes
@@ -47,7 +47,7 @@ class Problem:
     checksum: str
 
 
-def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> Problem:
+def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> NoisyProblem:
     """Draw or split the data by the seed, then flip training labels.
 
     ``arrays`` is a folder of the authors' arrays, used for ``data="synthetic"`` in place of a draw:
@@ -69,11 +69,11 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
     validation = _attacked_validation(parts, noise, rate, seed)
     train = parts.train.with_labels(noisy)
     checksum = _digest(train, parts.test, parts.validation, validation)
-    return Problem(train, flipped, parts.test, parts.validation, validation, checksum)
+    return NoisyProblem(train, flipped, parts.test, parts.validation, validation, checksum)
 
 
 def _attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Samples:
-    """The validation set with flips of the same kind; at random where that attack does not fit it."""
+    """Attack the validation set in the same way, or at random where it is too small for the attack."""
     try:
         labels = add_noise(parts.validation, noise, rate, seed=seed).labels
     except InvalidInputError:  # too small for the attack
@@ -82,7 +82,7 @@ def _attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> S
 
 
 def _digest(*parts: Samples) -> str:
-    """One checksum of some samples."""
+    """Compute one checksum of several sets of samples."""
     found = hashlib.sha256()
     for part in parts:
         for array in (part.features, part.cells.codes):
@@ -91,7 +91,7 @@ def _digest(*parts: Samples) -> str:
 
 
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
-    """The paper's settings: batch sizes by data set, and more epochs where its authors took them."""
+    """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     if data not in BATCH_SIZES:
         raise InvalidInputError(f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}")
     targeted = noise == "group-targeted"

@@ -23,13 +23,13 @@ HISTORY = {"classes", "groups", "counts", "epochs", "cell_losses"}
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
-    """A short name of what a run was asked to do; equal settings have equal ones."""
+    """Return a short name of a run's settings; equal settings have equal names."""
     text = json.dumps(settings, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def append_record(path: Path, record: Record) -> bool:
-    """Add a line, unless the run is recorded already; whether it was added.
+    """Add a line, unless the run is recorded already; return whether it was added.
 
     A record of an error gives way to one of success, and a damaged one to a whole one. A line that an
     interruption left half-written is closed off first.
@@ -65,7 +65,7 @@ def append_record(path: Path, record: Record) -> bool:
 
 
 def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
-    """Whether lines hold a record of the same run that is as good."""
+    """Return whether lines hold a record of the same run that is as good."""
     name = json.dumps(record.get("run")).encode()
     found = (_parsed(line) for line in lines if name in line)
     same = [old for old in found if old is not None and old["run"] == record.get("run")]
@@ -75,7 +75,7 @@ def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
 
 
 def _read_records(path: Path) -> Iterator[Record]:
-    """The whole records of a file; half-written lines are dropped, and nothing in a file is run."""
+    """Yield the whole records of a file; half-written lines are dropped, and nothing in a file is executed."""
     if not path.exists():
         return
     with path.open("rb") as lines:
@@ -86,12 +86,12 @@ def _read_records(path: Path) -> Iterator[Record]:
 
 
 def read_results(path: Path) -> Iterator[Record]:
-    """The records that say what came of a run; one that does not is as good as none, and the run is made again."""
+    """Yield the records that hold a result; a run whose record does not is made again."""
     return (record for record in _read_records(path) if _is_result(record))
 
 
 def _is_result(record: Record) -> bool:
-    """Whether a record has the name of its settings, and what follows from them: an error, a choice or measures."""
+    """Return whether a record is named by its settings and holds an error, a choice or measures."""
     settings = record.get("settings")
     if not isinstance(settings, dict) or record.get("run") != fingerprint(settings):
         return False
@@ -107,12 +107,12 @@ def _is_result(record: Record) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether this is a number that a double holds, or NaN."""
+    """Return whether this is a number that a double can hold, or NaN."""
     return type(value) in (int, float) and not abs(value) > LARGEST
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """The record in a line, if it is whole."""
+    """Return the record in a line, if it is whole."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

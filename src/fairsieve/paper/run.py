@@ -19,7 +19,7 @@ from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.fr_train import clean_with_itlm
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.problems import Problem, make_problem, paper_settings
+from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.tuning import choose, measure, train_with
 from fairsieve.samples import Samples
@@ -91,7 +91,7 @@ class Comparison:
         warmup = min(settings.warmup_epochs, self.epochs // 4)
         return replace(settings, epochs=self.epochs, warmup_epochs=warmup)
 
-    def validation_samples(self, problem: Problem, method: Method) -> Samples | None:
+    def validation_samples(self, problem: NoisyProblem, method: Method) -> Samples | None:
         """Return the validation set that a method is given; None for methods that use none."""
         if not method.uses_validation:
             return None
@@ -118,7 +118,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
         return record | {"error": str(error)}
 
 
-def _train_and_measure(comparison: Comparison, method: Method, problem: Problem, seed: int) -> Record:
+def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyProblem, seed: int) -> Record:
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
     settings = comparison.training_settings()
     validation = comparison.validation_samples(problem, method)
@@ -166,12 +166,12 @@ def one_torch_thread() -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _cached_problem(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> Problem:
+def _cached_problem(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> NoisyProblem:
     """Make a problem, and keep it for the next method: Adult takes seconds to load and attack."""
     return make_problem(data, noise, rate, seed, arrays=arrays)
 
 
-def _test_metrics(fitted: Fitted, problem: Problem) -> dict[str, float]:
+def _test_metrics(fitted: Fitted, problem: NoisyProblem) -> dict[str, float]:
     """Measure accuracy and disparities on the test samples, and how many of the flips were dropped."""
     measured: dict[str, float] = {}
     for fairness in get_args(FairnessName):

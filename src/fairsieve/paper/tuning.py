@@ -1,4 +1,4 @@
-"""Choosing hyperparameters, as the paper says, inside the training part alone.
+"""Choose hyperparameters inside the training part alone, as the paper says.
 
 Cross-validation on the (noisy) training data; of the candidates whose accuracy stays close to the
 best, the one with the lowest disparity, if that is more than chance.
@@ -27,7 +27,7 @@ CLOSE = 0.02  # how far below the best accuracy a candidate may be
 
 
 def candidates(method: Method) -> list[dict[str, Any]]:
-    """All combinations of a method's candidate values."""
+    """List all combinations of a method's candidate values."""
     names = list(method.candidates)
     return [dict(zip(names, values, strict=True)) for values in product(*method.candidates.values())]
 
@@ -65,7 +65,7 @@ def choose(
     validation: Samples | None = None,
     folds: int = 5,
 ) -> dict[str, Any]:
-    """The hyperparameters to use on ``data``."""
+    """Choose the hyperparameters to use on ``data``."""
     options = candidates(method)
     if len(options) == 1:
         return options[0]
@@ -81,7 +81,7 @@ def fold_scores(
     validation: Samples | None = None,
     folds: int = 5,
 ) -> NDArray[np.float64]:
-    """Accuracies and disparities on the held-out folds: (2, folds, candidates)."""
+    """Measure accuracies and disparities on the held-out folds: (2, folds, candidates)."""
     options = candidates(method)
     scores = np.zeros((2, folds, len(options)))
     for fold, (kept, held) in enumerate(_fold_indices(data, folds, seed)):
@@ -95,7 +95,7 @@ def fold_scores(
 
 
 def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
-    """The candidate to use, from scores of (folds, candidates), of which the first is the default.
+    """Pick the candidate to use, from scores of (folds, candidates), of which the first is the default.
 
     Of those close to the best accuracy the one with the lowest disparity; but not in place of a
     default that is close too, unless its gain is beyond the standard error over folds. Held-out
@@ -112,14 +112,14 @@ def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> i
 def _fold_indices(
     data: Samples, folds: int, seed: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Training and held-out positions, every cell spread evenly over the folds."""
+    """Yield training and held-out indices, every cell spread evenly over the folds."""
     fold = fold_numbers(data.cells, folds, seed)
     for k in range(folds):
         yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
 def measure(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, float]:
-    """Accuracy and disparity."""
+    """Measure accuracy and disparity."""
     predicted = fitted.predict(samples.features, sensitive_features=samples.groups)
     table, *_ = confusion_table(samples.labels, predicted, samples.groups)
     return float(accuracy_of(table)), float(disparity_of(table, fairness))

@@ -16,28 +16,28 @@ from fairsieve import InvalidInputError
 from fairsieve.cli.app import app
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.paper.claims.claims import CLAIMS, verdicts
-from fairsieve.paper.claims.pairwise import Duel, all_of, most_of
+from fairsieve.paper.claims.pairwise import Pairing, most_speak_for, none_speaks_against
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
-from fairsieve.paper.reproduce import trials
+from fairsieve.paper.reproduce import experiments
+from fairsieve.paper.reproduce.experiments import Experiment, Scope, table_experiment
 from fairsieve.paper.reproduce.figures import FIGURES, pareto_front
 from fairsieve.paper.reproduce.page import _reproduction_document, write_reproduction
 from fairsieve.paper.reproduce.published import paper_tables
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.tables import paper_table
-from fairsieve.paper.reproduce.targets import ITEMS, plain_compas, trials_of
-from fairsieve.paper.reproduce.trials import Scope, Trial, trial_of
+from fairsieve.paper.reproduce.targets import ITEMS, collect_experiments, plain_compas
 from fairsieve.report.document import Figure, Table
 
 SCOPE = Scope(seeds=5)
 SPREAD = np.array([-1.5, -1.0, 0.0, 1.0, 1.5]) / np.sqrt(1.3)  # mean 0, deviation 1
 
 
-def add_choice(results, trial):
-    tuned = results.scope.tuned_as(trial)
+def add_choice(results, experiment):
+    tuned = results.scope.tuned_as(experiment)
     if tuned is not None:
         asked = results.scope.tuning_settings(tuned)
-        chosen = {name: values[-1] for name, values in METHODS[trial.method].candidates.items()}
+        chosen = {name: values[-1] for name, values in METHODS[experiment.method].candidates.items()}
         results.add(
             {
                 "run": fingerprint(asked),
@@ -50,19 +50,19 @@ def add_choice(results, trial):
         )
 
 
-def add_runs(results, trial, **measures):
-    """Records of a trial with given values, one per seed (or one for all)."""
-    add_choice(results, trial)
-    for seed in results.scope.seeds_of(trial):
+def add_runs(results, experiment, **measures):
+    """Records of an experiment with given values, one per seed (or one for all)."""
+    add_choice(results, experiment)
+    for seed in results.scope.seeds_for(experiment):
         values = {name: float(np.resize(value, 20)[seed]) for name, value in measures.items()}
         record = {
-            "run": results.name(trial, seed),
+            "run": results.name(experiment, seed),
             "settings": {},
             "versions": {"python": "3"},
             "seconds": values.pop("seconds", 1.0),
             "metrics": {"accuracy": 0.5, "equalized_odds": 0.1, "demographic_parity": 0.1} | values,
         }
-        if trial.history:
+        if experiment.history:
             losses = [[[0.5, 0.6], [0.9, 0.7]]] * 4
             record["history"] = {
                 "classes": ["0", "1"],
@@ -82,11 +82,11 @@ def as_printed():
         for line, cells in table.lines.items():
             for column, numbers in zip(table.columns, cells, strict=True):
                 names = ("seconds",) if table.number == 4 else ("accuracy", column.fairness)
-                mine = measured.setdefault(trial_of(line, column), {})
+                mine = measured.setdefault(table_experiment(line, column), {})
                 for name, number in zip(names, numbers, strict=True):
                     mine.setdefault(name, number.value + SPREAD * (number.deviation or 0))
-    for trial, values in measured.items():
-        add_runs(results, trial, **values)
+    for experiment, values in measured.items():
+        add_runs(results, experiment, **values)
     return results
 
 
@@ -116,9 +116,9 @@ def test_marks_of_our_tables_are_where_the_paper_has_them(as_printed):
 
 
 def test_every_claim_is_told_by_runs_of_the_catalogue():
-    made = set(trials_of(ITEMS.values()))
+    made = set(collect_experiments(ITEMS.values()))
     for claim in CLAIMS:
-        assert set(claim.trials) <= made, claim.text
+        assert set(claim.experiments) <= made, claim.text
 
 
 def test_a_verdict_says_what_the_defaults_would_have_given(as_printed):
@@ -126,23 +126,21 @@ def test_a_verdict_says_what_the_defaults_would_have_given(as_printed):
     results = Results(as_printed.records.values(), SCOPE)
     text = "Ours is fairer than ITLM (synthetic data)"
     claim = next(claim for claim in CLAIMS if claim.text == text)
-    for trial in claim.trials:
-        disparity = 0.5 if trial.method == "fairsieve" else 0.1
-        untuned = replace(trial, tuned=False)
+    for experiment in claim.experiments:
+        disparity = 0.5 if experiment.method == "fairsieve" else 0.1
+        untuned = replace(experiment, tuned=False)
         noise = SPREAD * 0.01 * disparity
         add_runs(results, untuned, equalized_odds=disparity + noise, demographic_parity=disparity + noise)
     verdict = next(verdict for verdict in verdicts(results) if verdict.claim == text)
     assert verdict.holds
-    first = (
-        "Of 4 comparisons 4 speak for it, 0 against it, and 0 cannot tell; with the default hyperparameters:"
-    )
+    first = "Of 4 comparisons 4 speak for it, 0 against it, and 0 are inconclusive; with the default hyperparameters:"
     assert verdict.evidence.startswith(f"{first} does not hold. ")
 
 
 def test_one_seed_cannot_tell():
     results = Results([], Scope(quick=True))
-    for trial in trials_of(ITEMS.values()):
-        add_runs(results, trial)
+    for experiment in collect_experiments(ITEMS.values()):
+        add_runs(results, experiment)
     for verdict in verdicts(results):
         assert verdict.holds is None or "Fig. 1" in verdict.source, verdict
 
@@ -152,29 +150,29 @@ def test_claims_without_runs_are_left_out():
 
 
 scores = st.lists(st.integers(0, 100).map(lambda n: n / 100), min_size=5, max_size=5)
-ONE, OTHER = Trial("fairsieve", "adult"), Trial("fairbatch", "adult")
+ONE, OTHER = Experiment("fairsieve", "adult"), Experiment("fairbatch", "adult")
 
 
 @given(scores, scores, st.sampled_from(["accuracy", "equalized_odds"]))
-def test_a_duel_won_is_lost_by_the_other(mine, theirs, measure):
+def test_a_pairing_and_its_reverse_have_opposite_outcomes(mine, theirs, measure):
     results = Results([], SCOPE)
     add_runs(results, ONE, **{measure: mine})
     add_runs(results, OTHER, **{measure: theirs})
-    won, lost = Duel(ONE, OTHER, measure).outcome(results), Duel(OTHER, ONE, measure).outcome(results)
+    won, lost = Pairing(ONE, OTHER, measure).outcome(results), Pairing(OTHER, ONE, measure).outcome(results)
     assert lost == (None if won is None else not won)
     if won is not None:
         gain = np.mean(mine) - np.mean(theirs)
         assert won == (gain > 0 if measure == "accuracy" else gain < 0)
-    assert Duel(ONE, ONE, measure).outcome(results) is None
+    assert Pairing(ONE, ONE, measure).outcome(results) is None
 
 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=9))
 def test_a_claim_that_holds_everywhere_usually_holds(outcomes):
-    if all_of(outcomes):
-        assert most_of(outcomes)
-    assert all_of([*outcomes, False]) is False
+    if none_speaks_against(outcomes):
+        assert most_speak_for(outcomes)
+    assert none_speaks_against([*outcomes, False]) is False
     turned = [None if outcome is None else not outcome for outcome in outcomes]
-    assert not (most_of(outcomes) and most_of(turned))
+    assert not (most_speak_for(outcomes) and most_speak_for(turned))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12))
@@ -188,9 +186,13 @@ def test_the_front_is_what_nothing_beats(points):
 @pytest.fixture(scope="module")
 def everything():
     results, rng = Results([], SCOPE), np.random.default_rng(0)
-    for trial in trials_of(ITEMS.values()):
+    for experiment in collect_experiments(ITEMS.values()):
         add_runs(
-            results, trial, accuracy=rng.random(20), equalized_odds=rng.random(20), seconds=rng.random(20)
+            results,
+            experiment,
+            accuracy=rng.random(20),
+            equalized_odds=rng.random(20),
+            seconds=rng.random(20),
         )
     return results
 
@@ -212,7 +214,7 @@ def test_a_document_shows_every_table_and_figure(everything):
 
 def test_a_table_holds_our_mean_and_the_papers(everything):
     table = paper_table(everything, 2)
-    values = everything.values(Trial("fairsieve", "compas", "group-targeted"), "accuracy")
+    values = everything.values(Experiment("fairsieve", "compas", "group-targeted"), "accuracy")
     cell = next(row for row in table.rows if row[0].text == "fairsieve")[5]
     assert cell.value == pytest.approx(values.mean(), abs=1e-6)
     assert cell.reference == ".545 ± .009"
@@ -241,9 +243,9 @@ def test_the_authors_arrays_stand_in_for_the_draws(tmp_path):
     results = Results([], Scope(arrays=str(tmp_path)))
     figure = FIGURES["figure4"](results)
     assert sum(len(series.x) for panel in figure.panels for series in panel.series) == len(parts.train)
-    assert results.comparison(Trial("lr", "synthetic")).arrays == str(tmp_path)
-    assert results.comparison(Trial("lr", "compas")).arrays is None
-    assert results.scope.tuning_settings(Trial("lr", "synthetic"))["seeds"] == (1000,)
+    assert results.comparison(Experiment("lr", "synthetic")).arrays == str(tmp_path)
+    assert results.comparison(Experiment("lr", "compas")).arrays is None
+    assert results.scope.tuning_settings(Experiment("lr", "synthetic"))["seeds"] == (1000,)
 
 
 def test_the_command_lists_and_names_what_it_does_not_know(tmp_path):
@@ -257,7 +259,7 @@ def test_the_command_lists_and_names_what_it_does_not_know(tmp_path):
 
 
 def test_the_command_runs_and_writes_a_part(tmp_path, monkeypatch):
-    monkeypatch.setattr(trials, "QUICK_EPOCHS", dict.fromkeys(trials.QUICK_EPOCHS, 4))
+    monkeypatch.setattr(experiments, "QUICK_EPOCHS", dict.fromkeys(experiments.QUICK_EPOCHS, 4))
     arguments = ["reproduce", "figure1", "--quick", "--jobs", "1", "--out", str(tmp_path)]
     done = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert done.exit_code == 0

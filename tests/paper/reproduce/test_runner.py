@@ -1,4 +1,4 @@
-"""Reproducing: the paper's numbers, trials, the engine, and records that continue."""
+"""Reproducing: the paper's numbers, experiments, the engine, and records that continue."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from fairsieve import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import _read_records, fingerprint
+from fairsieve.paper.reproduce import experiments
 from fairsieve.paper.reproduce import runner as engine
-from fairsieve.paper.reproduce import trials
+from fairsieve.paper.reproduce.experiments import TUNING_SEEDS, Experiment, Scope
 from fairsieve.paper.reproduce.published import Line, Number, _parse_tables, paper_tables
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.runner import _choose_once, _Clock, _Job, _run_jobs, reproduce
-from fairsieve.paper.reproduce.targets import ITEMS, find_items, trials_of
-from fairsieve.paper.reproduce.trials import TUNING_SEEDS, Scope, Trial
+from fairsieve.paper.reproduce.targets import ITEMS, collect_experiments, find_items
 
 LOOK = Scope(quick=True)
-PAIR = [Trial("lr", "synthetic"), Trial("fairsieve", "synthetic"), Trial("itlm", "synthetic")]
+PAIR = [Experiment("lr", "synthetic"), Experiment("fairsieve", "synthetic"), Experiment("itlm", "synthetic")]
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def few_epochs(monkeypatch):
-    monkeypatch.setattr(trials, "QUICK_EPOCHS", dict.fromkeys(trials.QUICK_EPOCHS, 4))
+    monkeypatch.setattr(experiments, "QUICK_EPOCHS", dict.fromkeys(experiments.QUICK_EPOCHS, 4))
 
 
 def test_every_table_is_there_whole():
@@ -89,8 +89,8 @@ def test_numbers_read_as_they_are_printed(numbers):
         assert read == Number(value / 1000, deviation / 1000, {"": "", "¹": "best", "²": "second"}[mark])
 
 
-some_trials = st.builds(
-    Trial,
+some_experiments = st.builds(
+    Experiment,
     st.sampled_from(["lr", "itlm", "fairbatch", "fr-train", "fairsieve"]),
     st.sampled_from(["synthetic", "adult"]),
     st.sampled_from(["label", "group-targeted"]),
@@ -100,36 +100,41 @@ some_trials = st.builds(
 )
 
 
-@given(some_trials, some_trials, st.booleans())
+@given(some_experiments, some_experiments, st.booleans())
 def test_trials_are_equal_where_their_runs_are(one, other, quick):
     scope = Scope(quick=quick)
     names = [
-        fingerprint(scope.comparison(trial).run_settings(METHODS[trial.method], 0)) for trial in (one, other)
+        fingerprint(scope.comparison(experiment).run_settings(METHODS[experiment.method], 0))
+        for experiment in (one, other)
     ]
     assert (one == other) == (names[0] == names[1])
 
 
 def test_nothing_is_trained_twice():
     scope = Scope(seeds=5)
-    jobs = _run_jobs(trials_of(ITEMS.values()), Results([], scope))
-    names = [fingerprint(job.work.args[0].run_settings(METHODS[job.trial.method], job.seed)) for job in jobs]
+    jobs = _run_jobs(collect_experiments(ITEMS.values()), Results([], scope))
+    names = [
+        fingerprint(job.work.args[0].run_settings(METHODS[job.experiment.method], job.seed)) for job in jobs
+    ]
     assert len(set(names)) == len(names)
-    plain = [job for job in jobs if (job.trial.method, job.trial.data) == ("lr", "adult")]
+    plain = [job for job in jobs if (job.experiment.method, job.experiment.data) == ("lr", "adult")]
     assert len(plain) == 2 * 5  # once for both notions of fairness
 
 
 def test_no_result_is_reported_on_what_hyperparameters_were_chosen_on():
     for seeds in (1, 5, 50):
-        for trial in trials_of(ITEMS.values()):
-            assert not set(Scope(seeds=seeds).seeds_of(trial)) & set(TUNING_SEEDS.get(trial.data, ()))
+        for experiment in collect_experiments(ITEMS.values()):
+            assert not set(Scope(seeds=seeds).seeds_for(experiment)) & set(
+                TUNING_SEEDS.get(experiment.data, ())
+            )
 
 
 def test_synthetic_tables_have_at_least_ten_draws():
     for name in ("table1", "table5", "table6"):
-        for trial in ITEMS[name].trials:
-            assert len(Scope(seeds=5).seeds_of(trial)) == (10 if trial.data == "synthetic" else 5)
-            assert len(Scope(seeds=12).seeds_of(trial)) == 12
-            assert len(LOOK.seeds_of(trial)) == 1
+        for experiment in ITEMS[name].experiments:
+            assert len(Scope(seeds=5).seeds_for(experiment)) == (10 if experiment.data == "synthetic" else 5)
+            assert len(Scope(seeds=12).seeds_for(experiment)) == 12
+            assert len(LOOK.seeds_for(experiment)) == 1
 
 
 def test_items_by_name():
@@ -152,7 +157,7 @@ def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epoch
     assert list(reproduce(PAIR, Results.read(path, LOOK), path)) == []
     names = [record["run"] for record in _read_records(path)]
     assert len(names) == len(set(names)) == 3
-    assert all(Results.read(path, LOOK).has(trial) for trial in PAIR)
+    assert all(Results.read(path, LOOK).has(experiment) for experiment in PAIR)
 
 
 def test_what_failed_is_tried_again(path, few_epochs, monkeypatch):
@@ -160,7 +165,7 @@ def test_what_failed_is_tried_again(path, few_epochs, monkeypatch):
     assert len(list(reproduce(PAIR[:1], Results.read(path, LOOK), path))) == 1
     assert not Results.read(path, LOOK).has(PAIR[0])
     monkeypatch.undo()
-    monkeypatch.setattr(trials, "QUICK_EPOCHS", {"synthetic": 4})
+    monkeypatch.setattr(experiments, "QUICK_EPOCHS", {"synthetic": 4})
     assert len(list(reproduce(PAIR[:1], Results.read(path, LOOK), path))) == 1
     assert Results.read(path, LOOK).has(PAIR[0])
 
@@ -171,10 +176,10 @@ def failing_run(comparison, name, seed):
 
 
 def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch):
-    monkeypatch.setattr(trials, "TUNING_SEEDS", {"synthetic": (1000,)})
-    monkeypatch.setattr(trials, "TUNING_FOLDS", 2)
-    scope, trial = Scope(seeds=2), Trial("itlm", "synthetic", rate=0.2)
-    steps = list(reproduce([trial], Results.read(path, scope), path))
+    monkeypatch.setattr(experiments, "TUNING_SEEDS", {"synthetic": (1000,)})
+    monkeypatch.setattr(experiments, "TUNING_FOLDS", 2)
+    scope, experiment = Scope(seeds=2), Experiment("itlm", "synthetic", rate=0.2)
+    steps = list(reproduce([experiment], Results.read(path, scope), path))
     assert [step.latest for step in steps] == [
         "synthetic, ITLM, choosing hyperparameters",
         "synthetic, ITLM, seed 0",
@@ -184,7 +189,7 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
     assert chosen["settings"]["tuning"]["rate"] == 0.1
     assert [candidate["learning_rate"] for candidate in chosen["candidates"]] == [0.0005, 0.0001]
     assert [run["hyperparameters"] for run in runs] == [chosen["hyperparameters"]] * 2
-    again = _choose_once(Trial("itlm", "synthetic"), scope)
+    again = _choose_once(Experiment("itlm", "synthetic"), scope)
     assert again["hyperparameters"] == chosen["hyperparameters"]
     assert again["run"] == chosen["run"]
 
@@ -192,7 +197,9 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
 def test_histories_are_recorded_where_they_are_drawn(path, few_epochs):
     list(
         reproduce(
-            [Trial("lr", "synthetic", rate=0), Trial("lr", "synthetic")], Results.read(path, LOOK), path
+            [Experiment("lr", "synthetic", rate=0), Experiment("lr", "synthetic")],
+            Results.read(path, LOOK),
+            path,
         )
     )
     with_history = [record for record in _read_records(path) if "history" in record]
@@ -203,7 +210,7 @@ def test_histories_are_recorded_where_they_are_drawn(path, few_epochs):
 
 
 def test_the_clock_expects_what_it_measured():
-    jobs = [_Job(Trial(name, "compas"), seed, dict) for name in ("lr", "fr-train") for seed in range(3)]
+    jobs = [_Job(Experiment(name, "compas"), seed, dict) for name in ("lr", "fr-train") for seed in range(3)]
     clock = _Clock(workers=2)
     clock.expect(jobs)
     clock.note(jobs[0], 10.0)
@@ -231,7 +238,7 @@ def test_an_interrupted_command_leaves_whole_records(path, stop):
     assert process.returncode == (130 if stop == signal.SIGINT else -signal.SIGKILL)
     assert b"Traceback" not in printed
     done = len(list(_read_records(path)))
-    trials_left = ITEMS["table6"].trials
+    experiments_left = ITEMS["table6"].experiments
     assert done >= 2
-    left = _run_jobs(trials_of([ITEMS["table6"]]), Results.read(path, LOOK))
-    assert len(left) == len(set(trials_left)) - done
+    left = _run_jobs(collect_experiments([ITEMS["table6"]]), Results.read(path, LOOK))
+    assert len(left) == len(set(experiments_left)) - done

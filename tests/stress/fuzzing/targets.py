@@ -17,8 +17,8 @@ from fairsieve.errors import FairsieveError
 from fairsieve.paper import compare as comparing
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.records import _read_records, append_record, fingerprint
+from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.trials import Scope, Trial
 from fairsieve.tabular.reading.columns import kind_of
 from fairsieve.tabular.reading.encoding import encode, fit_preparation
 from fairsieve.tabular.reading.features import describe_features, feature_values, used
@@ -149,14 +149,14 @@ def records_target(folder: Path) -> Target:
     """Records, which a comparison and a reproduction go on from; what they lack is not run, but noted."""
     path, asked = folder / "records.jsonl", comparing.Comparison(epochs=2, tune=False)
     methods, scope = find_methods("lr,fairsieve"), Scope(seeds=1, quick=True)
-    trials = [Trial("lr", "synthetic"), Trial("fairsieve", "compas")]
+    experiments = [Experiment("lr", "synthetic"), Experiment("fairsieve", "compas")]
 
     def stand_in(comparison: comparing.Comparison, name: str, seed: int) -> dict[str, Any]:
         settings = comparison.run_settings(find_methods(name)[0], seed)
         return {"run": fingerprint(settings), "settings": settings, "error": "not run"}
 
     real = [json.dumps(comparing.run_one(asked, method.name, 0)).encode() for method in methods]
-    tuned = Scope(seeds=1).tuning_settings(trials[0])
+    tuned = Scope(seeds=1).tuning_settings(experiments[0])
     choice = {"run": fingerprint(tuned), "settings": tuned, "hyperparameters": {}, "candidates": []}
     failed = stand_in(asked, "lr", 0)
     seeds = [
@@ -183,9 +183,9 @@ def records_target(folder: Path) -> Target:
         with ours:
             for each in (scope, Scope(seeds=1)):
                 results = Results.read(path, each)
-                for trial in trials:
-                    results.values(trial, "accuracy")
-                    results.values(trial, "seconds")
+                for experiment in experiments:
+                    results.values(experiment, "accuracy")
+                    results.values(experiment, "seconds")
 
     return Target(seeds, run)
 

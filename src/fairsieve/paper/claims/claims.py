@@ -6,22 +6,22 @@ from fairsieve.paper.claims.evidence import (
     FAIR_AND_ROBUST,
     SIMILAR,
     Claim,
-    by_duels,
+    claim_by_pairings,
+    describe_rates,
     fairer_at_equal_accuracy,
     growing_gain,
     highest_loss,
     ranks_claim,
-    rate_duels,
-    reversed_duels,
+    rate_pairings,
+    reversed_pairings,
     smallest_set,
-    tell_rates,
     wider_spread,
 )
-from fairsieve.paper.claims.pairwise import OUTCOMES, Duel, duels_of, most_of
+from fairsieve.paper.claims.pairwise import OUTCOMES, Pairing, make_pairings, most_speak_for
+from fairsieve.paper.reproduce.experiments import Experiment
 from fairsieve.paper.reproduce.published import paper_tables
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.targets import ITEMS, compas_rate_trials, plain_compas
-from fairsieve.paper.reproduce.trials import Trial
+from fairsieve.paper.reproduce.targets import ITEMS, compas_rate_experiments, plain_compas
 from fairsieve.report.document import Verdict
 
 __all__ = ["CLAIMS", "verdicts"]
@@ -41,14 +41,14 @@ ABLATION_COLUMNS = {
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """A verdict on every claim whose runs are there, and whether it is the same with the defaults."""
+    """Judge every claim whose runs are there, and say whether the verdict is the same with the defaults."""
     found, plain = [], results.with_defaults()
     for claim in CLAIMS:
-        if not claim.is_told_by(results):
+        if not claim.can_be_checked(results):
             continue
         holds, evidence = claim.check(results)
-        chosen = any(results.scope.tuned_as(trial) is not None for trial in claim.trials)
-        if chosen and claim.is_told_by(plain):
+        chosen = any(results.scope.tuned_as(experiment) is not None for experiment in claim.experiments)
+        if chosen and claim.can_be_checked(plain):
             first, _, rest = evidence.removesuffix(".").partition(". ")
             otherwise = f"{first}; with the default hyperparameters: {OUTCOMES[claim.check(plain)[0]]}."
             evidence = f"{otherwise} {rest}." if rest else otherwise
@@ -56,14 +56,14 @@ def verdicts(results: Results) -> list[Verdict]:
     return found
 
 
-def _fr_train(validation: str, fairness: str) -> Trial:
-    return Trial("fr-train", "compas", fairness=fairness, validation=validation)  # type: ignore[arg-type]
+def _fr_train(validation: str, fairness: str) -> Experiment:
+    return Experiment("fr-train", "compas", fairness=fairness, validation=validation)  # type: ignore[arg-type]
 
 
-def _validation_duels(better: str, worse: str, measure: str) -> list[Duel]:
+def _validation_pairings(better: str, worse: str, measure: str) -> list[Pairing]:
     """FR-Train with one validation set against another (Table 3)."""
     return [
-        Duel(
+        Pairing(
             _fr_train(better, column.fairness),
             _fr_train(worse, column.fairness),
             column.fairness if measure == "disparity" else measure,
@@ -72,11 +72,11 @@ def _validation_duels(better: str, worse: str, measure: str) -> list[Duel]:
     ]
 
 
-def _ours_against_cleaned(measure: str, slack: float = 0) -> list[Duel]:
+def _ours_against_cleaned(measure: str, slack: float = 0) -> list[Pairing]:
     """Ours against FR-Train in the realistic scenario (2) of Table 3."""
     return [
-        Duel(
-            Trial("fairsieve", "compas", fairness=column.fairness),
+        Pairing(
+            Experiment("fairsieve", "compas", fairness=column.fairness),
             _fr_train("cleaned", column.fairness),
             column.fairness if measure == "disparity" else measure,
             slack,
@@ -85,23 +85,23 @@ def _ours_against_cleaned(measure: str, slack: float = 0) -> list[Duel]:
     ]
 
 
-def _seconds_duel(faster: str, slower: str, data: str) -> list[Duel]:
-    return [Duel(Trial(faster, data), Trial(slower, data), "seconds")]
+def _seconds_pairing(faster: str, slower: str, data: str) -> list[Pairing]:
+    return [Pairing(Experiment(faster, data), Experiment(slower, data), "seconds")]
 
 
 CLAIMS = (
-    by_duels(
+    claim_by_pairings(
         "Fairness is better than or comparable to the state of the art, FR-Train, on synthetic and real data",
         "Abstract",
-        duels_of(("fr-train",), (*SYNTHETIC, *COMPAS, *ADULT), "disparity", slack=SIMILAR),
-        rule=most_of,
+        make_pairings(("fr-train",), (*SYNTHETIC, *COMPAS, *ADULT), "disparity", slack=SIMILAR),
+        rule=most_speak_for,
     ),
-    by_duels(
+    claim_by_pairings(
         "Robustness (accuracy) is better than or comparable to the state of the art, FR-Train, on synthetic and real "
         "data",
         "Abstract",
-        duels_of(("fr-train",), (*SYNTHETIC, *COMPAS, *ADULT), "accuracy", slack=SIMILAR),
-        rule=most_of,
+        make_pairings(("fr-train",), (*SYNTHETIC, *COMPAS, *ADULT), "accuracy", slack=SIMILAR),
+        rule=most_speak_for,
     ),
     Claim("(y = 1, z = 1) is the smallest set of COMPAS", "Sec. 1, Fig. 1a", (plain_compas(),), smallest_set),
     Claim(
@@ -113,122 +113,124 @@ CLAIMS = (
     Claim(
         "ITLM increasingly improves accuracy over LR for larger noise rates (COMPAS)",
         "Sec. 2, Fig. 2a",
-        ITEMS["figure2"].trials,
+        ITEMS["figure2"].experiments,
         growing_gain,
     ),
     *(
-        by_duels(
+        claim_by_pairings(
             f"ITLM worsens {short} disparity against LR at every noise rate (COMPAS)",
             f"Sec. 2, Fig. 2{letter}",
             [
-                Duel(lr, itlm, notion)
-                for lr, itlm in zip(compas_rate_trials("lr"), compas_rate_trials("itlm"), strict=True)
+                Pairing(lr, itlm, notion)
+                for lr, itlm in zip(
+                    compas_rate_experiments("lr"), compas_rate_experiments("itlm"), strict=True
+                )
                 if lr.rate > 0
             ],
-            telling=tell_rates,
+            describe=describe_rates,
         )
         for short, letter, notion in (("EO", "b", "equalized_odds"), ("DP", "c", "demographic_parity"))
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours has the lowest disparity of the fair and robust methods (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(FAIR_AND_ROBUST, SYNTHETIC, "disparity"),
+        make_pairings(FAIR_AND_ROBUST, SYNTHETIC, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours has the highest accuracy of the fair and robust methods (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(FAIR_AND_ROBUST, SYNTHETIC, "accuracy"),
+        make_pairings(FAIR_AND_ROBUST, SYNTHETIC, "accuracy"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours has higher accuracy than LR, and lower EO and DP disparity (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("lr",), SYNTHETIC, "accuracy"),
-        duels_of(("lr",), SYNTHETIC, "disparity"),
+        make_pairings(("lr",), SYNTHETIC, "accuracy"),
+        make_pairings(("lr",), SYNTHETIC, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is fairer than ITLM (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("itlm",), SYNTHETIC, "disparity"),
+        make_pairings(("itlm",), SYNTHETIC, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is at least as accurate as ITLM (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("itlm",), SYNTHETIC, "accuracy"),
+        make_pairings(("itlm",), SYNTHETIC, "accuracy"),
     ),
-    by_duels(
+    claim_by_pairings(
         "FB's accuracy is noticeably low: below LR's (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("fairbatch",), SYNTHETIC, "accuracy", method="lr"),
+        make_pairings(("fairbatch",), SYNTHETIC, "accuracy", method="lr"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is more accurate than FB (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("fairbatch",), SYNTHETIC, "accuracy"),
+        make_pairings(("fairbatch",), SYNTHETIC, "accuracy"),
     ),
-    by_duels(
+    claim_by_pairings(
         "ITLM→FB and ITLM→Penalty usually have worse accuracy and fairness than ours (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(TWO_STEP, SYNTHETIC, "accuracy"),
-        duels_of(TWO_STEP, SYNTHETIC, "disparity"),
-        rule=most_of,
+        make_pairings(TWO_STEP, SYNTHETIC, "accuracy"),
+        make_pairings(TWO_STEP, SYNTHETIC, "disparity"),
+        rule=most_speak_for,
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours has similar accuracy to FR-Train (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("fr-train",), SYNTHETIC, "accuracy", slack=SIMILAR),
+        make_pairings(("fr-train",), SYNTHETIC, "accuracy", slack=SIMILAR),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is fairer than FR-Train (synthetic data)",
         "Sec. 5.1, Table 1",
-        duels_of(("fr-train",), SYNTHETIC, "disparity"),
+        make_pairings(("fr-train",), SYNTHETIC, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "As on the synthetic data, ours is more accurate and fairer than LR (COMPAS)",
         "Sec. 5.1, Table 2",
-        duels_of(("lr",), COMPAS, "accuracy"),
-        duels_of(("lr",), COMPAS, "disparity"),
+        make_pairings(("lr",), COMPAS, "accuracy"),
+        make_pairings(("lr",), COMPAS, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "As on the synthetic data, ours is fairer than ITLM (COMPAS)",
         "Sec. 5.1, Table 2",
-        duels_of(("itlm",), COMPAS, "disparity"),
+        make_pairings(("itlm",), COMPAS, "disparity"),
     ),
-    by_duels(
+    claim_by_pairings(
         "As on the synthetic data, ours is more accurate than FB (COMPAS)",
         "Sec. 5.1, Table 2",
-        duels_of(("fairbatch",), COMPAS, "accuracy"),
+        make_pairings(("fairbatch",), COMPAS, "accuracy"),
     ),
     ranks_claim(
         "Ours usually has the best or second-best accuracy and fairness of the fair and robust methods (COMPAS)",
         "Sec. 5.1, Table 2",
         COMPAS,
     ),
-    by_duels(
+    claim_by_pairings(
         "FR-Train, with its clean validation set, is far more accurate than ours (COMPAS)",
         "Sec. 5.1, Table 2",
-        duels_of(("fairsieve",), COMPAS, "accuracy", method="fr-train"),
+        make_pairings(("fairsieve",), COMPAS, "accuracy", method="fr-train"),
     ),
-    by_duels(
+    claim_by_pairings(
         "FR-Train loses accuracy as its validation set gets less clean: clean, cleaned by ITLM, noisy",
         "Sec. 5.2, Table 3",
-        _validation_duels("clean", "cleaned", "accuracy"),
-        _validation_duels("cleaned", "noisy", "accuracy"),
+        _validation_pairings("clean", "cleaned", "accuracy"),
+        _validation_pairings("cleaned", "noisy", "accuracy"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is comparable to FR-Train with a noisy validation set cleaned by ITLM",
         "Sec. 5.2, Table 3",
         _ours_against_cleaned("accuracy", SIMILAR),
         _ours_against_cleaned("disparity", SIMILAR),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is faster than FR-Train (synthetic data)",
         "Sec. 5.2, Table 4",
-        _seconds_duel("fairsieve", "fr-train", "synthetic"),
+        _seconds_pairing("fairsieve", "fr-train", "synthetic"),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is a bit slower than FR-Train (COMPAS)",
         "Sec. 5.2, Table 4",
-        _seconds_duel("fr-train", "fairsieve", "compas"),
+        _seconds_pairing("fr-train", "fairsieve", "compas"),
     ),
     *(
         claim
@@ -237,72 +239,74 @@ CLAIMS = (
             ("Sec. B.6, Fig. 6", "equalized_odds"),
         )
         for claim in (
-            by_duels(
+            claim_by_pairings(
                 "At every noise rate from 10 % to 20 % ours is more accurate and fairer than LR and ITLM (synthetic "
                 "data)",
                 source,
-                rate_duels(("lr", "itlm"), fairness, "accuracy"),
-                rate_duels(("lr", "itlm"), fairness, fairness),
-                telling=tell_rates,
+                rate_pairings(("lr", "itlm"), fairness, "accuracy"),
+                rate_pairings(("lr", "itlm"), fairness, fairness),
+                describe=describe_rates,
             ),
-            by_duels(
+            claim_by_pairings(
                 "At noise rates from 10 % to 20 % ours is fairer than FR-Train (synthetic data)",
                 source,
-                rate_duels(("fr-train",), fairness, fairness),
-                telling=tell_rates,
-                rule=most_of,
+                rate_pairings(("fr-train",), fairness, fairness),
+                describe=describe_rates,
+                rule=most_speak_for,
             ),
-            by_duels(
+            claim_by_pairings(
                 "At noise rates from 10 % to 20 % FR-Train is more accurate than ours (synthetic data)",
                 source,
-                reversed_duels(rate_duels(("fr-train",), fairness, "accuracy")),
-                telling=tell_rates,
-                rule=most_of,
+                reversed_pairings(rate_pairings(("fr-train",), fairness, "accuracy")),
+                describe=describe_rates,
+                rule=most_speak_for,
             ),
         )
     ),
     *(
-        by_duels(
+        claim_by_pairings(
             f"Without {part}, fairness is worse ({where})",
             "Sec. 5.4, Table 5",
-            duels_of((method,), columns, "disparity"),
+            make_pairings((method,), columns, "disparity"),
         )
         for part, method in ABLATIONS.items()
         for where, columns in ABLATION_COLUMNS.items()
     ),
-    by_duels(
+    claim_by_pairings(
         "(ITLM+Penalty)→FB and (ITLM+Penalty)→Penalty are more accurate and fairer than LR (synthetic data)",
         "Sec. B.3, Table 6",
-        *(duels_of(("lr",), SYNTHETIC, "accuracy", method=method) for method in OTHER_TWO_STEP),
-        *(duels_of(("lr",), SYNTHETIC, "disparity", method=method) for method in OTHER_TWO_STEP),
-        rule=most_of,
+        *(make_pairings(("lr",), SYNTHETIC, "accuracy", method=method) for method in OTHER_TWO_STEP),
+        *(make_pairings(("lr",), SYNTHETIC, "disparity", method=method) for method in OTHER_TWO_STEP),
+        rule=most_speak_for,
     ),
-    by_duels(
+    claim_by_pairings(
         "(ITLM+Penalty)→FB and (ITLM+Penalty)→Penalty are less accurate and less fair than ours (synthetic data)",
         "Sec. B.3, Table 6",
-        duels_of(OTHER_TWO_STEP, SYNTHETIC, "accuracy"),
-        duels_of(OTHER_TWO_STEP, SYNTHETIC, "disparity"),
+        make_pairings(OTHER_TWO_STEP, SYNTHETIC, "accuracy"),
+        make_pairings(OTHER_TWO_STEP, SYNTHETIC, "disparity"),
     ),
     Claim(
         "When accuracy is similar, ours is usually fairer than FR-Train (synthetic data)",
         "Sec. B.4, Fig. 5",
-        ITEMS["figure5"].trials,
+        ITEMS["figure5"].experiments,
         fairer_at_equal_accuracy,
     ),
-    Claim("FR-Train's trade-off curve is noisy", "Sec. B.4, Fig. 5", ITEMS["figure5"].trials, wider_spread),
+    Claim(
+        "FR-Train's trade-off curve is noisy", "Sec. B.4, Fig. 5", ITEMS["figure5"].experiments, wider_spread
+    ),
     ranks_claim(
         "Ours has the best or second-best accuracy and fairness of the fair and robust methods (Adult)",
         "Sec. B.5, Table 7",
         ADULT,
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours has similar accuracy to FR-Train (Adult)",
         "Sec. B.5, Table 7",
-        duels_of(("fr-train",), ADULT, "accuracy", slack=SIMILAR),
+        make_pairings(("fr-train",), ADULT, "accuracy", slack=SIMILAR),
     ),
-    by_duels(
+    claim_by_pairings(
         "Ours is fairer than FR-Train (Adult)",
         "Sec. B.5, Table 7",
-        duels_of(("fr-train",), ADULT, "disparity"),
+        make_pairings(("fr-train",), ADULT, "disparity"),
     ),
 )

@@ -8,34 +8,34 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairsieve.paper.claims.pairwise import Duel, Outcome, all_of, most_of, tell
+from fairsieve.paper.claims.pairwise import Outcome, Pairing, most_speak_for, none_speaks_against, tell
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import Column
+from fairsieve.paper.reproduce.experiments import Experiment
+from fairsieve.paper.reproduce.published import PaperColumn
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import (
     WEIGHTS,
-    compas_rate_trials,
-    noise_rate_trials,
+    compas_rate_experiments,
+    noise_rate_experiments,
     plain_compas,
-    trade_off_trials,
+    trade_off_experiments,
 )
-from fairsieve.paper.reproduce.trials import Trial
-from fairsieve.paper.reproduce.wording import FLIPS, column_title, number
+from fairsieve.paper.reproduce.titles import FLIPS, column_title, number
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [
     "FAIR_AND_ROBUST",
     "SIMILAR",
     "Claim",
-    "by_duels",
+    "claim_by_pairings",
+    "describe_rates",
     "fairer_at_equal_accuracy",
     "growing_gain",
     "highest_loss",
     "ranks_claim",
-    "rate_duels",
-    "reversed_duels",
+    "rate_pairings",
+    "reversed_pairings",
     "smallest_set",
-    "tell_rates",
     "wider_spread",
 ]
 
@@ -48,51 +48,57 @@ Answer = tuple[Outcome, str]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, the trials that tell, and how."""
+    """A claim of the paper, its source, the experiments it needs, and the function that checks it."""
 
     text: str
     source: str
-    trials: tuple[Trial, ...]
+    experiments: tuple[Experiment, ...]
     check: Callable[[Results], Answer]
 
-    def is_told_by(self, results: Results) -> bool:
-        """Whether all runs are there."""
-        return all(results.has(trial) for trial in self.trials)
+    def can_be_checked(self, results: Results) -> bool:
+        """Return whether all runs of the claim are there."""
+        return all(results.has(experiment) for experiment in self.experiments)
 
 
-def by_duels(
+def claim_by_pairings(
     text: str,
     source: str,
-    *rounds: Sequence[Duel],
-    rule: Callable[[Sequence[Outcome]], Outcome] = all_of,
-    telling: Callable[[Results, Sequence[Duel]], str] = tell,
+    *rounds: Sequence[Pairing],
+    rule: Callable[[Sequence[Outcome]], Outcome] = none_speaks_against,
+    describe: Callable[[Results, Sequence[Pairing]], str] = tell,
 ) -> Claim:
-    """A claim that one method does better than others."""
-    duels = [duel for each in rounds for duel in each]
-    trials = dict.fromkeys(trial for duel in duels for trial in (duel.one, duel.other))
+    """Make a claim that one method does better than others."""
+    pairings = [pairing for each in rounds for pairing in each]
+    experiments = dict.fromkeys(
+        experiment for pairing in pairings for experiment in (pairing.one, pairing.other)
+    )
 
     def check(results: Results) -> Answer:
-        outcomes = [duel.outcome(results) for duel in duels]
+        outcomes = [pairing.outcome(results) for pairing in pairings]
         counts = (
             f"Of {len(outcomes)} comparisons {outcomes.count(True)} speak for it, {outcomes.count(False)} against it, "
-            f"and {outcomes.count(None)} cannot tell"
+            f"and {outcomes.count(None)} are inconclusive"
         )
-        return rule(outcomes), f"{counts}. {telling(results, duels)}"
+        return rule(outcomes), f"{counts}. {describe(results, pairings)}"
 
-    return Claim(text, source, tuple(trials), check)
+    return Claim(text, source, tuple(experiments), check)
 
 
-def ranks_claim(text: str, source: str, columns: Sequence[Column]) -> Claim:
-    """Ours is best or second best of the fair and robust methods, in most columns."""
+def ranks_claim(text: str, source: str, columns: Sequence[PaperColumn]) -> Claim:
+    """Make a claim that ours is best or second best of the fair and robust methods, in most columns."""
     methods = ("fairsieve", *FAIR_AND_ROBUST)
-    trials = [Trial(m, column.data, column.noise, column.fairness) for column in columns for m in methods]
+    experiments = [
+        Experiment(m, column.data, column.noise, column.fairness) for column in columns for m in methods
+    ]
 
     def check(results: Results) -> Answer:
         outcomes, told = [], []
         for column in columns:
             for measure in ("accuracy", column.fairness):
                 means = {
-                    m: results.values(Trial(m, column.data, column.noise, column.fairness), measure).mean()
+                    m: results.values(
+                        Experiment(m, column.data, column.noise, column.fairness), measure
+                    ).mean()
                     for m in methods
                 }
                 order = sorted(means, key=means.__getitem__, reverse=measure == "accuracy")
@@ -102,14 +108,14 @@ def ranks_claim(text: str, source: str, columns: Sequence[Column]) -> Claim:
                     f"{column_title(column)}, {'accuracy' if measure == 'accuracy' else 'disparity'}: {place}"
                 )
         evidence = f"Best or second best in {sum(outcomes)} of {len(outcomes)}. Its places of four: {'; '.join(told)}."
-        single = len(results.scope.seeds_of(trials[0])) < 2
-        return None if single else most_of(outcomes), evidence
+        single = len(results.scope.seeds_for(experiments[0])) < 2
+        return None if single else most_speak_for(outcomes), evidence
 
-    return Claim(text, source, tuple(trials), check)
+    return Claim(text, source, tuple(experiments), check)
 
 
 def smallest_set(results: Results) -> Answer:
-    """Fig. 1a."""
+    """Check which set is the smallest (Fig. 1a)."""
     records = results.runs(plain_compas())
     history = records[0]["history"]
     counts = np.array(history["counts"])
@@ -122,7 +128,7 @@ def smallest_set(results: Results) -> Answer:
 
 
 def highest_loss(results: Results) -> Answer:
-    """Fig. 1b."""
+    """Check which set has the highest loss in every epoch (Fig. 1b)."""
     records = results.runs(plain_compas())
     history = records[0]["history"]
     row, column = history["classes"].index("1"), history["groups"].index("Female")
@@ -144,13 +150,13 @@ def highest_loss(results: Results) -> Answer:
 
 
 def growing_gain(results: Results) -> Answer:
-    """Fig. 2a: ITLM's gain in accuracy over LR grows with the noise rate."""
-    plain, cleaned = compas_rate_trials("lr"), compas_rate_trials("itlm")
+    """Check whether ITLM's gain in accuracy over LR grows with the noise rate (Fig. 2a)."""
+    plain, cleaned = compas_rate_experiments("lr"), compas_rate_experiments("itlm")
     gains = [
         results.values(itlm, "accuracy") - results.values(lr, "accuracy")
         for lr, itlm in zip(plain, cleaned, strict=True)
     ]
-    rates = [trial.rate for trial in plain]
+    rates = [experiment.rate for experiment in plain]
     means = [float(gain.mean()) for gain in gains]
     told = ", ".join(f"{rate:.0%}: {number(mean)}" for rate, mean in zip(rates, means, strict=True))
     rising = all(b >= a for a, b in pairwise(means))
@@ -159,14 +165,14 @@ def growing_gain(results: Results) -> Answer:
 
 
 def fairer_at_equal_accuracy(results: Results) -> Answer:
-    """Fig. 5: wherever FR-Train stands, ours reaches at least its accuracy with less disparity."""
+    """Check whether ours is fairer at each point of FR-Train's curve, at about its accuracy (Fig. 5)."""
     outcomes: list[Outcome] = []
     told = []
     for noise in ("label", "group-targeted"):
         scores = {
             method: [
                 (results.values(t, "equalized_odds").mean(), results.values(t, "accuracy").mean())
-                for t in trade_off_trials(method, noise)
+                for t in trade_off_experiments(method, noise)
             ]
             for method in WEIGHTS
         }
@@ -180,18 +186,18 @@ def fairer_at_equal_accuracy(results: Results) -> Answer:
         f"Points of FR-Train's curve for which ours has a fairer one whose accuracy is at most {number(CLOSE)} "
         f"lower: {'; '.join(told)}."
     )
-    return (None if results.scope.quick else most_of(outcomes)), evidence
+    return (None if results.scope.quick else most_speak_for(outcomes)), evidence
 
 
 def wider_spread(results: Results) -> Answer:
-    """Fig. 5: FR-Train's disparity varies more from draw to draw, and along its curve."""
+    """Check whether FR-Train's disparity varies more from draw to draw (Fig. 5)."""
     spread = {
         method: float(
             np.mean(
                 [
-                    results.values(trial, "equalized_odds").std()
+                    results.values(experiment, "equalized_odds").std()
                     for noise in ("label", "group-targeted")
-                    for trial in trade_off_trials(method, noise)
+                    for experiment in trade_off_experiments(method, noise)
                 ]
             )
         )
@@ -204,29 +210,29 @@ def wider_spread(results: Results) -> Answer:
     return holds, f"Mean deviation of EO disparity over draws, along the curves: {told}."
 
 
-def rate_duels(rivals: Sequence[str], fairness: str, measure: str) -> list[Duel]:
-    """Ours against others at every noise rate of Figs. 3 and 6."""
-    ours = noise_rate_trials("fairsieve", fairness)
+def rate_pairings(rivals: Sequence[str], fairness: str, measure: str) -> list[Pairing]:
+    """Pair ours with others at every noise rate of Figs. 3 and 6."""
+    ours = noise_rate_experiments("fairsieve", fairness)
     return [
-        Duel(one, other, measure)
+        Pairing(one, other, measure)
         for rival in rivals
-        for one, other in zip(ours, noise_rate_trials(rival, fairness), strict=True)
+        for one, other in zip(ours, noise_rate_experiments(rival, fairness), strict=True)
     ]
 
 
-def reversed_duels(duels: Sequence[Duel]) -> list[Duel]:
-    """The claim that the other does better."""
-    return [Duel(duel.other, duel.one, duel.measure, duel.slack) for duel in duels]
+def reversed_pairings(pairings: Sequence[Pairing]) -> list[Pairing]:
+    """Turn the pairings around: the other method is claimed to do better."""
+    return [Pairing(pairing.other, pairing.one, pairing.measure, pairing.slack) for pairing in pairings]
 
 
-def tell_rates(results: Results, duels: Sequence[Duel]) -> str:
-    """Duels at several noise rates, summed up for each rival and measure."""
-    grouped: dict[tuple[str, str, str], list[Duel]] = {}
-    for duel in duels:
-        grouped.setdefault((duel.one.method, duel.other.method, duel.measure), []).append(duel)
+def describe_rates(results: Results, pairings: Sequence[Pairing]) -> str:
+    """Describe pairings at several noise rates, in a sentence for each rival and measure."""
+    grouped: dict[tuple[str, str, str], list[Pairing]] = {}
+    for pairing in pairings:
+        grouped.setdefault((pairing.one.method, pairing.other.method, pairing.measure), []).append(pairing)
     sentences = []
     for (one, other, measure), same in grouped.items():
-        gains = [float(duel.gains(results).mean()) for duel in same]
+        gains = [float(pairing.gains(results).mean()) for pairing in same]
         ahead = sum(gain > 0 for gain in gains)
         what = "accuracy" if measure == "accuracy" else f"{ABBREVIATIONS[measure]} disparity"
         sentences.append(

@@ -1,4 +1,4 @@
-"""Two trials side by side, paired by draw: what a claim of the paper comes down to."""
+"""Pairs of experiments on the same draws: what the paper's claims are checked by."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import Column, Line
+from fairsieve.paper.reproduce.experiments import Experiment
+from fairsieve.paper.reproduce.published import Line, PaperColumn
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.trials import Trial
-from fairsieve.paper.reproduce.wording import FLIPS, TITLES, line_title, number
+from fairsieve.paper.reproduce.titles import FLIPS, TITLES, line_title, number
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["OUTCOMES", "Duel", "Outcome", "all_of", "duels_of", "most_of", "tell"]
+__all__ = ["OUTCOMES", "Outcome", "Pairing", "make_pairings", "most_speak_for", "none_speaks_against", "tell"]
 
 Outcome = bool | None
-OUTCOMES: dict[Outcome, str] = {True: "holds", False: "does not hold", None: "cannot tell"}
+OUTCOMES: dict[Outcome, str] = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
 @dataclass(frozen=True)
-class Duel:
+class Pairing:
     """One method against another, by one measure.
 
     Attributes
     ----------
-    one, other : Trial
+    one, other : Experiment
         ``one`` is claimed to do better.
     measure : str
         ``accuracy`` (more is better), a disparity or ``seconds`` (less is better).
@@ -35,8 +35,8 @@ class Duel:
         How much worse ``one`` may be and still count as no worse: "similar", "comparable".
     """
 
-    one: Trial
-    other: Trial
+    one: Experiment
+    other: Experiment
     measure: str
     slack: float = 0.0
 
@@ -47,14 +47,14 @@ class Duel:
         return self.measure if self.measure in ABBREVIATIONS else (self.other if plain else self.one).fairness
 
     def gains(self, results: Results) -> NDArray[np.float64]:
-        """How much better ``one`` is, draw by draw."""
-        mine, theirs = (results.values(trial, self.measure) for trial in (self.one, self.other))
+        """Compute how much better ``one`` is, draw by draw."""
+        mine, theirs = (results.values(experiment, self.measure) for experiment in (self.one, self.other))
         paired = min(len(mine), len(theirs))
         gains = mine[:paired] - theirs[:paired]
         return gains if self.measure == "accuracy" else -gains
 
     def outcome(self, results: Results) -> Outcome:
-        """True and False where the mean gain is beyond twice its standard error, else None.
+        """Return True or False where the mean gain is beyond twice its standard error, else None.
 
         With slack, True where ``one`` is better or worse by less than it.
         """
@@ -68,26 +68,26 @@ class Duel:
         return None if abs(mean) <= 2 * error else mean > 0
 
     def tell(self, results: Results) -> str:
-        """The rival, its mean, and on how many draws or splits it is beaten."""
+        """Describe the rival: its mean, and on how many draws or splits it is beaten."""
         gains = self.gains(results)
         theirs = results.values(self.other, self.measure)[: len(gains)]
         won = int((gains > 0).sum())
-        return f"{_line_of(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
+        return f"{_experiment_title(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
 
 
-def duels_of(
+def make_pairings(
     rivals: Sequence[str],
-    columns: Sequence[Column],
+    columns: Sequence[PaperColumn],
     measure: str,
     *,
     method: str = "fairsieve",
     slack: float = 0,
-) -> list[Duel]:
-    """A method against each rival in each column; ``measure`` is accuracy or disparity."""
+) -> list[Pairing]:
+    """Pair a method with each rival in each column; ``measure`` is accuracy or disparity."""
     return [
-        Duel(
-            Trial(method, column.data, column.noise, column.fairness),
-            Trial(rival, column.data, column.noise, column.fairness),
+        Pairing(
+            Experiment(method, column.data, column.noise, column.fairness),
+            Experiment(rival, column.data, column.noise, column.fairness),
             column.fairness if measure == "disparity" else measure,
             slack,
         )
@@ -96,23 +96,25 @@ def duels_of(
     ]
 
 
-def all_of(outcomes: Sequence[Outcome]) -> Outcome:
-    """None speaks against it, and most speak for it.
+def none_speaks_against(outcomes: Sequence[Outcome]) -> Outcome:
+    """Combine outcomes: True where none speaks against the claim and most speak for it.
 
     Examples
     --------
-    >>> all_of([True, True, None]), all_of([True, True, False]), all_of([True, None, None])
-    (True, False, None)
+    >>> none_speaks_against([True, True, None]), none_speaks_against([True, True, False])
+    (True, False)
+    >>> print(none_speaks_against([True, None, None]))
+    None
     """
     return False if False in outcomes else True if outcomes.count(True) > len(outcomes) / 2 else None
 
 
-def most_of(outcomes: Sequence[Outcome]) -> Outcome:
-    """Most speak for it, whatever the others say; False where not even those that cannot tell would make it most.
+def most_speak_for(outcomes: Sequence[Outcome]) -> Outcome:
+    """Combine outcomes: True where most speak for the claim; False where the inconclusive ones could not make it most.
 
     Examples
     --------
-    >>> most_of([True, True, False]), most_of([True, False, False]), most_of([True, None, None])
+    >>> most_speak_for([True, True, False]), most_speak_for([True, False, False]), most_speak_for([True, None, None])
     (True, False, None)
     """
     half = len(outcomes) / 2
@@ -121,32 +123,34 @@ def most_of(outcomes: Sequence[Outcome]) -> Outcome:
     return None if outcomes.count(True) + outcomes.count(None) > half else False
 
 
-def tell(results: Results, duels: Sequence[Duel]) -> str:
-    """The numbers behind some duels: a sentence for each column and measure."""
-    grouped: dict[str, list[Duel]] = {}
-    for duel in duels:
-        grouped.setdefault(_setting(duel), []).append(duel)
+def tell(results: Results, pairings: Sequence[Pairing]) -> str:
+    """Describe the numbers behind pairings: a sentence for each column and measure."""
+    grouped: dict[str, list[Pairing]] = {}
+    for pairing in pairings:
+        grouped.setdefault(_setting(pairing), []).append(pairing)
     return " ".join(
         f"{where}: "
         + "; ".join(
-            f"{_line_of(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
-            + ", ".join(duel.tell(results) for duel in same if duel.one == one)
-            for one in dict.fromkeys(duel.one for duel in same)
+            f"{_experiment_title(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
+            + ", ".join(pairing.tell(results) for pairing in same if pairing.one == one)
+            for one in dict.fromkeys(pairing.one for pairing in same)
         )
         + "."
         for where, same in grouped.items()
     )
 
 
-def _line_of(trial: Trial) -> str:
-    """A trial's method, as tables name it."""
-    return line_title(Line(trial.method, trial.validation))
+def _experiment_title(experiment: Experiment) -> str:
+    """Return the title of an experiment's method, as in tables."""
+    return line_title(Line(experiment.method, experiment.validation))
 
 
-def _setting(duel: Duel) -> str:
-    """Where and what was measured."""
-    trial, measure = duel.one, duel.measure
-    flips = f"{FLIPS[trial.noise]}" if trial.rate == 0.1 else f"{trial.rate:.3g} {FLIPS[trial.noise]}"
-    notion = ABBREVIATIONS[duel.fairness]
+def _setting(pairing: Pairing) -> str:
+    """Describe where and what was measured."""
+    experiment, measure = pairing.one, pairing.measure
+    flips = FLIPS[experiment.noise]
+    if experiment.rate != 0.1:
+        flips = f"{experiment.rate:.3g} {flips}"
+    notion = ABBREVIATIONS[pairing.fairness]
     what = f"{notion} disparity" if measure in ABBREVIATIONS else f"{measure} for {notion}"
-    return f"{TITLES[trial.data]}, {flips}, {what}"
+    return f"{TITLES[experiment.data]}, {flips}, {what}"

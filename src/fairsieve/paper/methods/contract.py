@@ -1,4 +1,4 @@
-"""What every method promises: labelled data with groups in, a fitted model with its history out."""
+"""What every method promises: it takes labelled data with groups, and returns a fitted model with its history."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fairsieve.training.fit import ModelLike
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["Family", "Method", "Trainer"]
+__all__ = ["Family", "Method", "TrainFunction"]
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
 
 
-class Trainer(Protocol):
-    """Trains a model by a method; see :class:`Method`."""
+class TrainFunction(Protocol):
+    """A function that trains a model by a method; see :class:`Method`."""
 
     def __call__(
         self,
@@ -51,7 +51,7 @@ class Method:
         The colour and the marker in figures.
     family : str
         What it is made for.
-    train : Trainer
+    train : TrainFunction
         Trains on ``data`` without changing it; everything random follows ``seed``. ``evaluation``
         is measured along the way and never trained on.
     candidates : mapping of str to tuple
@@ -75,7 +75,7 @@ class Method:
     short: str = ""
     look: Look
     family: Family
-    train: Trainer
+    train: TrainFunction
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     while_tuning: Mapping[str, Any] = field(default_factory=dict)
     uses_validation: bool = False
@@ -93,7 +93,7 @@ class Method:
         return {name: values[0] for name, values in self.candidates.items()}
 
     def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
-        """Say clearly what the method cannot do, before any work is done."""
+        """Raise an error that says what the method cannot do, before any work is done."""
         classes, groups = data.cells.shape
         for what, most, found in (
             ("groups", self.most_groups, groups),

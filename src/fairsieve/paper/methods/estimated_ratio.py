@@ -11,7 +11,7 @@ import numpy as np
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import estimate_of
-from fairsieve.paper.methods.planned import fields_of
+from fairsieve.paper.methods.planned import as_options
 from fairsieve.samples import Samples
 from fairsieve.training.fit import ModelLike
 from fairsieve.training.result import Fitted
@@ -34,7 +34,7 @@ def train_fairsieve_auto(
     """Estimate which labels are wrong, then train by it; the settings' clean ratio is not looked at."""
     started = time.perf_counter()
     found = estimate_of(Checked(data, None, np.arange(len(data)), len(data)), seed)
-    chosen = fields_of(replace(settings, penalty_weight=0.0, **hyperparameters)) | {"signal": None}
+    chosen = as_options(replace(settings, penalty_weight=0.0, **hyperparameters)) | {"signal": None}
     fitted = train_auto(
         model, data, found, seed=seed, evaluation=evaluation, progress=progress, watched=progress, **chosen
     )

@@ -57,7 +57,7 @@ def train_exponentiated_gradient(
     max_iter: int = 50,
     **hyperparameters: Any,
 ) -> Fitted:
-    """A mixture of logistic regressions whose rates differ little between groups.
+    """Train a mixture of logistic regressions whose rates differ little between groups.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def train_exponentiated_gradient(
     with _quiet():
         mitigator.fit(data.features, is_positive, sensitive_features=data.cells.group_codes)
     return fitted_estimator(
-        _mixture_of(mitigator, positive),
+        _make_mixture(mitigator, positive),
         data,
         settings,
         method=name,
@@ -102,7 +102,7 @@ def train_threshold_optimizer(
     grid_size: int = 1000,
     **hyperparameters: Any,
 ) -> Fitted:
-    """One logistic regression with thresholds for each group.
+    """Train one logistic regression with thresholds for each group.
 
     A group that lacks one of the classes cannot be given thresholds: it keeps the regression's own
     decisions, with a warning. ``predict_proba`` without groups gives the regression's probabilities.
@@ -159,8 +159,8 @@ class _Mixture:
         return _two_columns(chance, self.positive)
 
 
-def _mixture_of(mitigator: Any, positive: int) -> _Mixture:
-    """The members that fairlearn's result asks at all."""
+def _make_mixture(mitigator: Any, positive: int) -> _Mixture:
+    """Collect the members that fairlearn's result gives a weight."""
     weights = mitigator.weights_[mitigator.weights_ > 0]
     members = [mitigator.predictors_[place] for place in weights.index]
     return _Mixture(members, weights.to_numpy(), positive)
@@ -189,7 +189,7 @@ class _GroupThresholds:
 
 
 def _two_columns(chance: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
-    """Probabilities of both classes from that of the positive one."""
+    """Make the probabilities of both classes from that of the positive one."""
     chance = chance.clip(0.0, 1.0)  # weights sum to 1 only up to rounding
     columns = (1 - chance, chance) if positive == 1 else (chance, 1 - chance)
     return np.stack(columns, axis=1)
@@ -201,7 +201,7 @@ def _base_learner() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings of what fairlearn asks of libraries below it: its users can do nothing about them."""
+    """Silence warnings about fairlearn's own calls, which its users cannot change."""
     with warnings.catch_warnings():
         for kind in (DeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", kind)
@@ -209,7 +209,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _import_fairlearn(part: str, purpose: str) -> Any:
-    """A part of fairlearn, which is an extra."""
+    """Import a part of fairlearn, which is an extra."""
     try:
         with _quiet():
             import_module("fairlearn")
@@ -221,7 +221,7 @@ def _import_fairlearn(part: str, purpose: str) -> Any:
 def _check_binary(
     name: str, data: Samples, settings: Settings, model: ModelLike, evaluation: Samples | None
 ) -> int:
-    """What fairlearn can be asked; gives the place of the positive class."""
+    """Check that fairlearn can treat the data; return the index of the positive class."""
     check_data(data, evaluation)
     if model is not None:
         raise InvalidInputError(
@@ -237,7 +237,7 @@ def _check_binary(
 
 
 def _groups_with_both_classes(name: str, data: Samples) -> NDArray[np.intp]:
-    """Places of the groups that have samples of both classes; warns of the others."""
+    """Return the indices of the groups with samples of both classes; warn of the others."""
     complete = (data.cells.counts > 0).all(axis=0)
     if not complete.any():
         raise InvalidInputError(f"{name} needs a group with samples of both classes; there is none")

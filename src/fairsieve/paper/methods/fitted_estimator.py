@@ -28,7 +28,7 @@ class _Estimator(Protocol):
     """What :class:`_FittedEstimator` holds."""
 
     def probabilities(self, features: NDArray[Any], groups: NDArray[np.int64] | None) -> NDArray[np.float64]:
-        """Chances of the classes, (n, classes); ``groups`` are places among the known groups."""
+        """Compute the probabilities of the classes, (n, classes); ``groups`` are indices of the known groups."""
         ...
 
 
@@ -58,7 +58,7 @@ class _FittedEstimator(Fitted):
     def predict(
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[Any]:
-        """Labels of new samples."""
+        """Predict labels."""
         if self.uses_groups and sensitive_features is None:
             raise InvalidInputError(
                 f"{self.method} looks at the group of a sample to predict it: pass "
@@ -70,7 +70,7 @@ class _FittedEstimator(Fitted):
     def predict_proba(
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Probabilities of the classes, (n, classes); of being predicted as them where that is drawn."""
+        """Compute the probabilities of the classes, (n, classes); where predictions are drawn, of being drawn."""
         rows = as_array("features", features)
         groups = None
         if self.uses_groups and sensitive_features is not None:
@@ -84,7 +84,7 @@ class _FittedEstimator(Fitted):
 
 
 def _draw_classes(probabilities: NDArray[np.float64], seed: int | None) -> NDArray[np.int64]:
-    """Class indices: drawn by the probabilities, or the likeliest when ``seed`` is None.
+    """Return class indices: drawn by the probabilities, or the likeliest when ``seed`` is None.
 
     >>> _draw_classes(np.array([[0.3, 0.7], [1.0, 0.0]]), None).tolist()
     [1, 0]
@@ -109,7 +109,7 @@ def fitted_estimator(
     uses_groups: bool = False,
     randomised: bool = False,
 ) -> _FittedEstimator:
-    """What an estimator fitted on ``data`` came to, with a history of one row."""
+    """Describe an estimator fitted on ``data``, with a history of one row."""
     history = _history_of_estimator(
         model, data, settings, evaluation, uses_groups=uses_groups, seed=seed if randomised else None
     )
@@ -143,11 +143,11 @@ def _history_of_estimator(
     a wrong one, since a certain but wrong prediction has no finite cross-entropy.
     """
 
-    def chances_of(samples: Samples) -> NDArray[np.float64]:
+    def compute_chances(samples: Samples) -> NDArray[np.float64]:
         return model.probabilities(samples.features, samples.cells.group_codes if uses_groups else None)
 
     cells = data.cells
-    chances = chances_of(data)
+    chances = compute_chances(data)
     own = chances[np.arange(len(data)), cells.label_codes]
     losses = -np.log(np.maximum(own, 1e-300)) if seed is None else 1 - own
     everyone, counts = np.arange(len(data)), cells.counts.reshape(-1)
@@ -155,7 +155,7 @@ def _history_of_estimator(
     record_model(recording, 0, losses, _draw_classes(chances, seed), cells.codes, everyone, counts)
     record_plan(recording, 0, initial_ratios(cells), everyone, counts, True)
     if evaluation is not None:
-        predicted = _draw_classes(chances_of(evaluation), seed)
+        predicted = _draw_classes(compute_chances(evaluation), seed)
         count_predictions(predicted, evaluation.cells.codes, recording.evaluation_tables[0])
     positive = -1 if settings.pos_label is None else cells.class_index(settings.pos_label)
     return History.from_recording(
@@ -166,7 +166,7 @@ def _history_of_estimator(
 def settings_with(
     method: str, settings: Settings, hyperparameters: Mapping[str, Any], own: Collection[str] = ()
 ) -> Settings:
-    """The settings, changed where hyperparameters are fields of them; other names are refused.
+    """Return the settings with the hyperparameters in them; refuse names that are not fields.
 
     ``own`` are the names that the method itself takes, for the message.
     """

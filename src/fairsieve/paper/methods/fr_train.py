@@ -6,7 +6,7 @@ the classifier's label, (x, z, ŷ), from samples of a clean validation set, (x, 
 minimises (1 − λf − λr)·L₁ − λf·L_fair − λr·L_robust; in L₁ a sample weighs what the robustness
 discriminator makes of (x, z, y), once that tells more than a coin.
 
-Three things the description leaves open are settled here, by trial on the synthetic data:
+Three things the description leaves open are settled here, by experiment on the synthetic data:
 
 - ŷ is a label that is 1 with the classifier's probability, and L_robust is its expectation. Handing
   over the probability itself lets the discriminator win by noticing that it is not 0 or 1, which

@@ -24,10 +24,10 @@ class Game(Protocol):
     """A classifier and its discriminators in run_epochs."""
 
     def advance(self, batches: NDArray[np.int64], real: NDArray[np.int64], first: int, last: int) -> None:
-        """Play the epochs from ``first`` up to ``last``, in turn with each of the batches."""
+        """Run the epochs from ``first`` up to ``last``, in turn with each of the batches."""
 
     def module(self) -> nn.Module:
-        """The classifier as it is."""
+        """Return the classifier in its current state."""
 
 
 class CompiledGame:
@@ -105,7 +105,7 @@ class AutogradGame:
             self.run_epoch(turn, rows[step % len(rows)], real_rows[step % len(real_rows)])
 
     def run_epoch(self, turn: int, rows: torch.Tensor, real: torch.Tensor) -> None:
-        """Plain training in the turns up to 0; after them, discriminators and sometimes the classifier."""
+        """Train plainly in the turns up to 0; after them, update the discriminators and sometimes the classifier."""
         moves = turn <= 0 or turn % self.options.discriminator_updates == 0
         with torch.set_grad_enabled(moves):
             outputs = self.model(self.features[rows])
@@ -131,22 +131,22 @@ class AutogradGame:
             )
 
     def odds(self, inputs: torch.Tensor) -> torch.Tensor:
-        """The robustness discriminator's logits of "real", were the label 0 or 1: (2, samples)."""
+        """Compute the robustness discriminator's logits of "real" for the labels 0 and 1: (2, samples)."""
         hidden = inputs @ self.entry[:-1]
         sides = torch.stack([hidden - self.entry[-1], hidden + self.entry[-1]])
         return F.leaky_relu(sides, LEAK) @ self.exit[:-1] + self.exit[-1]
 
     def fake_loss(self, chances: torch.Tensor, odds: torch.Tensor) -> torch.Tensor:
-        """−log(1 − D(x, z, ŷ)), in expectation over ŷ."""
+        """Compute −log(1 − D(x, z, ŷ)), in expectation over ŷ."""
         return -((1 - chances) * F.logsigmoid(-odds[0]) + chances * F.logsigmoid(-odds[1])).mean()
 
     def real_loss(self, rows: torch.Tensor) -> torch.Tensor:
-        """−log D(x, z, y) of the clean samples."""
+        """Compute −log D(x, z, y) of the clean samples."""
         odds, chances = self.odds(self.real_inputs[rows]), self.real_chances[rows]
         return -((1 - chances) * F.logsigmoid(odds[0]) + chances * F.logsigmoid(odds[1])).mean()
 
     def fair_loss(self, chances: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """−log of the probability that the fairness discriminator gives a sample's own group."""
+        """Compute −log of the probability that the fairness discriminator gives a sample's own group."""
         columns = [2 * chances - 1, torch.ones_like(chances)]
         if self.fair.shape[1] == 3:
             columns.insert(1, 2 * self.labels[rows].to(self.dtype) - 1)
@@ -156,14 +156,14 @@ class AutogradGame:
         return (losses * counted).sum() / counted.sum().clamp(min=1)
 
     def descend(self, parameters: list[torch.Tensor], loss: torch.Tensor) -> None:
-        """One step of a discriminator."""
+        """Take one step of a discriminator."""
         slopes = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             for parameter, slope in zip(parameters, slopes, strict=True):
                 parameter -= self.options.discriminator_rate * slope
 
     def update(self, objective: torch.Tensor) -> None:
-        """One step of the classifier."""
+        """Take one step of the classifier."""
         self.optimizer.zero_grad(set_to_none=True)
         objective.backward(inputs=list(self.model.parameters()))
         self.optimizer.step()

@@ -105,7 +105,7 @@ def _discriminate(
     exit_: NDArray[np.float64],
     buffers: _Buffers,
 ) -> None:
-    """The robustness discriminator on at most BLOCK samples, with either label."""
+    """Evaluate the robustness discriminator on at most BLOCK samples, with either label."""
     size, k = rows.size, inputs.shape[1]
     for r in range(size):
         for j in range(k):
@@ -187,7 +187,7 @@ def _add_outer(
     back: NDArray[np.float64],
     total: NDArray[np.float64],
 ) -> None:
-    """total += inputsᵀ · back."""
+    """Add inputsᵀ · back to ``total``."""
     width = back.shape[1]  # not a constant: as one, the loop is unrolled before it can be vectorised
     for r in range(rows.size):
         i = rows[r]
@@ -206,7 +206,7 @@ def _update_robustness(
     rate: float,
     buffers: _Buffers,
 ) -> float:
-    """One step of the robustness discriminator; returns its loss before the step."""
+    """Take one step of the robustness discriminator; return its loss before the step."""
     for part in (buffers.entry, buffers.label, buffers.exit):
         part[:] = 0.0
     buffers.total[:] = 0.0
@@ -229,7 +229,7 @@ def _update_robustness(
 def _fairness_errors(
     arrays: GameArrays, rows: NDArray[np.int64], fair: NDArray[np.float64], buffers: _Buffers
 ) -> None:
-    """What the fairness discriminator's loss changes by with its logits, one row each group but the first."""
+    """Compute the gradient of the fairness discriminator's loss in its logits, a row for each group but the first."""
     wrong, highest, chances = buffers.wrong, buffers.highest, buffers.chances
     bias = fair.shape[1] - 1
     highest[:] = 0.0
@@ -263,7 +263,7 @@ def _update_fairness(
     counted: float,
     buffers: _Buffers,
 ) -> None:
-    """One step of the fairness discriminator."""
+    """Take one step of the fairness discriminator."""
     fair = discriminators.fair
     bias = fair.shape[1] - 1
     _fairness_errors(arrays, rows, fair, buffers)
@@ -291,7 +291,7 @@ def _classifier_terms(
     pulls: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
-    """How −λf·L_fair − λr·L_robust moves with each sample's Pr(ŷ = 1), and each sample's weight."""
+    """Compute the gradient of −λf·L_fair − λr·L_robust in each sample's Pr(ŷ = 1), and each sample's weight."""
     for first in range(0, rows.size, BLOCK):
         block = rows[first : first + BLOCK]
         _discriminate(arrays.inputs, block, discriminators.entry, discriminators.exit, buffers)
@@ -317,7 +317,7 @@ def _classifier_slope(
     weights: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> None:
-    """Gradient of the classifier's objective; ``share`` is the weight of its own loss."""
+    """Compute the gradient of the classifier's objective; ``share`` is the weight of its own loss."""
     d = arrays.features.shape[1]
     slope[:] = 0.0
     for r in range(rows.size):
@@ -333,7 +333,7 @@ def _classifier_slope(
 def _load_batch(
     arrays: GameArrays, rows: NDArray[np.int64], real: NDArray[np.int64], buffers: _Buffers
 ) -> float:
-    """Gather the labels of a batch; returns how many of its samples count for fairness, at least 1."""
+    """Gather the labels of a batch; return how many of its samples count for fairness, at least 1."""
     counted = 0.0
     for r in range(rows.size):
         buffers.signs[r] = 2.0 * arrays.labels[rows[r]] - 1.0
@@ -355,7 +355,7 @@ def run_epochs(
     first: int,
     last: int,
 ) -> None:
-    """Play the epochs from ``first`` up to ``last``, in turn with each of the batches.
+    """Run the epochs from ``first`` up to ``last``, in turn with each of the batches.
 
     ``discriminators``, ``parameters`` and ``adam`` are updated in place.
     """

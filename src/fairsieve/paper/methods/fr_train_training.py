@@ -15,7 +15,7 @@ from fairsieve.paper.methods.fr_train_linear import HIDDEN, Discriminators, Game
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
-from fairsieve.sampling.losses import cross_entropy, outputs_of, predicted_classes
+from fairsieve.sampling.losses import check_outputs, cross_entropy, outputs_of, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
 from fairsieve.training.autograd import can_compile, make_module
 from fairsieve.training.fit import ModelLike
@@ -70,7 +70,7 @@ def train_against_discriminators(
 
 
 def _make_arrays(data: Samples, validation: Samples, settings: Settings) -> GameArrays:
-    """The samples as both engines see them."""
+    """Prepare the arrays that both engines read."""
     flat, real = (part.features.reshape(len(part), -1).astype(np.float64) for part in (data, validation))
     shift, scale = flat.mean(axis=0), flat.std(axis=0)
     scale[scale == 0] = 1.0
@@ -96,7 +96,7 @@ def _make_arrays(data: Samples, validation: Samples, settings: Settings) -> Game
 
 
 def _tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> bool:
-    """Whether a feature has one value in each group, another in every one."""
+    """Return whether one feature alone tells the groups apart."""
     _, first, places = np.unique(groups, return_index=True, return_inverse=True)
     values = features[first]
     same = (features == values[places.reshape(-1)]).all(axis=0)
@@ -106,7 +106,7 @@ def _tells_groups(features: NDArray[np.float64], groups: NDArray[np.int64]) -> b
 def _make_discriminators(
     arrays: GameArrays, groups: int, fairness: str, rng: np.random.Generator
 ) -> Discriminators:
-    """Discriminators at their start: the fairness one knows nothing, the other has random weights."""
+    """Make the discriminators: zeros for fairness, random weights for robustness."""
     inputs = arrays.inputs.shape[1]
     reach, reach_out = 1 / np.sqrt(inputs), 1 / np.sqrt(HIDDEN)
     return Discriminators(
@@ -117,7 +117,7 @@ def _make_discriminators(
 
 
 def _batch_source(samples: int, limit: int, rng: np.random.Generator) -> Draw:
-    """Rows for so many updates: everyone (once, for all of them), or parts of shuffles."""
+    """Return a function that draws the rows of updates: all samples, or parts of shuffles."""
     if samples <= limit:
         everyone = np.arange(samples)[None]
         return lambda count: everyone
@@ -132,7 +132,7 @@ def _batch_source(samples: int, limit: int, rng: np.random.Generator) -> Draw:
 
 
 class _GameTraining:
-    """A game from beginning to end, recorded."""
+    """FR-Train's training from beginning to end, with its history."""
 
     def __init__(
         self, game: Game, data: Samples, evaluation: Samples | None, settings: Settings, epochs: int
@@ -145,7 +145,7 @@ class _GameTraining:
         self.average: State | None = None
 
     def train(self, draw: Draw, draw_real: Draw, report: Callable[[int], None]) -> bool:
-        """Play to the end, recording now and then and averaging the last epochs; True when interrupted."""
+        """Train to the end, record a row now and then, and average the last epochs; return True when interrupted."""
         averaged_from = max(self.epochs - self.settings.average_last, 0)
         try:
             while self.done < self.epochs:
@@ -168,6 +168,7 @@ class _GameTraining:
         """Add a row to the history."""
         cells, row, recording, model = self.data.cells, len(self.recorded), self.recording, self.game.module()
         outputs = outputs_of(model, self.seen(self.data), chunk_size=self.settings.chunk_size).cpu()
+        check_outputs(outputs, len(cells), cells.shape[0])
         losses = (self.settings.loss or cross_entropy)(outputs, torch.from_numpy(cells.label_codes))
         if losses.isnan().any():
             raise self.diverged()
@@ -185,7 +186,7 @@ class _GameTraining:
         return torch.from_numpy(samples.features).to(next(self.game.module().parameters()).dtype)
 
     def add_to_average(self, number: int) -> None:
-        """Running mean of the classifier's states; this is the ``number``-th."""
+        """Add the classifier's state to the running mean, as its ``number``-th."""
         state = {name: value.clone() for name, value in self.game.module().state_dict().items()}
         if self.average is not None:
             for name, value in state.items():
@@ -194,7 +195,7 @@ class _GameTraining:
         self.average = state
 
     def fitted(self, pretrain_epochs: int, seed: int, interrupted: bool) -> Fitted:
-        """What the game came to; of an interrupted one, the classifier as it was."""
+        """Describe the trained classifier; after an interruption, as it was then."""
         cells, settings, model = self.data.cells, self.settings, self.game.module()
         if not interrupted and self.average is not None:
             model.load_state_dict(self.average)

@@ -84,7 +84,7 @@ def _confident_labels(
 def confident_classes(
     probabilities: NDArray[np.float64], cells: Cells
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Whose label is kept, and the likeliest of each sample's confident classes, as a code.
+    """Return whose label is kept, and the code of the likeliest of each sample's confident classes.
 
     With one group for everybody this is confident learning as it is commonly done.
     """
@@ -102,7 +102,7 @@ def confident_classes(
 def _out_of_fold_probabilities(
     samples: Samples, *, folds: int = 5, seed: int, decoupled: bool = False
 ) -> NDArray[np.float64]:
-    """Probabilities of the classes, (n, classes), by logistic regressions that did not see the sample."""
+    """Compute probabilities of the classes, (n, classes), by regressions that did not see the sample."""
     cells = samples.cells
     check_at_least("folds", folds, 2)
     if len(samples) < folds:
@@ -126,7 +126,7 @@ def _out_of_fold_probabilities(
 def class_probabilities(
     features: NDArray[Any], labels: NDArray[np.int64], shown: NDArray[Any], classes: int
 ) -> NDArray[np.float64]:
-    """A logistic regression on some samples, asked about others."""
+    """Train a logistic regression on some samples, and predict the probabilities of others."""
     features, shown = features.reshape(len(features), -1), shown.reshape(len(shown), -1)
     probabilities = np.zeros((len(shown), classes))
     found = np.unique(labels)
@@ -141,7 +141,7 @@ def class_probabilities(
 def _keep_a_sample_of_each_cell(
     kept: NDArray[np.bool_], codes: NDArray[Any], own: NDArray[np.float64]
 ) -> None:
-    """Where a cell would be gone, keep the sample whose own label is likeliest."""
+    """Keep one sample of each cell that would be lost: the one whose own label is likeliest."""
     gone = np.setdiff1d(codes, codes[kept])
     for cell in gone:
         members = np.flatnonzero(codes == cell)

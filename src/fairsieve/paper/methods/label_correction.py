@@ -82,7 +82,7 @@ def _correct_labels(samples: Samples, rate: float, *, members: int = 20, seed: i
 
 
 def _out_of_bag_probabilities(samples: Samples, *, members: int, seed: int) -> NDArray[np.float64]:
-    """Mean probabilities of the classes, (n, classes), by the members that did not see the sample.
+    """Compute mean probabilities of the classes, (n, classes), by the members that did not see the sample.
 
     All 0 for a sample that every member saw.
     """
@@ -102,7 +102,7 @@ def _out_of_bag_probabilities(samples: Samples, *, members: int, seed: int) -> N
 def _flips_towards_parity(
     cells: Cells, suggested: NDArray[np.int64], margins: NDArray[np.float64], budget: int
 ) -> NDArray[np.int64]:
-    """Whom to flip, in order: always the largest margin among the flips that may be made.
+    """Choose whom to flip, in order: always the largest margin among the flips that may be made.
 
     Margins say how much likelier the suggested class is than the label; only positive ones count.
     A flip may be made while its group has at least as much too many (over everybody's share) of
@@ -133,7 +133,7 @@ def _flips_towards_parity(
 
 
 def _may_flip(kind: tuple[int, int, int], surplus: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
-    """Whether a flip moves towards parity and leaves its cell a sample."""
+    """Return whether a flip moves towards parity and leaves its cell a sample."""
     group, left, entered = kind
     return bool(surplus[left, group] >= surplus[entered, group] - 1e-12 and counts[left, group] > 1)
 

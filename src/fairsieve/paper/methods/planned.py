@@ -1,4 +1,4 @@
-"""Methods that are a plan, a penalty, or one after the other: all but FR-Train of the paper's."""
+"""The paper's methods except FR-Train: selection, a penalty, or two steps in a row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.paper.methods.contract import Trainer
+from fairsieve.paper.methods.contract import TrainFunction
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.training.fit import ModelLike, fit
@@ -18,8 +18,8 @@ from fairsieve.training.settings import Settings
 __all__ = ["plan_trainer", "two_step_trainer"]
 
 
-def plan_trainer(method: str, *, penalty_weight: float | None = None) -> Trainer:
-    """A trainer for a method of :data:`~fairsieve.training.methods.SELECTION_METHODS`.
+def plan_trainer(method: str, *, penalty_weight: float | None = None) -> TrainFunction:
+    """Make the train function of a method of :data:`~fairsieve.training.methods.SELECTION_METHODS`.
 
     ``penalty_weight`` adds the covariance penalty, with that weight unless the settings have one.
     """
@@ -48,14 +48,14 @@ def plan_trainer(method: str, *, penalty_weight: float | None = None) -> Trainer
             evaluation=evaluation,
             progress=progress,
             watched=progress,
-            **fields_of(chosen),
+            **as_options(chosen),
         )
 
     return train
 
 
-def two_step_trainer(clean: Trainer, then: Trainer) -> Trainer:
-    """Clean with one trainer; train on what it kept with another."""
+def two_step_trainer(clean: TrainFunction, then: TrainFunction) -> TrainFunction:
+    """Make a train function that cleans with one method and trains on what it selected with another."""
 
     def train(
         data: Samples,
@@ -80,7 +80,7 @@ def two_step_trainer(clean: Trainer, then: Trainer) -> Trainer:
 def on_everyone(
     fitted: Fitted, kept: NDArray[np.int64], cells: Cells, seconds: float, interrupted: bool
 ) -> Fitted:
-    """A result on a part of the data, told of all of it."""
+    """Describe a result on a part of the data as one on all of it."""
     return replace(
         fitted.over(kept, len(cells)),
         seconds=fitted.seconds + seconds,
@@ -88,6 +88,6 @@ def on_everyone(
     )
 
 
-def fields_of(settings: Settings) -> dict[str, Any]:
-    """The settings as keyword arguments."""
+def as_options(settings: Settings) -> dict[str, Any]:
+    """Return the settings as keyword arguments."""
     return {name: getattr(settings, name) for name in settings.__dataclass_fields__}

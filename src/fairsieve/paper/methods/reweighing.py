@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.fitted_estimator import settings_with
-from fairsieve.paper.methods.planned import fields_of
+from fairsieve.paper.methods.planned import as_options
 from fairsieve.samples import Samples
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
@@ -28,7 +28,7 @@ REWEIGHING = SelectionMethod(name="reweighing")  # weights in the loss, not in t
 
 
 def _independence_weights(cells: Cells) -> NDArray[np.float64]:
-    """One weight per sample; weighted by them, label and group are independent.
+    """Compute weights under which label and group are independent.
 
     The weights of a class sum to its size. Where a class lacks a group, independence is out of
     reach, and the weight that the empty cell should have goes to the class's other cells.
@@ -42,7 +42,7 @@ def _independence_weights(cells: Cells) -> NDArray[np.float64]:
 
 
 def _independent_ratios(cells: Cells) -> NDArray[np.float64]:
-    """P(z), in the row of every class."""
+    """Return P(z) in the row of every class."""
     shares = cells.counts.sum(axis=0) / len(cells)
     return np.tile(shares, (cells.shape[0], 1))
 
@@ -58,7 +58,7 @@ def train_reweighing(
     progress: bool = False,
     **hyperparameters: Any,
 ) -> Fitted:
-    """Plain training with each sample's loss weighted, once and for all; any module."""
+    """Train plainly with fixed weights on the samples' losses; any module."""
     settings = settings_with(REWEIGHING.name, settings, hyperparameters)
     check_data(data, evaluation)
     fitted = fit(
@@ -70,7 +70,7 @@ def train_reweighing(
         evaluation=evaluation,
         progress=progress,
         watched=progress,
-        **fields_of(settings),
+        **as_options(settings),
     )
     ratios = _independent_ratios(data.cells)
     always = np.broadcast_to(ratios, fitted.history.ratios.shape)

@@ -9,19 +9,19 @@ import numpy as np
 from fairsieve.data.synthetic import load_authors_arrays, make_synthetic
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce.experiments import Experiment
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import (
     RATE_METHODS,
     TRADE_OFF,
     WEIGHTS,
-    compas_rate_trials,
-    noise_rate_trials,
+    compas_rate_experiments,
+    noise_rate_experiments,
     plain_compas,
+    trade_off_experiments,
     trade_off_methods,
-    trade_off_trials,
 )
-from fairsieve.paper.reproduce.trials import Trial
-from fairsieve.paper.reproduce.wording import FLIPS, TITLES, column_title
+from fairsieve.paper.reproduce.titles import FLIPS, TITLES, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.front import pareto_front
 from fairsieve.selection.fairness import ABBREVIATIONS
@@ -30,7 +30,7 @@ __all__ = ["FIGURES", "trade_off_figures"]
 
 
 def _cells_figure(results: Results) -> Figure:
-    """Fig. 1: sizes of the cells, and their losses by epoch."""
+    """Draw Fig. 1: the sizes of the cells, and their losses by epoch."""
     histories = [record["history"] for record in results.runs(plain_compas())]
     if not histories:
         return Figure("figure1", "Figure 1: not run yet", [])
@@ -61,15 +61,17 @@ def _cells_figure(results: Results) -> Figure:
     )
 
 
-def _by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure: str) -> list[Series]:
-    """A line for each method: a measure by noise rate."""
+def _by_rate(
+    results: Results, experiments_by_method: dict[str, list[Experiment]], measure: str
+) -> list[Series]:
+    """Make a line for each method: a measure by noise rate."""
     lines = []
-    for method, trials in trials_by_method.items():
-        values = [results.values(trial, measure) for trial in trials]
+    for method, experiments in experiments_by_method.items():
+        values = [results.values(experiment, measure) for experiment in experiments]
         lines.append(
             Series(
                 METHODS[method].short,
-                [round(100 * trial.rate, 1) for trial in trials],
+                [round(100 * experiment.rate, 1) for experiment in experiments],
                 [float(found.mean()) for found in values],
                 deviation=[float(found.std()) for found in values],
                 look=METHODS[method].look,
@@ -79,14 +81,14 @@ def _by_rate(results: Results, trials_by_method: dict[str, list[Trial]], measure
 
 
 def _compas_rates_figure(results: Results) -> Figure:
-    """Fig. 2."""
-    trials = {method: compas_rate_trials(method) for method in ("lr", "itlm")}
+    """Draw Fig. 2: LR and ITLM on COMPAS by noise rate."""
+    experiments = {method: compas_rate_experiments(method) for method in ("lr", "itlm")}
     return Figure(
         "figure2",
         "Figure 2. COMPAS: logistic regression with and without ITLM by noise rate (label flips); shaded, the "
         "deviation over splits.",
         [
-            Panel(title, "labels flipped, %", title, _by_rate(results, trials, measure))
+            Panel(title, "labels flipped, %", title, _by_rate(results, experiments, measure))
             for title, measure in (
                 ("accuracy", "accuracy"),
                 ("EO disparity", "equalized_odds"),
@@ -97,27 +99,27 @@ def _compas_rates_figure(results: Results) -> Figure:
 
 
 def _rates_figure(results: Results, name: str, fairness: str) -> Figure:
-    """Figs. 3 and 6."""
-    trials = {method: noise_rate_trials(method, fairness) for method in RATE_METHODS}
+    """Draw Figs. 3 and 6: methods on the synthetic data by noise rate."""
+    experiments = {method: noise_rate_experiments(method, fairness) for method in RATE_METHODS}
     short = ABBREVIATIONS[fairness]
     return Figure(
         name,
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
         "deviation over draws.",
         [
-            Panel("accuracy", "labels flipped, %", "accuracy", _by_rate(results, trials, "accuracy")),
+            Panel("accuracy", "labels flipped, %", "accuracy", _by_rate(results, experiments, "accuracy")),
             Panel(
                 f"{short} disparity",
                 "labels flipped, %",
                 f"{short} disparity",
-                _by_rate(results, trials, fairness),
+                _by_rate(results, experiments, fairness),
             ),
         ],
     )
 
 
 def _data_figure(results: Results) -> Figure:
-    """Fig. 4: the samples, one panel for each class, so that no set hides another."""
+    """Draw Fig. 4: the samples, one panel for each class, so that no set hides another."""
     if results.scope.arrays is None:
         samples = make_synthetic(3200, seed=0)
     else:
@@ -134,14 +136,14 @@ def _data_figure(results: Results) -> Figure:
 
 
 def _curves_figure(results: Results) -> Figure:
-    """Fig. 5: accuracy against disparity as each method is made fairer."""
+    """Draw Fig. 5: accuracy against disparity as each method is made fairer."""
     panels = []
     for noise in ("label", "group-targeted"):
         series = []
         for method, (name, values) in WEIGHTS.items():
-            trials = trade_off_trials(method, noise)
+            experiments = trade_off_experiments(method, noise)
             labels = [f"{name.replace('_', ' ')} {value:g}" for value in values]
-            series.append(_points(results, METHODS[method], trials, "equalized_odds", labels))
+            series.append(_points(results, METHODS[method], experiments, "equalized_odds", labels))
         panels.append(Panel(FLIPS[noise], "EO disparity", "accuracy", series))
     return Figure(
         "figure5",
@@ -152,11 +154,11 @@ def _curves_figure(results: Results) -> Figure:
 
 
 def _points(
-    results: Results, method: Method, trials: Sequence[Trial], fairness: str, labels: Sequence[str]
+    results: Results, method: Method, experiments: Sequence[Experiment], fairness: str, labels: Sequence[str]
 ) -> Series:
-    """Trials as points of accuracy against disparity."""
-    apart = [results.values(trial, fairness) for trial in trials]
-    right = [results.values(trial, "accuracy") for trial in trials]
+    """Make points of accuracy against disparity from experiments."""
+    apart = [results.values(experiment, fairness) for experiment in experiments]
+    right = [results.values(experiment, "accuracy") for experiment in experiments]
     return Series(
         method.short,
         [float(values.mean()) for values in apart],
@@ -170,20 +172,22 @@ def _points(
 
 
 def trade_off_figures(results: Results) -> list[Figure]:
-    """One figure for each data set: every method, and the front that no method improves on."""
+    """Draw a figure for each data set: every method, and the front that no method improves on."""
     figures = []
     for data in ("synthetic", "compas", "adult"):
         panels = []
         for column in TRADE_OFF:
             if column.data != data:
                 continue
-            trials = [
-                Trial(method, data, column.noise, column.fairness) for method in trade_off_methods(data)
+            experiments = [
+                Experiment(method, data, column.noise, column.fairness) for method in trade_off_methods(data)
             ]
-            there = [trial for trial in trials if results.has(trial)]
+            there = [experiment for experiment in experiments if results.has(experiment)]
             series = [
-                _points(results, METHODS[trial.method], [trial], column.fairness, [trial.method])
-                for trial in there
+                _points(
+                    results, METHODS[experiment.method], [experiment], column.fairness, [experiment.method]
+                )
+                for experiment in there
             ]
             front = pareto_front([(one.x[0], one.y[0]) for one in series])  # type: ignore[misc]
             line = Series("Pareto front", [x for x, _ in front], [y for _, y in front], dashed=True)

@@ -1,4 +1,4 @@
-"""Records → the document of the whole reproduction."""
+"""The document of the whole reproduction, from its records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairsieve.paper.claims.evidence import SIMILAR
 from fairsieve.paper.claims.pairwise import OUTCOMES
 from fairsieve.paper.reproduce.figures import FIGURES, trade_off_figures
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.tables import choices_table, draws_table, draws_trials, paper_table
-from fairsieve.paper.reproduce.targets import DEFAULTS_OF, Item, trials_of
-from fairsieve.paper.reproduce.wording import number
+from fairsieve.paper.reproduce.tables import choices_table, draws_experiments, draws_table, paper_table
+from fairsieve.paper.reproduce.targets import DEFAULTS_OF, Item, collect_experiments
+from fairsieve.paper.reproduce.titles import number
 from fairsieve.report.document import Block, Cell, Column, Document, Facts, Figure, Section, Table, Text
 from fairsieve.report.figure_files import write_figure_files
 from fairsieve.report.page import write_page
@@ -27,10 +27,10 @@ __all__ = ["check_extras", "write_reproduction"]
 
 RULE = (
     "Methods are compared on the same draws or splits. A comparison speaks for or against a claim where the mean of "
-    "its paired differences is beyond twice their standard error; otherwise it cannot tell. A claim holds where most "
-    "comparisons speak for it and none against it; where the paper says “usually”, where most speak for it. “Similar” "
-    f"and “comparable” mean at most {number(SIMILAR)} worse. “Beaten on 7 of 10” counts draws or splits. One seed "
-    "cannot tell."
+    "its paired differences is beyond twice their standard error; otherwise it is inconclusive. A claim holds where "
+    "most comparisons speak for it and none against it; where the paper says “usually”, where most speak for it. "
+    f"“Similar” and “comparable” mean at most {number(SIMILAR)} worse. “Beaten on 7 of 10” counts draws or splits. "
+    "One seed is inconclusive."
 )
 TUNING = (
     "Hyperparameters are chosen once for each method and column, by cross-validation on the noisy labels of draws "
@@ -51,19 +51,19 @@ BY_DRAW = (
 
 
 def _reproduction_document(results: Results, items: Sequence[Item]) -> Document:
-    """A page of some tables and figures, and the verdicts that the records allow."""
+    """Make the document of some tables and figures, with the verdicts that the records allow."""
     sections = []
     found = verdicts(results)
     if found:
         counts = Counter(verdict.holds for verdict in found)
         summary = (
-            f"Of {len(found)} claims, {counts[True]} hold here, {counts[False]} do not, and {counts[None]} cannot be "
-            f"told from these runs. {RULE}"
+            f"Of {len(found)} claims, {counts[True]} hold here, {counts[False]} do not, and {counts[None]} are "
+            f"inconclusive. {RULE}"
         )
         sections.append(Section("claims", "The paper's claims", [Text(summary), *found]))
-    if all(results.has(trial) for trial in draws_trials()):
+    if all(results.has(experiment) for experiment in draws_experiments()):
         sections.append(Section("by-draw", "How often, draw by draw", [Text(BY_DRAW), draws_table(results)]))
-    sections += [Section(item.name, item.title, _blocks_of(item, results)) for item in items]
+    sections += [Section(item.name, item.title, _item_blocks(item, results)) for item in items]
     sections.append(Section("made", "How this was made", _made(results, items)))
     return Document(
         "The paper, reproduced",
@@ -74,14 +74,14 @@ def _reproduction_document(results: Results, items: Sequence[Item]) -> Document:
 
 
 def check_extras() -> None:
-    """Say what is not installed before the work, not after it."""
+    """Raise an error for a package that is not installed, before the work and not after it."""
     pyplot()
     environment()
     plotly_packed()
 
 
-def _blocks_of(item: Item, results: Results) -> list[Block]:
-    """What an item shows."""
+def _item_blocks(item: Item, results: Results) -> list[Block]:
+    """Return what an item shows."""
     if item.name.startswith("table"):
         return [paper_table(results, int(item.name.removeprefix("table")))]
     if item.name == "defaults":
@@ -92,8 +92,8 @@ def _blocks_of(item: Item, results: Results) -> list[Block]:
 
 
 def _made(results: Results, items: Sequence[Item]) -> list[Block]:
-    """Settings, choices, versions, machine and time."""
-    scope, records = results.scope, results.all_of(trials_of(items))
+    """Describe settings, choices, versions, machine and time."""
+    scope, records = results.scope, results.collect(collect_experiments(items))
     seconds = sum(record.get("seconds", 0) + record.get("tuning_seconds", 0) for record in records)
     versions = records[-1]["versions"] if records else {}
     values = {
@@ -115,7 +115,7 @@ def _made(results: Results, items: Sequence[Item]) -> list[Block]:
 
 
 def _processor() -> str:
-    """The processor's model, where the system tells."""
+    """Return the processor's model, where the system names it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -125,7 +125,7 @@ def _processor() -> str:
 
 
 def write_reproduction(results: Results, items: Sequence[Item], folder: Path) -> Path:
-    """The page, and every table and figure in files of its own; returns where the page is."""
+    """Write the page, and every table and figure into files of its own; return the path of the page."""
     document = _reproduction_document(results, items)
     for section in document.sections:
         for block in section.blocks:
@@ -140,7 +140,7 @@ def write_reproduction(results: Results, items: Sequence[Item], folder: Path) ->
 
 
 def _verdicts_table(results: Results) -> Table:
-    """The verdicts as a table, for the files; the page shows each with its evidence."""
+    """Make a table of the verdicts for the files; the page shows each with its evidence."""
     rows = [
         [Cell(verdict.source), Cell(verdict.claim), Cell(OUTCOMES[verdict.holds]), Cell(verdict.evidence)]
         for verdict in verdicts(results)

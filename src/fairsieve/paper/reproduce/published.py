@@ -12,9 +12,9 @@ from fairsieve.paper.run import ValidationKind
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [
-    "Column",
     "Line",
     "Number",
+    "PaperColumn",
     "PaperTable",
     "paper_tables",
 ]
@@ -33,7 +33,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Column:
+class PaperColumn:
     """A data set, an attack, and the notion of fairness that is asked for and measured."""
 
     data: str
@@ -61,19 +61,19 @@ class PaperTable:
     Attributes
     ----------
     number : int
-    columns : tuple of Column
+    columns : tuple of PaperColumn
     lines : dict
         For each line, for each column: accuracy and disparity (Table 4: seconds).
     """
 
     number: int
-    columns: tuple[Column, ...]
+    columns: tuple[PaperColumn, ...]
     lines: dict[Line, tuple[tuple[Number, ...], ...]]
 
 
 @cache
 def paper_tables() -> dict[int, PaperTable]:
-    """Tables 1 to 7.
+    """Read Tables 1 to 7 of the paper.
 
     Examples
     --------
@@ -87,29 +87,31 @@ def paper_tables() -> dict[int, PaperTable]:
 
 
 def _parse_tables(text: str) -> dict[int, PaperTable]:
-    """Tables in the form of ``paper_numbers.txt``, which says what it is."""
+    """Read tables in the format that ``paper_numbers.txt`` describes."""
     tables: dict[int, PaperTable] = {}
     for raw in text.splitlines():
         if not raw or raw.startswith("#"):
             continue
         name, *cells = (part.strip() for part in raw.split("|"))
         if name.startswith("table "):
-            table = PaperTable(int(name.split()[1]), tuple(_column_of(cell) for cell in cells), {})
+            table = PaperTable(int(name.split()[1]), tuple(_parse_column(cell) for cell in cells), {})
             tables[table.number] = table
         else:
             method, *validation = name.split()
             line = Line(method, *validation)  # type: ignore[arg-type]
-            table.lines[line] = tuple(_numbers_of(cell) for cell in cells)
+            table.lines[line] = tuple(_parse_numbers(cell) for cell in cells)
     return tables
 
 
-def _column_of(text: str) -> Column:
+def _parse_column(text: str) -> PaperColumn:
     data, noise, short = text.split()
-    return Column(data, noise, next(fairness for fairness, name in ABBREVIATIONS.items() if name == short))
+    return PaperColumn(
+        data, noise, next(fairness for fairness, name in ABBREVIATIONS.items() if name == short)
+    )
 
 
-def _numbers_of(text: str) -> tuple[Number, ...]:
-    """The numbers of one cell."""
+def _parse_numbers(text: str) -> tuple[Number, ...]:
+    """Read the numbers of one cell."""
     found = []
     for word in text.split():
         match = NUMBER.fullmatch(word)

@@ -1,4 +1,4 @@
-"""Running trials: choose hyperparameters once, then every seed; each is recorded as it finishes."""
+"""Run experiments: choose hyperparameters once, then run every seed; each is recorded as it finishes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fairsieve.paper.engine import Work, run_and_record
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
+from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.trials import Scope, Trial
 from fairsieve.paper.run import one_torch_thread, package_versions, run_one
 from fairsieve.paper.tuning import candidates, fold_scores, pick
 
@@ -44,18 +44,18 @@ class _Step:
 class _Job:
     """One call of a worker: a run, or a choice of hyperparameters (seed None)."""
 
-    trial: Trial
+    experiment: Experiment
     seed: int | None
     work: Work
 
     @property
     def kind(self) -> tuple[str, str, bool]:
         """Jobs of one kind take about equally long."""
-        return self.trial.data, self.trial.method, self.seed is None
+        return self.experiment.data, self.experiment.method, self.seed is None
 
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
-        return f"{self.trial.data}, {METHODS[self.trial.method].short}, {doing}"
+        return f"{self.experiment.data}, {METHODS[self.experiment.method].short}, {doing}"
 
 
 class _Clock:
@@ -67,11 +67,11 @@ class _Clock:
         self.seconds: defaultdict[tuple[str, str, bool], list[float]] = defaultdict(list)
 
     def expect(self, jobs: Sequence[_Job]) -> None:
-        """These are left."""
+        """Set the jobs that are left."""
         self.left = Counter(job.kind for job in jobs)
 
     def note(self, job: _Job, seconds: float) -> _Step:
-        """A job is done."""
+        """Count a job as done, and return the progress."""
         self.done += 1
         self.left[job.kind] -= 1
         self.seconds[job.kind].append(seconds)
@@ -79,7 +79,7 @@ class _Clock:
         return _Step(self.done, self.done + self.left.total(), remaining, str(job))
 
     def expected(self, kind: tuple[str, str, bool]) -> float:
-        """Seconds of one job: the mean of those measured, or a first guess."""
+        """Estimate the seconds of one job: the mean of those measured, or a first guess."""
         if kind in self.seconds:
             return float(np.mean(self.seconds[kind]))
         data, method, tuning = kind
@@ -87,13 +87,15 @@ class _Clock:
         return guess * (TUNING_FACTOR if tuning else 1)
 
 
-def check_data_sets(trials: Sequence[Trial], scope: Scope) -> None:
+def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
     """Raise an error that says which data set is missing, before any work is done."""
-    for data in dict.fromkeys(trial.data for trial in trials):
+    for data in dict.fromkeys(experiment.data for experiment in experiments):
         make_problem(data, "none", 0, 0, arrays=scope.arrays if data == "synthetic" else None)
 
 
-def reproduce(trials: Sequence[Trial], results: Results, path: Path, *, jobs: int = 1) -> Iterator[_Step]:
+def reproduce(
+    experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
+) -> Iterator[_Step]:
     """Make the runs that ``results`` do not hold yet, record them in ``path``, and yield the progress after each.
 
     Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
@@ -101,47 +103,51 @@ def reproduce(trials: Sequence[Trial], results: Results, path: Path, *, jobs: in
     """
     clock = _Clock(joblib.effective_n_jobs(jobs))
     for find in (_tuning_jobs, _run_jobs):
-        todo = find(trials, results)
-        clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(trials, results)])
+        todo = find(experiments, results)
+        clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(experiments, results)])
         for finished in run_and_record([job.work for job in todo], path, jobs=jobs):
             results.add(finished.record)
             yield clock.note(todo[finished.place], finished.seconds)
 
 
-def _tuning_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
-    """The choices of hyperparameters that are not recorded yet; the slow first, so that none is waited for."""
-    wanted = dict.fromkeys(results.scope.tuned_as(trial) for trial in trials)
-    todo = [trial for trial in wanted if trial is not None and results.chosen(trial) is None]
-    todo.sort(key=lambda trial: (trial.method != "fr-train", trial.data == "synthetic"))
-    return [_Job(trial, None, partial(_choose_once, trial, results.scope)) for trial in todo]
+def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
+    """List the choices of hyperparameters that are not recorded yet, slow ones first."""
+    wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
+    todo = [
+        experiment for experiment in wanted if experiment is not None and results.chosen(experiment) is None
+    ]
+    todo.sort(key=lambda experiment: (experiment.method != "fr-train", experiment.data == "synthetic"))
+    return [_Job(experiment, None, partial(_choose_once, experiment, results.scope)) for experiment in todo]
 
 
-def _run_jobs(trials: Sequence[Trial], results: Results) -> list[_Job]:
-    """The runs that are not recorded yet: small data sets first, and those on one problem together."""
+def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
+    """List the runs that are not recorded yet: small data sets first, runs on one problem together."""
     missing = {
-        results.name(trial, seed): (trial, seed)
-        for trial in trials
-        for seed in results.scope.seeds_of(trial)
-        if results.run(trial, seed) is None
+        results.name(experiment, seed): (experiment, seed)
+        for experiment in experiments
+        for seed in results.scope.seeds_for(experiment)
+        if results.run(experiment, seed) is None
     }
     sets = list(EXPECTED)
     todo = sorted(
         missing.values(), key=lambda run: (sets.index(run[0].data), run[0].noise, run[0].rate, run[1])
     )
     return [
-        _Job(trial, seed, partial(run_one, results.comparison(trial), trial.method, seed))
-        for trial, seed in todo
+        _Job(experiment, seed, partial(run_one, results.comparison(experiment), experiment.method, seed))
+        for experiment, seed in todo
     ]
 
 
-def _choose_once(trial: Trial, scope: Scope) -> Record:
-    """Choose hyperparameters for a trial, by cross-validation on draws or splits that are not reported on."""
-    started, method = time.perf_counter(), METHODS[trial.method]
-    asked, comparison = scope.tuning_settings(trial), scope.comparison(trial)
+def _choose_once(experiment: Experiment, scope: Scope) -> Record:
+    """Choose hyperparameters for an experiment, by cross-validation on draws or splits that are not reported on."""
+    started, method = time.perf_counter(), METHODS[experiment.method]
+    asked, comparison = scope.tuning_settings(experiment), scope.comparison(experiment)
     settings, scores = comparison.training_settings(), []
     with one_torch_thread():
         for seed in asked["seeds"]:
-            problem = make_problem(trial.data, trial.noise, trial.rate, seed, arrays=comparison.arrays)
+            problem = make_problem(
+                experiment.data, experiment.noise, experiment.rate, seed, arrays=comparison.arrays
+            )
             validation = comparison.validation_samples(problem, method)
             scores.append(
                 fold_scores(

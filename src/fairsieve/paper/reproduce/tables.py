@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import Column as PaperColumn
-from fairsieve.paper.reproduce.published import Line, Number, PaperTable, paper_tables
+from fairsieve.paper.reproduce.experiments import Experiment, table_experiment
+from fairsieve.paper.reproduce.published import Line, Number, PaperColumn, PaperTable, paper_tables
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.reproduce.targets import ITEMS
-from fairsieve.paper.reproduce.trials import Trial, trial_of
-from fairsieve.paper.reproduce.wording import (
+from fairsieve.paper.reproduce.titles import (
     FLIPS,
     TITLES,
     column_title,
@@ -25,7 +24,7 @@ from fairsieve.paper.reproduce.wording import (
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["choices_table", "draws_table", "draws_trials", "paper_table"]
+__all__ = ["choices_table", "draws_experiments", "draws_table", "paper_table"]
 
 RIVALS = (  # of Sec. 5.1 and 5.4
     "lr",
@@ -42,7 +41,7 @@ RIVALS = (  # of Sec. 5.1 and 5.4
 
 
 def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table:
-    """Table 1 to 7, ours beside the paper's; on request with the default hyperparameters."""
+    """Make Table 1 to 7, our values beside the paper's; on request with the default hyperparameters."""
     table = paper_tables()[what]
     if what == 4:
         return _seconds_table(results, table)
@@ -63,7 +62,7 @@ def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table
         row = [Cell(_title_in(table, line))]
         for i, column in enumerate(table.columns):
             for j, measure in enumerate(_measures(column)):
-                values = results.values(trial_of(line, column), measure)
+                values = results.values(table_experiment(line, column), measure)
                 mark = marks[2 * i + j].get(line, "")
                 row.append(_number_cell(values, printed[i][j], mark))
         rows.append(row)
@@ -81,16 +80,16 @@ def _measures(column: PaperColumn) -> tuple[str, str]:
 
 
 def _title_in(table: PaperTable, line: Line) -> str:
-    """A line's name; in the ablation, ITLM is what is left without both parts."""
+    """Return a line's title; in the ablation, ITLM is what is left without both parts."""
     return "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
 
 
 def _runs_in_words(results: Results, table: PaperTable) -> str:
-    """How many runs a table's numbers are means of."""
+    """Describe how many runs a table's numbers are means of."""
     parts = []
     sets = list(dict.fromkeys(column.data for column in table.columns))
     for data in sets:
-        count = len(results.scope.seeds_of(Trial("fairsieve", data)))
+        count = len(results.scope.seeds_for(Experiment("fairsieve", data)))
         drawn = data == "synthetic" and results.scope.arrays is None
         what = "draws" if drawn else "trainings" if data == "synthetic" else "splits"
         whose = f"{TITLES[data]}: mean" if len(sets) > 1 else "Mean"
@@ -99,7 +98,7 @@ def _runs_in_words(results: Results, table: PaperTable) -> str:
 
 
 def _number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell:
-    """Our value with the paper's."""
+    """Make a cell of our value with the paper's."""
     reference = number(printed.value)
     if printed.deviation is not None:
         reference += f" ± {number(printed.deviation)}"
@@ -122,10 +121,10 @@ def _number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cel
 
 
 def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str) -> dict[Line, str]:
-    """Best and second best of the fair and robust methods, in our numbers."""
+    """Mark the best and second best of the fair and robust methods, in our numbers."""
     means = {}
     for line in table.lines:
-        values = results.values(trial_of(line, column), measure)
+        values = results.values(table_experiment(line, column), measure)
         if METHODS[line.method].family == "fair and robust" and not np.isnan(values).any():
             means[line] = float(values.mean())
     order = sorted(means, key=means.__getitem__, reverse=measure == "accuracy")
@@ -133,12 +132,12 @@ def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str
 
 
 def _seconds_table(results: Results, table: PaperTable) -> Table:
-    """Table 4: the median over runs, since the first run of a process also loads compiled code."""
+    """Make Table 4: the median over runs, since the first run of a process also loads compiled code."""
     rows = []
     for line, printed in table.lines.items():
         row = [Cell(line_title(line))]
         for column, (seconds,) in zip(table.columns, printed, strict=True):
-            values = results.values(trial_of(line, column), "seconds")
+            values = results.values(table_experiment(line, column), "seconds")
             if np.isnan(values).all():
                 row.append(Cell("–", reference=f"{seconds.value:.1f}"))
             else:
@@ -152,17 +151,17 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
     return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
 
 
-def draws_trials() -> list[Trial]:
-    """What :func:`draws_table` needs."""
+def draws_experiments() -> list[Experiment]:
+    """List the experiments that :func:`draws_table` needs."""
     return [
-        Trial(method, column.data, column.noise, column.fairness)
+        Experiment(method, column.data, column.noise, column.fairness)
         for column in paper_tables()[1].columns
         for method in ("fairsieve", *RIVALS)
     ]
 
 
 def draws_table(results: Results) -> Table:
-    """On how many draws of the synthetic data ours beats each other method."""
+    """Count on how many draws of the synthetic data ours beats each other method."""
     columns = paper_tables()[1].columns
     heads = [Column("against")]
     for column in columns:
@@ -175,7 +174,7 @@ def draws_table(results: Results) -> Table:
             ours, theirs = (
                 np.stack(
                     [
-                        results.values(Trial(name, column.data, column.noise, column.fairness), measure)
+                        results.values(Experiment(name, column.data, column.noise, column.fairness), measure)
                         for measure in _measures(column)
                     ]
                 )
@@ -185,7 +184,7 @@ def draws_table(results: Results) -> Table:
             accurate = ours[0] >= theirs[0]
             row += [_share_cell(fairer), _share_cell(fairer & accurate)]
         rows.append(row)
-    draws = len(results.scope.seeds_of(Trial("fairsieve", "synthetic")))
+    draws = len(results.scope.seeds_for(Experiment("fairsieve", "synthetic")))
     return Table(
         "draws",
         f"Synthetic data: on how many of {draws} draws fairsieve has the lower disparity, and on how many it has so "
@@ -200,7 +199,7 @@ def _share_cell(won: NDArray[np.bool_]) -> Cell:
 
 
 def choices_table(records: Iterable[dict[str, Any]]) -> Table:
-    """The hyperparameters that were chosen, and on what."""
+    """Make a table of the hyperparameters that were chosen, and on what."""
     rows = []
     for record in records:
         asked = record["settings"].get("tuning")

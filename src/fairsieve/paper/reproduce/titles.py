@@ -1,4 +1,4 @@
-"""How the reproduction's page names methods, columns and numbers."""
+"""Titles of methods, columns and numbers on the reproduction's page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import Column, Line
+from fairsieve.paper.reproduce.published import Line, PaperColumn
 from fairsieve.report.number_format import number
 
 __all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
@@ -20,18 +20,18 @@ VALIDATION = {
 }
 
 
-def column_title(column: Column, *, with_data: bool = False) -> str:
-    """For example "label flips, EO"."""
+def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
+    """Return a column's title, for example "label flips, EO"."""
     title = f"{FLIPS[column.noise]}, {column.short}"
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
 def line_title(line: Line) -> str:
-    """A method, and its validation set where that is not clean."""
+    """Return a method's title, with its validation set where that is not clean."""
     return METHODS[line.method].short + VALIDATION[line.validation]
 
 
 def plus_minus(values: ArrayLike) -> str:
-    """Mean ± standard deviation, as the paper prints them."""
+    """Format mean ± standard deviation as the paper prints them."""
     array = np.asarray(values, dtype=np.float64)
     return f"{number(float(array.mean()))} ± {number(float(array.std()))}"
