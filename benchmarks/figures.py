@@ -65,12 +65,11 @@ def gpu_series(found: dict[str, Any]) -> Series:
     """Milliseconds on the GPU."""
     rows = found["gpu"]["milliseconds"]
     parts = {
+        "epoch, torch operations": Look("pink", "diamond"),
+        "epoch, with kernels": Look("blue"),
+        "select": Look("orange", "square"),
+        "batches, with kernels": Look("sky", "triangle"),
         "torch.sort": Look("grey"),
-        "tensor operations, 4 known cells": Look("pink", "diamond"),
-        "select, 4 cells, int64 labels": Look("sky", "triangle"),
-        "select, 16 known cells": Look("orange", "square"),
-        "select, 4 known cells": Look("blue"),
-        "read once": Look("black", "cross"),
     }
     return {name: (look, [(row["samples"], row[name]) for row in rows]) for name, look in parts.items()}
 
@@ -97,7 +96,7 @@ def main() -> None:
     draw(IMAGES / "growth-traffic.svg", "What a worker sends in an epoch", "kilobytes", traffic_series(found))
     if "gpu" in found:
         device = found["gpu"]["device"]
-        draw(IMAGES / "growth-gpu.svg", f"Selection on one {device}", "milliseconds", gpu_series(found))
+        draw(IMAGES / "growth-gpu.svg", f"An epoch's plan on one {device}", "milliseconds", gpu_series(found))
 
 
 if __name__ == "__main__":

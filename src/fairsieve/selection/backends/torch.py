@@ -63,7 +63,7 @@ class TorchBackend(Backend):
         self.cells = cells
         self.device = torch.device(device)
         self.codes = cells.codes_on(self.device)
-        self.size = cells.counts.size
+        self.size = len(cells.classes) * len(cells.groups)
 
     def measure(self, losses: Any, signals: Any | None) -> Sorted:
         """Take in tensors, or arrays that are then moved to the device, and sort."""

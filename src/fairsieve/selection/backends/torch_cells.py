@@ -81,7 +81,8 @@ def _rank(
         known is not None and not all(isinstance(v, (int, np.integer)) for v in known)
     ):
         return None
-    offsets = values.int() - low if abs(low) < 2**30 and abs(high) < 2**30 else values.long() - low
+    is_wide = max(abs(low), abs(high)) >= 2**30
+    offsets = (values.long() - low).int() if is_wide else values.int() - low if low else values.int()
     present = torch.zeros(high - low + 1, dtype=torch.bool, device=values.device)
     _mark(present, offsets)
     occurring = [low + place for place in present.nonzero().squeeze(1).tolist()]
@@ -92,6 +93,8 @@ def _rank(
     unknown = [value for value in occurring if value not in places]
     if unknown:
         raise InvalidInputError(f"{name} must be among {shown(listed)}; got also {shown(unknown)}")
+    if occurring == listed[: len(occurring)] == list(range(low, high + 1)):
+        return offsets, listed  # codes already, but for where they begin
     table = torch.zeros(high - low + 1, dtype=torch.int32)
     for value in occurring:
         table[value - low] = places[value]
