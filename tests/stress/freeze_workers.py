@@ -1,4 +1,8 @@
-"""Freeze (SIGSTOP) or kill one of two workers of examples/ddp.py: the other one ends with an error that says so."""
+"""Freeze (SIGSTOP) or kill one of two workers of examples/ddp.py: the other one ends with an error that says so.
+
+Inside our own collectives that is a WorkerError; inside DDP's all-reduce it is torch's own error, after the time
+limit of the process group.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,17 @@ sys.path.insert(0, sys.argv[1])
 import torch.distributed as dist
 import ddp
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=int(sys.argv[2])))
-Path(sys.argv[3], f"ready-{dist.get_rank()}").touch()
+update, calls = ddp.ShardedBatchSampler.update, []
+
+
+def counted(self, *arguments, **options):
+    calls.append(None)
+    if len(calls) == 3:
+        Path(sys.argv[3], f"ready-{dist.get_rank()}").touch()
+    return update(self, *arguments, **options)
+
+
+ddp.ShardedBatchSampler.update = counted
 ddp.train(epochs=100_000)
 """
 
@@ -48,7 +62,7 @@ def _disturb(outcome: Outcome, kind: signal.Signals, delay: float) -> None:
         free.close()
         workers = [_start(rank, port, scratch) for rank in range(2)]
         try:
-            until = time.monotonic() + 120
+            until = time.monotonic() + 240
             while len(list(Path(scratch).glob("ready-*"))) < 2 and time.monotonic() < until:
                 time.sleep(0.05)
             time.sleep(delay)

@@ -1,4 +1,4 @@
-"""Fuzz a reader with atheris (pip install 'fairsieve[fuzz]'), from a handful of sound inputs.
+"""Fuzz a reader with atheris (pip install 'fairsieve[fuzz]'), from a few valid inputs.
 
     python tests/stress/fuzz.py csv --seconds 600
     python tests/stress/fuzz.py checkpoint --seconds 600
@@ -31,22 +31,22 @@ with atheris.instrument_imports(include=["fairsieve"], exclude=COMPILED):
     from tests.stress.fuzzing.targets import TARGETS
 
 
-def place_of(error: BaseException) -> str:
-    """Where an exception comes from: its kind, and the last line of ours that it passed."""
+def name_place(error: BaseException) -> str:
+    """Name where an exception comes from: its type and the last line of fairsieve in its traceback."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "fairsieve" in frame.filename]
     last = lines[-1]
     return f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}"
 
 
-def keeping(run: Callable[[bytes], None], out: Path) -> Callable[[bytes], None]:
-    """Keep what breaks ``run``, and go on."""
+def store_findings(run: Callable[[bytes], None], out: Path) -> Callable[[bytes], None]:
+    """Store the inputs that break ``run``, and go on."""
     seen: set[str] = set()
 
     def one(content: bytes) -> None:
         try:
             run(content)
         except Exception as error:
-            place = place_of(error)
+            place = name_place(error)
             if place not in seen:
                 seen.add(place)
                 (out / f"{place}.bin").write_bytes(content)
@@ -71,7 +71,7 @@ def main() -> None:
             (corpus / str(number)).write_bytes(seed)
         options = [f"-max_total_time={arguments.seconds}", "-timeout=10", "-rss_limit_mb=4096"]
         options += ["-max_len=16384", "-print_final_stats=1", f"-artifact_prefix={arguments.out}/"]
-        atheris.Setup([sys.argv[0], *options, str(corpus)], keeping(target.run, arguments.out))
+        atheris.Setup([sys.argv[0], *options, str(corpus)], store_findings(target.run, arguments.out))
         atheris.Fuzz()
 
 

@@ -1,4 +1,4 @@
-"""Many fits of small data in one process: memory, open files and threads must not grow.
+"""Fit many small models in one process: memory, open files and threads must not grow.
 
     python tests/stress/load.py --fits 10000
 
@@ -29,7 +29,7 @@ PER_FIT = 2**11
 
 
 def kinds(folder: Path) -> list[Callable[[int], object]]:
-    """The fits, each given its number."""
+    """Return the kinds of fits; each gets the number of the fit."""
     data = make_synthetic(60, seed=0)
     weights = data.features[:, 0] ** 2 + 0.1
 
@@ -58,7 +58,7 @@ def kinds(folder: Path) -> list[Callable[[int], object]]:
 
 
 def held() -> dict[str, int]:
-    """What this process holds."""
+    """Return the memory, open files and threads of this process."""
     gc.collect()
     status = Path("/proc/self/status").read_text().splitlines()
     values = {line.split(":")[0]: line.split()[1] for line in status if line.startswith(("VmRSS", "Threads"))}

@@ -1,4 +1,4 @@
-"""Mutants of a Python file: the same file with one small thing wrong in it.
+"""Make mutants of a Python file: copies with one small mistake.
 
 Annotations, decorators, docstrings, texts and messages are left alone, since no test of behaviour
 could notice; everything else is mutated by the usual operators, see :func:`alternatives`.
@@ -33,7 +33,7 @@ SKIPPED = {"annotation", "returns", "decorator_list", "bases", "keywords", "type
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mutant; ``name`` says the same thing as long as the code around it is the same."""
+    """One mutant; ``name`` stays the same as long as the code around it does."""
 
     file: str
     function: str
@@ -47,7 +47,7 @@ class Mutant:
         return f"{self.file} {self.function}: {self.change}"
 
     def code(self, source: str) -> str:
-        """The mutated file, of its source."""
+        """Return the source of the mutated file."""
         tree = ast.parse(source)
         parent, field, index, *_ = list(places(tree))[self.place]
         put(parent, field, index, alternatives(get(parent, field, index), parent)[self.which])
@@ -55,7 +55,7 @@ class Mutant:
 
 
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
-    """All mutants of a file, in its order."""
+    """Return all mutants of a file, in the order of its lines."""
     seen: Counter[tuple[str, str]] = Counter()
     for place, (parent, field, index, function, statement) in enumerate(places(ast.parse(source))):
         node = get(parent, field, index)
@@ -73,7 +73,7 @@ Place = tuple[Any, str, "int | None", str, str]
 
 
 def places(tree: ast.Module) -> Iterator[Place]:
-    """Every node that may be mutated: its parent, where it stands in it, its function and its statement."""
+    """Yield every node that may be mutated, with its parent, its place there, its function and its statement."""
 
     def inside(node: ast.AST, function: str, statement: str) -> Iterator[Place]:
         is_scope = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and "(" not in function
@@ -95,7 +95,7 @@ def places(tree: ast.Module) -> Iterator[Place]:
 
 
 def is_left_alone(node: ast.AST) -> bool:
-    """Texts, imports, and the list of public names."""
+    """Return whether a node is left alone: a text, an import, or the list of public names."""
     if isinstance(node, ast.Assign):
         return any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -103,7 +103,7 @@ def is_left_alone(node: ast.AST) -> bool:
 
 
 def alternatives(node: ast.AST, parent: ast.AST) -> list[Any]:
-    """What may stand in a node's place."""
+    """Return the nodes that may replace a node."""
     found: list[Any] = []
     if isinstance(node, (ast.BinOp, ast.AugAssign, ast.BoolOp)):
         found += [with_field(node, "op", other()) for other in OTHER.get(type(node.op), [])]
@@ -140,7 +140,7 @@ def alternatives(node: ast.AST, parent: ast.AST) -> list[Any]:
 
 
 def is_negative(node: Any) -> bool:
-    """Whether this is a negative number."""
+    """Return whether a node is a negative number."""
     return (
         isinstance(node, ast.UnaryOp)
         and isinstance(node.op, ast.USub)
@@ -149,7 +149,7 @@ def is_negative(node: Any) -> bool:
 
 
 def is_effect(node: ast.AST, parent: ast.AST) -> bool:
-    """Whether a statement can be left out without leaving a name undefined."""
+    """Return whether a statement can be removed without leaving a name undefined."""
     if isinstance(node, ast.Assign):
         return all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in node.targets)
     if isinstance(node, ast.Return):
@@ -168,7 +168,7 @@ def other_values(value: Any) -> list[Any]:
 
 
 def with_field(node: Any, field: str, value: Any) -> Any:
-    """A node that differs in one field."""
+    """Return a copy of a node that differs in one field."""
     return type(node)(**{**dict(ast.iter_fields(node)), field: value})
 
 
@@ -185,5 +185,5 @@ def put(parent: ast.AST, field: str, index: int | None, node: Any) -> None:
 
 
 def shown(node: ast.AST) -> str:
-    """A node's code on one line; of a statement with a body, its first line."""
+    """Return the code of a node on one line; for a statement with a body, its first line."""
     return ast.unparse(ast.fix_missing_locations(node)).splitlines()[0]

@@ -1,4 +1,4 @@
-"""Mutation testing of core/: do the tests notice when one small thing in it is wrong?
+"""Test the tests of selection/: do they notice one small mistake in the code?
 
     python tests/stress/mutation.py --out mutants.jsonl                  # every mutant; survivors there again
     python tests/stress/mutation.py --out mutants.jsonl --sample 300     # some of them, drawn by --seed
@@ -68,7 +68,7 @@ SLACK = 3.0  # seconds a test may take beyond three times its usual ones, before
 
 
 class Watch:
-    """A pytest plugin: which tests reach which functions of core, how long they take, which fails first."""
+    """A pytest plugin: which tests reach which functions of selection/, how long they take, which fails first."""
 
     def __init__(self, core: Path, limits: dict[str, float] | None) -> None:
         self.core, self.trace, self.limits = str(core), limits is None, limits or {}
@@ -104,7 +104,7 @@ class Watch:
 
 
 def in_fork(call, log: Path):  # type: ignore[no-untyped-def]
-    """What ``call`` returns in a child process; None when it is ended for taking too long, or dies."""
+    """Return what ``call`` returns in a child process; None if it takes too long or dies."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -164,7 +164,7 @@ def import_once(modules: list[str]) -> None:
 
 
 def try_mutant(tree: Path, mutant: Mutant, limits: dict[str, float]) -> dict:  # type: ignore[type-arg]
-    """Put a mutant in its place, run the tests, and put the original back."""
+    """Write a mutant, run the tests, and restore the original."""
     path = tree / CORE / mutant.file
     original = path.read_text(encoding="utf-8")
     path.write_text(mutant.code(original), encoding="utf-8")
@@ -181,14 +181,14 @@ def try_mutant(tree: Path, mutant: Mutant, limits: dict[str, float]) -> dict:  #
 
 
 def tests_of(mutant: Mutant, reached: dict[str, list[str]]) -> list[str]:
-    """The tests that reach a mutant's function; any of its file, for what stands outside of functions."""
+    """Return the tests that reach the function of a mutant, or its file, if it is outside of functions."""
     if mutant.function == "(module)":
         return [test for test, names in reached.items() if any(n.startswith(mutant.file) for n in names)]
     return [test for test, names in reached.items() if f"{mutant.file} {mutant.function}" in names]
 
 
 def known_reason(name: str) -> str | None:
-    """Why a mutant is one that no test could tell from the original, where we know it."""
+    """Return why a mutant behaves like the original, if that is known."""
     for pattern, reason in json.loads(KNOWN.read_text(encoding="utf-8")).items():
         if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
             return str(reason)
@@ -196,7 +196,7 @@ def known_reason(name: str) -> str | None:
 
 
 def report(records: dict, everyone: list[Mutant]) -> None:  # type: ignore[type-arg]
-    """The table by file, and who survived without a reason.
+    """Print the table by file, and the mutants that survived without a known reason.
 
     The score is of the mutants that can be told from the original; the last column, of all that were run.
     """
@@ -227,7 +227,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON lines; what is killed there stays so")
     parser.add_argument("--sample", type=int, help="so many new mutants, drawn by the seed; all if left out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", nargs="*", help="only these files of core/")
+    parser.add_argument("--files", nargs="*", help="only these files of selection/")
     parser.add_argument("--tests", nargs="*", default=TESTS, help="only these tests")
     parser.add_argument("--seconds", type=float, default=math.inf, help="of tests, for one mutant")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant after so long")

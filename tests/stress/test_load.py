@@ -1,4 +1,4 @@
-"""Many fits in one process, many processes on one file: nothing grows, nothing is lost or doubled."""
+"""Many fits in one process, and many processes that write one file: nothing grows, no record is lost or doubled."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ assert len(list(_read_records(path))) == before + 1
 
 
 @linux
-def test_two_hundred_fits_leave_nothing_behind():
+def test_memory_files_and_threads_do_not_grow_over_two_hundred_fits():
     told = subprocess.run(
         [sys.executable, LOAD, "--fits", "200"], capture_output=True, text=True, check=False
     )
@@ -70,7 +70,7 @@ def test_two_hundred_fits_leave_nothing_behind():
 
 
 @linux
-def test_eight_processes_and_a_full_disk(tmp_path):
+def test_eight_processes_and_a_full_disk_lose_no_record(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"run": "half a li')
     told = subprocess.run([sys.executable, "-c", PROGRAM, path], capture_output=True, text=True, check=False)
@@ -80,7 +80,7 @@ def test_eight_processes_and_a_full_disk(tmp_path):
     assert sorted(names) == sorted([*expected, "after"])
 
 
-def test_a_success_takes_the_place_of_an_error_and_nothing_is_doubled(tmp_path):
+def test_a_success_replaces_an_error_and_no_record_is_doubled(tmp_path):
     path = tmp_path / "records.jsonl"
     records = [{"run": "a", "error": "no"}, {"run": "a", "error": "no"}, {"run": "a"}, {"run": "a"}]
     assert [append_record(path, record) for record in records] == [True, False, True, False]

@@ -1,4 +1,4 @@
-"""Training that is killed (SIGKILL) at random moments and begun again until it ends.
+"""Kill a training (SIGKILL) at random moments and start it again until it ends.
 
 A program, since it forks: what it imports and compiles is then there at once in every process it kills.
 It prints how often it killed, and whether every training ended with the bits of one that was left alone.
@@ -25,8 +25,8 @@ from fairsieve.data.corruption.flips import flip_margin
 OPTIONS = {"epochs": 40, "warmup_epochs": 10, "clean_ratio": 0.9, "batch_size": 50, "average_last": 8}
 
 
-def model_of(engine: str) -> torch.nn.Module | None:
-    """The linear model or, for autograd, one with dropout, whose random numbers must go on too."""
+def make_model(engine: str) -> torch.nn.Module | None:
+    """Make the linear model or, for autograd, one with dropout, whose random numbers must continue too."""
     if engine == "compiled":
         return None
     torch.manual_seed(0)
@@ -36,17 +36,19 @@ def model_of(engine: str) -> torch.nn.Module | None:
 
 
 def trained(engine: str, samples: int, folder: Path | None) -> bytes:
-    """All weights and the history, as bytes."""
+    """Train, and return all weights and the history as bytes."""
     clean = make_synthetic(samples, seed=0)
     data = clean.with_labels(flip_margin(clean, 0.1).labels)
-    fitted = fit(model_of(engine), data, engine="auto", checkpoint_dir=folder, checkpoint_every=1, **OPTIONS)
+    fitted = fit(
+        make_model(engine), data, engine="auto", checkpoint_dir=folder, checkpoint_every=1, **OPTIONS
+    )
     parts = [value.detach().numpy() for value in fitted.model.state_dict().values()]
     parts += [fitted.indices, fitted.ratios, fitted.history.cell_losses, fitted.history.times_selected]
     return b"".join(part.tobytes() for part in parts)
 
 
 def start(engine: str, samples: int, folder: Path) -> int:
-    """Train in a process of its own, which leaves its result in a file; the process's number."""
+    """Train in a process of its own, which writes its result to a file; return its number."""
     child = os.fork()
     if child:
         return child
@@ -60,7 +62,7 @@ def start(engine: str, samples: int, folder: Path) -> int:
 
 
 def kill_until_it_ends(engine: str, samples: int, seconds: float, chance: random.Random, most: int) -> dict:
-    """One training, killed at most so often; how it went."""
+    """Kill one training at most ``most`` times; return how it went."""
     told = {"kills": 0, "parts": 0, "starts": 0, "result": b""}
     with tempfile.TemporaryDirectory(prefix="fairsieve-kills-") as scratch:
         folder = Path(scratch) / "checkpoints"

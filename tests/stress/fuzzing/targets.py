@@ -1,4 +1,4 @@
-"""What a fuzzer calls: bytes go into a reader and on to what uses it; only our own errors may come out."""
+"""Targets of the fuzzer: bytes go into a reader and what uses it; only errors of fairsieve may come out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ours = contextlib.suppress(FairsieveError)
 
 
 class Target(NamedTuple):
-    """Inputs to begin with, and what is done with one."""
+    """The first inputs, and what is done with one input."""
 
     seeds: list[bytes]
     run: Callable[[bytes], None]

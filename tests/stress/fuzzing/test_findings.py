@@ -1,4 +1,4 @@
-"""What fuzzing found, and what it begins with: no exception but our own comes out of a reader."""
+"""The inputs that fuzzing found, and its first inputs: readers raise no exception but those of fairsieve."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def targets(tmp_path_factory):
 
 
 @pytest.mark.parametrize("reader", TARGETS)
-def test_what_fuzzing_begins_with_is_read(targets, reader):
-    """And every cut of it, and every byte of it changed, in steps."""
+def test_first_inputs_of_the_fuzzer_are_read(targets, reader):
+    """So are truncated copies and copies with a changed byte."""
     target = targets[reader]
     for seed in target.seeds:
         target.run(seed)
@@ -40,17 +40,17 @@ def test_what_fuzzing_begins_with_is_read(targets, reader):
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_tables(targets, case):
+def test_damaged_tables_raise_our_own_errors(targets, case):
     for kind in range(6):
         targets["csv"].run(bytes([kind]) + TABLES[case])
 
 
-def test_line_ends_of_old_are_line_ends(tmp_path):
+def test_carriage_returns_end_lines(tmp_path):
     (tmp_path / "old.csv").write_bytes(b"age,sex\r31,F\r40,M\r")
     assert read_table(tmp_path / "old.csv").columns["sex"].tolist() == ["F", "M"]
 
 
-def test_a_mark_and_nothing_else_is_an_empty_file(tmp_path):
+def test_a_file_with_only_a_byte_order_mark_is_empty(tmp_path):
     (tmp_path / "empty.csv").write_bytes(b"\xef\xbb\xbf")
     with pytest.raises(InvalidInputError, match=r"empty.csv is empty"):
         read_table(tmp_path / "empty.csv")
@@ -68,7 +68,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize("number", range(len(DAMAGE)))
-def test_a_damaged_record_is_no_result_and_gives_way(targets, tmp_path, number):
+def test_a_damaged_record_is_no_result_and_is_replaced(targets, tmp_path, number):
     whole, path = targets["records"].seeds[0], tmp_path / "records.jsonl"
     damaged = whole.replace(*DAMAGE[number])
     assert damaged != whole
@@ -81,6 +81,6 @@ def test_a_damaged_record_is_no_result_and_gives_way(targets, tmp_path, number):
     assert len(list(_read_records(path))) == 2
 
 
-def test_a_choice_without_what_was_chosen_is_no_result(targets):
+def test_a_tuning_record_without_its_choice_is_no_result(targets):
     (choice,) = [seed for seed in targets["records"].seeds if b'"hyperparameters": {}' in seed]
     targets["records"].run(choice.replace(b'"hyperparameters"', b'"hyperparametres"'))
