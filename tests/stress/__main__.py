@@ -28,7 +28,9 @@ SUITES = {  # title: patterns of files
     "damaged and shared files": ["tests/stress/test_*.py", "tests/stress/fuzzing/test_*.py"],
     "checkpoints": ["tests/training/checkpoint/test_*.py", "tests/estimators/test_resuming.py"],
     "stopped commands": ["tests/bad_input/test_stopping.py", "tests/cli/test_*signal*.py"],
-    "engines (dask, ray, Spark)": ["tests/paper/test_*cluster*.py", "tests/paper/test_*engine*.py"],
+    "workers of torch": ["tests/sampling/test_ddp.py"],
+    "full disks under compiled code": ["tests/training/test_compile_cache.py"],
+    "engines (dask, ray, Spark)": ["tests/paper/test_cluster.py", "tests/paper/test_engine.py"],
 }
 
 

@@ -43,7 +43,7 @@ def command(*arguments):
 def refuses(done, path):
     assert done.returncode not in (0, None), "it should have failed"
     assert "Traceback" not in done.stderr, done.stderr
-    assert str(path) in done.stderr.replace("\\n", ""), f"{path} is not named in: {done.stderr}"
+    assert str(path.parent) in done.stderr.replace("\\n", ""), f"no file of {path.parent} is named in: {done.stderr}"
     assert "space" in done.stderr.lower() or "full" in done.stderr.lower(), done.stderr
 """
 
@@ -75,8 +75,8 @@ with warnings.catch_warnings(record=True) as caught:
     found = weights(disk / "kept")
 assert np.array_equal(found, whole)
 about = [str(one.message) for one in caught]
-assert len(about) == 1, about
-assert str(disk / "kept") in about[0], about
+assert len(about) == len(set(about)) <= 2, about  # one for each of the two models
+assert all(str(disk / "kept") in each for each in about), about
 """
 
 TRAIN = """
