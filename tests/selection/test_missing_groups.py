@@ -95,6 +95,7 @@ def test_batches_draw_them_by_their_share():
 
 @pytest.mark.parametrize("fairness", NOTIONS)
 def test_training_counts_them_in_accuracy_and_in_no_disparity(fairness):
+    pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     features = rng.normal(size=(300, 2))
     labels = (features[:, 0] + rng.normal(size=300) > 0).astype(int)
@@ -117,6 +118,7 @@ def test_training_counts_them_in_accuracy_and_in_no_disparity(fairness):
 
 @pytest.mark.parametrize("fairness", NOTIONS)
 def test_the_penalty_leaves_them_out(fairness):
+    pytest.importorskip("torch")
     rng = np.random.default_rng(1)
     features, labels = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
     groups = np.where(rng.random(80) < 0.3, np.nan, rng.integers(0, 2, 80))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "larger_than_memory.py"
 
 

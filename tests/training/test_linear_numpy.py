@@ -53,6 +53,7 @@ def test_measuring_and_training_give_the_same_bits(seed, d, classes, scale, by_e
 
 @pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_whole_trainings_give_the_same_bits(noisy, method, monkeypatch):
+    pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     many = Samples(
         noisy.features.astype(np.float64), rng.choice(list("abc"), 200), rng.choice(list("xyz"), 200)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
 PROGRAM = Path(__file__).parents[2] / "support" / "kills.py"
 KILLS = 30 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
 
