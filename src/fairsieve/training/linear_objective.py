@@ -8,29 +8,32 @@ the same way.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
 
 from fairsieve.optional import is_tensor
+from fairsieve.training.curvature import Curvature
 
-__all__ = ["Curvature", "LinearObjective"]
+__all__ = ["LinearObjective"]
 
 Array = Any  # a NumPy array or a torch tensor
 
 CHUNK_BYTES = 4 * 2**20  # of features in one product: they stay in a processor's cache
 DEVICE_CHUNK_BYTES = 256 * 2**20
-HESSIAN_SAMPLES = 10_000  # rows that the curvature is computed from, if there are more
+HESSIAN_WORK = 2e8  # products of features that a curvature may take; it says from how many rows
+HESSIAN_SAMPLES = 10_000, 50_000  # at least and at most so many rows
 HESSIAN_SAMPLES_PER_COLUMN = 30
 HESSIAN_COLUMNS = 700  # parameters up to which the curvature is a matrix; beyond, conjugate gradients
-CG_STEPS = 30
-CG_ACCURACY = 0.05  # of the direction, relative to the gradient
+THREADS_PAY = 2**20  # numbers in the features from which on threads share a product
 
 
 class LinearObjective:
@@ -72,9 +75,13 @@ class LinearObjective:
         ]
         if self.is_sparse and features.dtype == np.float64:
             self.chunks = [slice(0, self.samples)]
+        self.threads = min(os.cpu_count() or 1, len(self.chunks), 8)
+        if self.is_sparse or self.xp is not np or self.samples * self.columns < THREADS_PAY:
+            self.threads = 1
         self.has_matrix = self.outputs * (self.columns + 1) <= HESSIAN_COLUMNS
         self.hessian_rows = self._draw_rows(seed)
         self._hessian_features: Array | None = None
+        self._squares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def take(self, rows: NDArray[np.int64]) -> LinearObjective:
         """Return the objective over some of the samples; the ridge shrinks with their number."""
@@ -91,21 +98,33 @@ class LinearObjective:
 
     def scores(self, parameters: NDArray[np.float64]) -> Array:
         """Return one score per sample (two classes) or one per sample and class, in double precision."""
-        parts = [self._times(self.features[part], parameters) for part in self.chunks]
-        scores = parts[0] if len(parts) == 1 else self.xp.concatenate(parts)
+        scores = self._empty(self.samples, self.outputs)
+
+        def fill(part: slice) -> None:
+            scores[part] = self._times(self.features[part], parameters)
+
+        self._over_chunks(fill)
         return scores[:, 0] if self.outputs == 1 else scores
 
     def losses(self, scores: Array) -> Array:
         """Return the cross-entropy of each sample."""
-        if self.outputs == 1:
-            return self._softplus(self.xp.where(self.labels == 1, -scores, scores))
-        return self._log_sums(scores) - self._own(scores, self.labels)
+
+        def measure(scores: Array, labels: Array) -> Array:
+            if self.outputs == 1:
+                return self._softplus(self.xp.where(labels == 1, -scores, scores))
+            return self._log_sums(scores) - self._own(scores, labels)
+
+        return self._by_sample(measure, scores, self.labels)
 
     def losses_against(self, scores: Array, target: int) -> Array:
         """Return the cross-entropy of each sample as if its label were ``target``."""
-        if self.outputs == 1:
-            return self._softplus(-scores if target == 1 else scores)
-        return self._log_sums(scores) - scores[:, target]
+
+        def measure(scores: Array) -> Array:
+            if self.outputs == 1:
+                return self._softplus(-scores if target == 1 else scores)
+            return self._log_sums(scores) - scores[:, target]
+
+        return self._by_sample(measure, scores)
 
     def predictions(self, scores: Array) -> Array:
         """Return the likeliest class of each sample."""
@@ -118,37 +137,47 @@ class LinearObjective:
 
     def gradient(self, parameters: NDArray[np.float64], scores: Array, weights: Array) -> NDArray[np.float64]:
         """Return the derivative of the objective by the parameters."""
-        residuals = self._probabilities(scores)
-        if self.outputs == 1:
-            residuals = ((residuals - (self.labels == 1)) * weights)[:, None]
-        else:
-            if self.xp is np:
-                residuals[np.arange(self.samples), self.labels] -= 1.0
-            else:
-                residuals.scatter_add_(1, self.labels[:, None], -self.xp.ones_like(residuals[:, :1]))
-            residuals = residuals * weights[:, None]
-        found = self.transposed_times(residuals)
+        residuals = self._by_sample(self._residuals, scores, self.labels, weights)
+        found = self.transposed_times(residuals[:, None] if self.outputs == 1 else residuals)
         found[:, :-1] += self.ridge * parameters[:, :-1]
         return found
+
+    def _residuals(self, scores: Array, labels: Array, weights: Array) -> Array:
+        """Return the derivative of each sample's weighted loss by its scores."""
+        chances = self._probabilities(scores)
+        if self.outputs == 1:
+            return (chances - (labels == 1)) * weights
+        if self.xp is np:
+            chances[np.arange(len(labels)), labels] -= 1.0
+        else:
+            chances.scatter_add_(1, labels[:, None], -self.xp.ones_like(chances[:, :1]))
+        return chances * weights[:, None]
 
     def transposed_times(self, residuals: Array) -> NDArray[np.float64]:
         """Return the product of the residuals, (n, outputs), and the features with a column of ones."""
         found = np.zeros((self.outputs, self.columns + 1))
-        for part in self.chunks:
-            own = residuals[part]
-            product = (
-                self.features[part].T @ self._cast(own)
-                if self.is_sparse or self.xp is not np
-                else (self._cast(own).T @ self.features[part]).T
-            )
-            found[:, :-1] += self._on_host(product).T
+
+        def multiply(part: slice) -> NDArray[np.float64]:
+            own = self._cast(residuals[part])
+            if self.is_sparse or self.xp is not np:
+                return self._on_host(self.features[part].T @ own).T
+            if self.outputs == 1:
+                return self._on_host(own[:, 0] @ self.features[part])[None]
+            return self._on_host(own.T @ self.features[part])
+
+        for product in self._over_chunks(multiply):
+            found[:, :-1] += product
         found[:, -1] = self._on_host(residuals.sum(0))
         return found
 
-    def curvature(self, scores: Array, weights: Array) -> Curvature:
-        """Return the second derivatives at a model, as something that solves for Newton's direction."""
+    def curvature(self, scores: Array, weights: Array, damping: float = 0.0) -> Curvature:
+        """Return the second derivatives at a model, as something that solves for Newton's direction.
+
+        ``damping`` adds so many times the diagonal (Levenberg and Marquardt): where columns say almost the
+        same, steps become short.
+        """
         if not self.has_matrix:
-            return self._implicit_curvature(scores, weights)
+            return self._implicit_curvature(scores, weights, damping)
         if self._hessian_features is None:
             self._hessian_features = self._dense_rows(self.hessian_rows)
         rows, features = self.hessian_rows, self._hessian_features
@@ -167,38 +196,55 @@ class LinearObjective:
                 hessian[a * size : (a + 1) * size, b * size : (b + 1) * size] = block
                 hessian[b * size : (b + 1) * size, a * size : (a + 1) * size] = block.T
         if rows is not None:
-            self._correct_diagonal(hessian, scores, weights)
-        return Curvature.of(hessian, self._penalties())
+            self._correct_scale(hessian, float(weights.sum()) / max(float(own.sum()), 1e-300))
+        return Curvature.of(hessian, self._penalties(), damping)
 
-    def _correct_diagonal(self, hessian: NDArray[np.float64], scores: Array, weights: Array) -> None:
-        """Rescale a curvature computed from some rows so that its diagonal is that of all rows.
+    def _correct_scale(self, hessian: NDArray[np.float64], factor: float) -> None:
+        """Rescale a curvature computed from some rows to that of all rows, column by column.
 
-        A rare category may be absent from the rows; without its own curvature, a step along its column
-        would go far too long a way.
+        A rare category may be absent from the rows, or seldom among them; without its own curvature, a step
+        along its column would go far too long a way.
         """
-        exact, seen = self._diagonal(scores, weights).reshape(-1), hessian.diagonal().copy()
-        known = seen > 0
-        scale = np.sqrt(np.divide(exact, seen, out=np.zeros_like(exact), where=known))
-        hessian *= scale[:, None] * scale
-        np.fill_diagonal(hessian, exact)
+        if self._squares is None:
+            squares = self._sum_squares(self._ones(self.samples))
+            assert self._hessian_features is not None
+            assert self.hessian_rows is not None
+            seen = self._on_host((self._hessian_features**2).sum(0))
+            share = len(self.hessian_rows) / self.samples
+            known = np.divide(squares * share, seen, out=np.zeros_like(seen), where=seen > 0)
+            self._squares = np.tile(np.sqrt(known), self.outputs), np.tile(squares, self.outputs)
+        scale, squares = self._squares
+        hessian *= factor * scale[:, None] * scale
+        mean = float(np.median(hessian.diagonal()[scale > 0] / squares[scale > 0]))
+        absent = np.flatnonzero(scale == 0)
+        hessian[absent, absent] = mean * squares[absent]
+
+    def _sum_squares(self, weights: Array) -> NDArray[np.float64]:
+        """Return the weighted sum of squares of each column and of the column of ones."""
+
+        def multiply(part: slice) -> NDArray[np.float64]:
+            features, own = self.features[part], weights[part]
+            if self.is_sparse:
+                return np.asarray(features.power(2).T @ own, dtype=np.float64)
+            if self.xp is np:
+                return np.einsum("ij,ij,i->j", features, features, own, dtype=np.float64)
+            return self._on_host((features * features).T @ self._cast(own))
+
+        return np.append(sum(self._over_chunks(multiply)), float(weights.sum()))
 
     def _diagonal(self, scores: Array, weights: Array) -> NDArray[np.float64]:
         """Return the diagonal of the second derivatives, (outputs, d + 1)."""
         chances = self._probabilities(scores)
         bend = chances * (1 - chances)
         bend = (bend if self.outputs > 1 else bend[:, None]) * weights[:, None]
-        found = np.zeros((self.outputs, self.columns + 1))
-        for part in self.chunks:
-            features = self.features[part]
-            squares = features.power(2) if self.is_sparse else features * features
-            found[:, :-1] += self._on_host(squares.T @ self._cast(bend[part])).T
-        found[:, -1] = self._on_host(bend.sum(0))
-        return found
+        return np.array([self._sum_squares(bend[:, output]) for output in range(self.outputs)])
 
-    def _implicit_curvature(self, scores: Array, weights: Array) -> Curvature:
+    def _implicit_curvature(self, scores: Array, weights: Array, damping: float) -> Curvature:
         """Return the curvature as a product, for models of many parameters."""
         chances = self._probabilities(scores)
         bend = chances * (1 - chances) * weights if self.outputs == 1 else None
+        diagonal = self._diagonal(scores, weights) + self._penalties()
+        added = self._penalties() + damping * diagonal
 
         def times(direction: NDArray[np.float64]) -> NDArray[np.float64]:
             moved = self.scores(direction)
@@ -207,9 +253,9 @@ class LinearObjective:
             else:
                 mean = (chances * moved).sum(1)[:, None]
                 pulled = chances * (moved - mean) * weights[:, None]
-            return self.transposed_times(pulled) + self._penalties() * direction
+            return self.transposed_times(pulled) + added * direction
 
-        return Curvature(times=times, diagonal=self._diagonal(scores, weights) + self._penalties())
+        return Curvature(times=times, diagonal=diagonal * (1 + damping))
 
     def _penalties(self) -> NDArray[np.float64]:
         """Return what the ridge adds to the diagonal, (outputs, d + 1)."""
@@ -219,7 +265,9 @@ class LinearObjective:
 
     def _draw_rows(self, seed: int) -> NDArray[np.int64] | None:
         """Return the rows from which the curvature is computed, ascending; None for all."""
-        most = max(HESSIAN_SAMPLES, HESSIAN_SAMPLES_PER_COLUMN * self.columns)
+        least, most = HESSIAN_SAMPLES
+        most = int(np.clip(HESSIAN_WORK / (self.columns + 1) ** 2, least, most))
+        most = max(most, HESSIAN_SAMPLES_PER_COLUMN * self.columns)
         if self.samples <= most:
             return None
         return np.sort(np.random.default_rng(seed).choice(self.samples, most, replace=False, shuffle=False))
@@ -249,10 +297,47 @@ class LinearObjective:
     def _times(self, features: Any, parameters: NDArray[np.float64]) -> Array:
         """Return features · coefficients + intercepts, in double precision."""
         if self.xp is np:
-            product = features @ parameters[:, :-1].T.astype(features.dtype)
-            return product.astype(np.float64, copy=False) + parameters[:, -1]
+            coefficients = parameters[:, :-1].astype(features.dtype, copy=False)
+            if self.outputs == 1:
+                return (features @ coefficients[0])[:, None] + parameters[:, -1]
+            return features @ coefficients.T + parameters[:, -1]
         moved = self.xp.as_tensor(parameters, device=features.device)
         return (features @ moved[:, :-1].T.to(features.dtype)).double() + moved[:, -1]
+
+    def _over_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
+        """Do some work for each chunk of rows, on several threads if that pays; return the results in order.
+
+        The threads are ours: those of a BLAS library wait for each other after every product, which is slow
+        where other processes are busy.
+        """
+        if self.threads == 1:
+            return [work(part) for part in self.chunks]
+        with _blas().limit(limits=1), ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, self.chunks))
+
+    def _by_sample(self, function: Callable[..., Array], *arrays: Array) -> Array:
+        """Apply a function to one value, or row, per sample; chunk by chunk, so that the cache holds them."""
+        if self.threads == 1:
+            return function(*arrays)
+        found = np.empty_like(arrays[0])
+        if found.ndim == 2 and function is not self._residuals:
+            found = np.empty(len(found))
+
+        def fill(part: slice) -> None:
+            found[part] = function(*(array[part] for array in arrays))
+
+        self._over_chunks(fill)
+        return found
+
+    def _empty(self, *shape: int) -> Array:
+        """Return an array of doubles to be filled, where the features are."""
+        if self.xp is np:
+            return np.empty(shape)
+        return self.xp.empty(shape, dtype=self.xp.float64, device=self.features.device)
+
+    def _ones(self, size: int) -> Array:
+        """Return ones, where the features are."""
+        return np.ones(size) if self.xp is np else self.xp.ones_like(self._empty(size))
 
     def _cast(self, values: Array) -> Array:
         """Return numbers in the type of the features."""
@@ -286,65 +371,7 @@ class LinearObjective:
         return powers / powers.sum(1)[:, None]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Curvature:
-    """Second derivatives of an objective, from which Newton's direction is solved.
-
-    Attributes
-    ----------
-    factor : tuple or None
-        A Cholesky factorisation of the scaled matrix, where there is a matrix.
-    diagonal : array of shape (outputs, d + 1)
-        The diagonal; it scales the matrix and preconditions conjugate gradients.
-    times : callable or None
-        The product with a direction, where there is no matrix.
-    """
-
-    diagonal: NDArray[np.float64]
-    factor: Any = None
-    times: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-
-    @classmethod
-    def of(cls, hessian: NDArray[np.float64], penalties: NDArray[np.float64]) -> Curvature:
-        """Factorise a matrix after adding the ridge."""
-        hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
-        diagonal = np.maximum(hessian.diagonal(), 1e-300)
-        scale = 1.0 / np.sqrt(diagonal)
-        scaled = hessian * scale[:, None] * scale
-        for jitter in (1e-12, 1e-8, 1e-4, 1e-2):
-            scaled[np.diag_indices(len(scaled))] = 1.0 + jitter
-            try:
-                factor = cho_factor(scaled, check_finite=False)
-                break
-            except LinAlgError:  # collinear columns, or a curvature of almost nothing
-                continue
-        return cls(diagonal=diagonal.reshape(penalties.shape), factor=factor)
-
-    def solve(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the direction of a Newton step, downwards."""
-        if self.factor is None:
-            return self._conjugate_gradients(gradient)
-        scale = 1.0 / np.sqrt(self.diagonal.reshape(-1))
-        solved = cho_solve(self.factor, gradient.reshape(-1) * scale, check_finite=False)
-        return np.asarray(-(solved * scale).reshape(gradient.shape))
-
-    def _conjugate_gradients(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solve approximately, with the diagonal as preconditioner."""
-        assert self.times is not None
-        inverse = 1.0 / np.maximum(self.diagonal, 1e-12)
-        direction = np.zeros_like(gradient)
-        residual = -gradient
-        pull = inverse * residual
-        search, size = pull.copy(), float((residual * pull).sum())
-        goal = CG_ACCURACY**2 * size
-        for _ in range(CG_STEPS):
-            if size <= goal or size == 0.0:
-                break
-            bent = self.times(search)
-            length = size / max(float((search * bent).sum()), 1e-300)
-            direction += length * search
-            residual -= length * bent
-            pull = inverse * residual
-            size, before = float((residual * pull).sum()), size
-            search = pull + (size / before) * search
-        return direction
+@cache
+def _blas() -> Any:
+    """Return the BLAS libraries of this process; looking for them takes some milliseconds."""
+    return ThreadpoolController().select(user_api="blas")

@@ -2,7 +2,7 @@
 
 It starts from the optimum of plain logistic regression. Every *update* then goes: losses of all samples → the
 ratios move → Algorithm 1 selects → one Newton step on the selected samples under the weights of Eq. 3. The
-ratios' step falls from ``step_size`` to a tenth of it, and the parameters after the last updates are averaged.
+ratios' step falls from ``step_size`` to 0.3 of it, and the parameters after the last updates are averaged.
 Where there are very many samples, all updates but the last ones use a part of them; those count as part of the
 start and are not recorded. docs/solver.md says how the defaults were chosen.
 """

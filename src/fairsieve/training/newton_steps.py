@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from fairsieve.optional import require
 from fairsieve.samples import Samples
+from fairsieve.training.curvature import Curvature
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_objective import Curvature, LinearObjective
+from fairsieve.training.linear_objective import LinearObjective
 
 __all__ = [
     "MANY",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 PLAIN_STEPS = 100
-PLAIN_ACCURACY = 1e-8  # decrease of the summed loss that a step promises, at which the plain model is done
+PLAIN_ACCURACY = 1e-6  # decrease of the summed loss that a step promises, at which the plain model is done
 PLAIN_NOISE = 1e-14  # the same, relative to the loss: below this it is rounding
 HALVINGS = 30
 MANY = 100_000  # samples from which on most steps use a part of them

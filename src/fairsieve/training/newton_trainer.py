@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fairsieve.errors import CheckpointError, FairsieveError
 from fairsieve.optional import is_tensor
 from fairsieve.selection.batches import sample_weights
+from fairsieve.training.curvature import Curvature
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_objective import Curvature
 from fairsieve.training.newton_steps import (
     MANY,
     PART,
@@ -31,9 +31,11 @@ from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 __all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer"]
 
 UPDATES = 40
-STEP_SIZE = 0.0063  # of the first update
-LAST_STEP = 0.1  # the last update's step, as a share of the first one's
+STEP_SIZE = 0.0064  # of the first update
+LAST_STEP = 0.3  # the last update's step, as a share of the first one's
 AVERAGED = 10
+DAMPING = 1.0
+RIDGE = 0.0005  # for each sample: the more samples, the more can be flipped together
 REFRESH = 5  # updates that share one curvature: the weights change little from one to the next
 CONVERGED = 1e-3  # decrease of the mean loss that a last step may still promise
 FULL_UPDATES = 12  # updates on all of very many samples
@@ -56,6 +58,7 @@ class NewtonTrainer(Trainer):
     def __init__(self, spec: TrainingSpec, start: PlainOptimum | None = None) -> None:
         super().__init__(replace(spec, settings=replace(spec.settings, warmup_epochs=0, batch_size=1)))
         self.objective = new_objective(spec.data, self.settings.device)
+        self.objective.ridge = max(1.0, RIDGE * len(spec.data))
         self.given = self.objective.as_values(
             np.ones(len(spec.data)) if spec.weights is None else spec.weights
         )
@@ -77,7 +80,8 @@ class NewtonTrainer(Trainer):
     def begin(self) -> None:
         """Find where to start: the plain optimum and, of very many samples, updates on a part of them."""
         if self.start is None:
-            self.start = find_plain_optimum(self.objective, self.given)
+            plain = new_objective(self.spec.data, self.settings.device)
+            self.start = find_plain_optimum(plain, self.given)
         self.go_to(self.start.parameters)
         if self.first > 0:
             rows = draw_part(len(self.plan.cells), PART)
@@ -85,7 +89,6 @@ class NewtonTrainer(Trainer):
             part = NewtonTrainer(
                 replace(self.spec, data=self.spec.data.take(rows), weights=weights), self.start
             )
-            part.objective.ridge *= len(rows) / len(self.plan.cells)
             while part.done < self.first:
                 part.run_epoch()
             self.plan.ratios = part.plan.ratios.copy()
@@ -111,7 +114,7 @@ class NewtonTrainer(Trainer):
         self.keep_if_best()
         weights = self.weights()
         if self.done % REFRESH == 0 or self.done == self.first or not self.objective.has_matrix:
-            self.curvature = self.objective.curvature(self.scores, weights)
+            self.curvature = self.objective.curvature(self.scores, weights, DAMPING)
         step = take_step(self.objective, self.curvature, self.parameters, self.scores, self.losses, weights)
         self.parameters, self.scores, self.losses = step.parameters, step.scores, step.losses
         self.decrement[:] = step.decrement / max(float(weights.sum()), 1e-300)
