@@ -77,7 +77,7 @@ def new_solver(estimator: FairRobustClassifier, checked: Checked, seed: int) -> 
 
 
 class _NewtonSolver:
-    """Second-order steps on full batches; one plain optimum is the start of everything."""
+    """Second-order steps on full batches."""
 
     def __init__(self, estimator: FairRobustClassifier, checked: Checked, seed: int) -> None:
         self.estimator, self.checked, self.seed = estimator, checked, seed
@@ -100,10 +100,9 @@ class _NewtonSolver:
         )
 
     def train_fair(self, clean_ratio: float, estimate: CleanRatioEstimate | None) -> Fitted:
-        """Train the fair and robust model from the plain optimum."""
+        """Train the fair and robust model."""
         data, weights, estimator = self.checked.data, self.checked.weights, self.estimator
         options: dict[str, Any] = self.settings | {
-            "start": self.optimum,
             "progress": bool(estimator.verbose),
             "checkpoint_dir": estimator.checkpoint_dir and Path(estimator.checkpoint_dir) / "fair",
             "checkpoint_every": estimator.checkpoint_every,
@@ -124,7 +123,7 @@ class _NewtonSolver:
             "lr",
             seed=self.seed,
             sample_weight=weights,
-            start=self.optimum,
+            start=self.optimum.parameters,
             **settings,
         )
 

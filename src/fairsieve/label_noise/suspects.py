@@ -47,7 +47,9 @@ def suspects_of(
     codes = data.cells.label_codes
     logs = _log_probabilities(decision)
     losses = -logs[np.arange(len(data)), codes]
-    left = np.setdiff1d(np.arange(len(data)), selected)
+    left_out = np.ones(len(data), bool)
+    left_out[selected] = False
+    left = np.flatnonzero(left_out)
     left = left[np.lexsort((-losses[left], np.zeros(len(left)) if wrong is None else -wrong[left]))]
     chances = np.exp(logs[left])
     groups = np.empty(len(data.cells.groups), dtype=object)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from fairsieve.optional import is_tensor
 from fairsieve.training.curvature import Curvature
@@ -146,7 +146,7 @@ class LinearObjective:
         """Return the derivative of each sample's weighted loss by its scores."""
         chances = self._probabilities(scores)
         if self.outputs == 1:
-            return (chances - (labels == 1)) * weights
+            return (chances - 1.0 * (labels == 1)) * weights
         if self.xp is np:
             chances[np.arange(len(labels)), labels] -= 1.0
         else:
@@ -227,7 +227,7 @@ class LinearObjective:
             if self.is_sparse:
                 return np.asarray(features.power(2).T @ own, dtype=np.float64)
             if self.xp is np:
-                return np.einsum("ij,ij,i->j", features, features, own, dtype=np.float64)
+                return np.asarray(np.einsum("ij,ij,i->j", features, features, own, dtype=np.float64))
             return self._on_host((features * features).T @ self._cast(own))
 
         return np.append(sum(self._over_chunks(multiply)), float(weights.sum()))
@@ -319,9 +319,8 @@ class LinearObjective:
         """Apply a function to one value, or row, per sample; chunk by chunk, so that the cache holds them."""
         if self.threads == 1:
             return function(*arrays)
-        found = np.empty_like(arrays[0])
-        if found.ndim == 2 and function is not self._residuals:
-            found = np.empty(len(found))
+        found = np.empty(function(*(array[:1] for array in arrays)).shape[1:])
+        found = np.empty((self.samples, *found.shape))
 
         def fill(part: slice) -> None:
             found[part] = function(*(array[part] for array in arrays))

@@ -1,6 +1,6 @@
 """The linear model's own solver: full batches and second-order steps, no batch size and no learning rate.
 
-It starts from the optimum of plain logistic regression. Every *update* then goes: losses of all samples → the
+It starts with a few damped steps on everything. Every *update* then goes: losses of all samples → the
 ratios move → Algorithm 1 selects → one Newton step on the selected samples under the weights of Eq. 3. The
 ratios' step falls from ``step_size`` to 0.3 of it, and the parameters after the last updates are averaged.
 Where there are very many samples, all updates but the last ones use a part of them; those count as part of the
@@ -14,7 +14,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairsieve.progress import progress_bar
@@ -48,7 +49,7 @@ def fit_newton(
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
-    start: PlainOptimum | None = None,
+    start: NDArray[np.float64] | None = None,
     progress: bool = False,
     checkpoint_dir: Path | str | None = None,
     checkpoint_every: int | None = None,
@@ -60,8 +61,8 @@ def fit_newton(
     ----------
     model : None
         There is only the linear one.
-    start : PlainOptimum, optional
-        Where to start, if it is known already.
+    start : array of shape (outputs, d + 1), optional
+        Parameters to start from, with the intercepts last; a short warm-up when None.
     **settings
         ``epochs`` (updates), ``step_size`` and ``average_last`` have defaults of their own.
 

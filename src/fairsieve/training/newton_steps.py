@@ -57,8 +57,12 @@ class PlainOptimum:
 
 
 def to_model(parameters: NDArray[np.float64]) -> LinearModel:
-    """Make a model of parameters whose last column holds the intercepts."""
-    return LinearModel(parameters[:, :-1].copy(), parameters[:, -1].copy())
+    """Make a model of parameters whose last column holds the intercepts.
+
+    Of many classes only the differences between intercepts matter: they are given with mean 0.
+    """
+    shift = parameters[:, -1].mean() if len(parameters) > 1 else 0.0
+    return LinearModel(parameters[:, :-1].copy(), parameters[:, -1] - shift)
 
 
 def find_plain_optimum(

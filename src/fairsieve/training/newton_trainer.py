@@ -18,9 +18,7 @@ from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.newton_steps import (
     MANY,
     PART,
-    PlainOptimum,
     draw_part,
-    find_plain_optimum,
     new_objective,
     take_step,
     to_model,
@@ -35,9 +33,10 @@ STEP_SIZE = 0.0064  # of the first update
 LAST_STEP = 0.3  # the last update's step, as a share of the first one's
 AVERAGED = 10
 DAMPING = 1.0
+WARMUP_STEPS = 3
 RIDGE = 0.0005  # for each sample: the more samples, the more can be flipped together
 REFRESH = 5  # updates that share one curvature: the weights change little from one to the next
-CONVERGED = 1e-3  # decrease of the mean loss that a last step may still promise
+CONVERGED = 1e-3  # decrease of the mean loss that a last step may still promise; more where samples are few
 FULL_UPDATES = 12  # updates on all of very many samples
 
 
@@ -49,13 +48,13 @@ class NewtonTrainer(Trainer):
     spec : TrainingSpec
         ``epochs`` are the updates and ``step_size`` is the first one's; warm-up, batch size and learning rate
         are not used.
-    start : PlainOptimum, optional
-        Where to start; found here when None.
+    start : array of shape (outputs, d + 1), optional
+        Parameters to start from; a short warm-up when None.
     """
 
     engine = "newton"
 
-    def __init__(self, spec: TrainingSpec, start: PlainOptimum | None = None) -> None:
+    def __init__(self, spec: TrainingSpec, start: NDArray[np.float64] | None = None) -> None:
         super().__init__(replace(spec, settings=replace(spec.settings, warmup_epochs=0, batch_size=1)))
         self.objective = new_objective(spec.data, self.settings.device)
         self.objective.ridge = max(1.0, RIDGE * len(spec.data))
@@ -67,6 +66,8 @@ class NewtonTrainer(Trainer):
         self.start, self.is_started = start, False
         self.parameters = self.objective.zeros()
         self.decrement = np.full(1, np.inf)
+        self.scores: Any = None
+        self.losses: Any = None
         size = self.parameters.size if self.objective.has_matrix else 0
         self.curvature = Curvature(
             diagonal=np.ones(self.parameters.shape), factor=(np.zeros((size, size)), False)
@@ -75,15 +76,16 @@ class NewtonTrainer(Trainer):
     @property
     def converged(self) -> bool:
         """Whether the last step had almost nothing left to gain."""
-        return bool(self.decrement[0] <= CONVERGED)
+        return bool(self.decrement[0] <= CONVERGED + 5 / len(self.plan.cells))
 
     def begin(self) -> None:
-        """Find where to start: the plain optimum and, of very many samples, updates on a part of them."""
-        if self.start is None:
-            plain = new_objective(self.spec.data, self.settings.device)
-            self.start = find_plain_optimum(plain, self.given)
-        self.go_to(self.start.parameters)
-        if self.first > 0:
+        """Find where to start: a short warm-up and, of very many samples, updates on a part of them."""
+        if self.first == 0:
+            if self.start is None:
+                self.warm_up()
+            else:
+                self.go_to(self.start)
+        else:
             rows = draw_part(len(self.plan.cells), PART)
             weights = None if self.spec.weights is None else self.spec.weights[rows]
             part = NewtonTrainer(
@@ -94,6 +96,18 @@ class NewtonTrainer(Trainer):
             self.plan.ratios = part.plan.ratios.copy()
             self.done = self.plan.epoch = self.first
             self.go_to(part.parameters)
+
+    def warm_up(self) -> None:
+        """Take a few damped steps on everything, from a model that knows nothing.
+
+        It stops early, as the paper's warm-up does: a plain optimum has learned the wrong labels too, and would
+        select them.
+        """
+        self.go_to(self.objective.zeros())
+        for _ in range(WARMUP_STEPS):
+            curvature = self.objective.curvature(self.scores, self.given, DAMPING)
+            step = take_step(self.objective, curvature, self.parameters, self.scores, self.losses, self.given)
+            self.parameters, self.scores, self.losses = step.parameters, step.scores, step.losses
 
     def go_to(self, parameters: NDArray[np.float64]) -> None:
         """Measure the model at some parameters."""
