@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators._held_out import predict_held_out
+from fairsieve.estimators._held_out import find_held_out_collapse
 from fairsieve.estimators._solvers import (
     ModuleLike,
     SolverName,
@@ -30,9 +30,10 @@ from fairsieve.inputs import (
     lasting_seed_of,
     warn_of_groups,
 )
-from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, compare_held_out, handle
+from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.suspects import probabilities_of, suspects_of
+from fairsieve.label_noise.verified import Verification, check_verification
 from fairsieve.optional import require
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
@@ -200,6 +201,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         y: ArrayLike,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        verified_labels: Any = None,
+        verified_weight: ArrayLike | None = None,
     ) -> FairRobustClassifier:
         """Train on labels that may be wrong.
 
@@ -213,6 +216,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
             Each multiplies its sample's training loss; a sample of weight 0 is left out.
+        verified_labels : n labels, optional
+            The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given
+            labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"``.
+        verified_weight : n numbers, optional
+            For rows that were not checked at random: the inverse of the chance to be checked.
         """
         check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
         given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
@@ -222,7 +230,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             warn_of_groups(checked.data.cells)
         seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
         solver = new_solver(self, checked, seed)
-        self._estimate(checked, seed, given)
+        self._estimate(checked, seed, given, check_verification(checked, verified_labels, verified_weight))
         fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
         plain = None if fitted.interrupted else solver.train_plain()
         self.interrupted_ = plain is None or plain.interrupted
@@ -246,34 +254,22 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             weights=checked.weights,
         )
         if self.collapse_ is None and newton:
-            self.collapse_ = self._compare_held_out(checked, seed)
+            self.collapse_ = find_held_out_collapse(self, checked, seed)
         return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
 
-    def _compare_held_out(self, checked: Checked, seed: int) -> Collapse | None:
-        """Compare fair and plain models on samples that neither saw, where there is an estimate to judge by."""
-        if self.estimate_ is None:
-            return None
-        found = predict_held_out(self, checked, seed, self.clean_ratio_, self.estimate_)
-        if found is None:
-            return None
-        cells = checked.data.take(found.rows).cells
-        return compare_held_out(
-            found.fair,
-            found.plain,
-            cells,
-            self.estimate_.take(found.rows, cells),
-            fairness=self.fairness,
-            pos_label=self.pos_label,
-            weights=None if checked.weights is None else checked.weights[found.rows],
-        )
-
-    def _estimate(self, checked: Checked, seed: int, given: float | Auto) -> None:
+    def _estimate(
+        self, checked: Checked, seed: int, given: float | Auto, verified: Verification | None
+    ) -> None:
         """Take the clean ratio that was given, or estimate it."""
         if given == "auto":
-            self.estimate_ = estimate_of(checked, seed)
+            self.estimate_ = estimate_of(checked, seed, verified)
             self.clean_ratio_ = self.estimate_.clean_ratio
             warn_if_inconclusive(self.estimate_)
             return
+        if verified is not None:
+            raise InvalidInputError(
+                f"verified_labels say how many labels are right; got clean_ratio={given} too: pass clean_ratio='auto'"
+            )
         self.estimate_, self.clean_ratio_ = None, given
         if int(given * len(checked.data) + 1e-9) < 1:
             raise InvalidInputError(
@@ -291,6 +287,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             trusted, wrong = self.estimate_.believed, self.estimate_.wrong
         times = fitted.history.times_selected
         self._suspects = suspects_of(decision, data, trusted, times, rows, wrong=wrong)
+        self._rows = rows
         fitted = fitted.over(rows, checked.given)
         self._predictor, self.history_ = fitted.predictor, fitted.history
         if isinstance(fitted.predictor, LinearModel):
@@ -317,6 +314,21 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         return {name: column.copy() for name, column in self._suspects.items()}
+
+    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Choose rows of the training data to check next, with weights for ``verified_weight``.
+
+        Half of the choice is at random within cells, half where it is least certain whether the label is
+        right; rows that were checked already are left out.
+        """
+        check_is_fitted(self)
+        if self.estimate_ is None:
+            raise InvalidInputError(
+                "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
+                f"clean_ratio={self.clean_ratio!r}"
+            )
+        rows, weights = self.estimate_.next_to_verify(n)
+        return self._rows[rows], weights
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""

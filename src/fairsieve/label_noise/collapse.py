@@ -30,6 +30,7 @@ __all__ = ["Collapse", "OnCollapse", "collapse_of", "compare_held_out", "handle"
 OnCollapse = Literal["warn", "fallback", "raise"]
 
 PRICE = 0.02  # accuracy that fairness may cost
+UNFAIR = 0.01  # more disparity than this on unseen samples, and more than chance, is a collapse too
 ESTIMATED_PRICE = 0.01  # since the estimate may be off by as much again
 
 
@@ -125,8 +126,8 @@ def collapse_of(
         float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
     )
     corrected = replace(seen, accuracy=ours, plain_accuracy=theirs, told=True)
-    if corrected.loss > ESTIMATED_PRICE:
-        return corrected
+    if corrected.loss > ESTIMATED_PRICE or estimate.verified is not None:  # checked labels decide alone
+        return corrected if corrected.loss > ESTIMATED_PRICE else None
     return seen if seen.loss > ESTIMATED_PRICE else None
 
 
@@ -165,7 +166,9 @@ def compare_held_out(
         found.append((float(accuracy_of(table)), disparity))
     (ours, unfair), (theirs, plain_unfair) = found
     loss, worse = theirs - ours, unfair - plain_unfair
-    if loss > ESTIMATED_PRICE or (worse > 0 and loss > -ESTIMATED_PRICE):
+    smallest = cells.counts[:, : cells.named_groups].sum(axis=0).min(initial=len(cells))
+    chance = np.sqrt(float(np.mean(predicted != plain)) / max(int(smallest), 1))
+    if loss > ESTIMATED_PRICE or (worse > max(UNFAIR, chance) and loss > -ESTIMATED_PRICE):
         return Collapse(
             ours,
             theirs,

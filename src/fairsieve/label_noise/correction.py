@@ -24,6 +24,8 @@ from fairsieve.training.result import Fitted
 
 __all__ = ["train_auto"]
 
+ENOUGH, MOST_COPIES = 10_000, 5  # samples that labels are drawn for, and how often at most
+
 
 def train_auto(
     model: ModelLike,
@@ -50,6 +52,17 @@ def train_auto(
     >>> train_auto(None, data, found, seed=0, epochs=5, warmup_epochs=1).ratios.shape
     (2, 2)
     """
+    if estimate.verified is not None:
+        return _train_on_chances(
+            model,
+            data,
+            estimate,
+            seed=seed,
+            sample_weight=sample_weight,
+            signal=signal,
+            train=train,
+            **settings,
+        )
     if estimate.aimed and not estimate.credible:
         settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
         return train(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
@@ -59,3 +72,27 @@ def train_auto(
     part = data if len(rows) == len(data) else data.take(rows)
     fitted = train(model, part, "fairbatch", seed=seed, sample_weight=weights, **settings)
     return replace(fitted.over(rows, len(data)), method="fairsieve")
+
+
+def _train_on_chances(
+    model: ModelLike,
+    data: Samples,
+    estimate: CleanRatioEstimate,
+    *,
+    seed: int,
+    sample_weight: NDArray[np.float64] | None,
+    signal: str | None,
+    train: Callable[..., Fitted],
+    **settings: Any,
+) -> Fitted:
+    """Train on labels drawn by the chances that checked labels gave; several times over where samples are few."""
+    copies = int(np.clip(ENOUGH // max(len(data), 1), 1, MOST_COPIES))
+    codes = np.concatenate([estimate.draw_labels(seed + number) for number in range(copies)])
+    rows = np.tile(np.arange(len(data)), copies)
+    classes = np.asarray(data.cells.classes, dtype=data.labels.dtype)
+    drawn = data.take(rows).with_labels(classes[codes])
+    weights = None if sample_weight is None else sample_weight[rows]
+    settings |= {"clean_ratio": 1.0, "signal": signal or "error"}
+    fitted = train(model, drawn, "fairbatch", seed=seed, sample_weight=weights, **settings)
+    history = replace(fitted.history, times_selected=fitted.history.times_selected[: len(data)])
+    return replace(fitted, indices=np.arange(len(data)), history=history, method="fairsieve")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from fairsieve.errors import FairsieveWarning
 from fairsieve.inputs import Checked, check_samples, seed_of
+from fairsieve.label_noise.clean_ratio_estimate import (
+    SURE,
+    CleanRatioEstimate,
+    Verdict,
+    noise_by_cell,
+    warn_if_inconclusive,
+)
 from fairsieve.label_noise.explanations import (
     Choice,
     RandomFlips,
@@ -23,122 +28,22 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
 from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor, chunks
+from fairsieve.label_noise.verified import (
+    MOST_FEATURES,
+    Verification,
+    check_verification,
+    learn_true_class,
+)
 from fairsieve.selection.cells import Cells
 
 __all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
 MOST = 8_000  # samples that the estimate looks at
-SURE = 0.9
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 WIDE = 0.3  # an interval that is wider says nothing
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the estimate is conclusive, and why; true in conditions where it is.
-
-    Examples
-    --------
-    >>> bool(Verdict(False, "the labels say nothing")), str(Verdict(False, "the labels say nothing"))
-    (False, 'the labels say nothing')
-    """
-
-    conclusive: bool
-    reason: str
-
-    def __bool__(self) -> bool:
-        return self.conclusive
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-@dataclass(frozen=True, eq=False)
-class CleanRatioEstimate:
-    """What the data say about their labels.
-
-    Attributes
-    ----------
-    clean_ratio : float
-        Share of right labels; one standard error below the likeliest value, since too high is worse
-        than too low. Where the estimate is inconclusive, what training assumes.
-    interval : (float, float)
-        95 % confidence, as far as the model of the flips holds.
-    noise : array of shape (classes, groups)
-        Share of wrong labels among those observed in each cell; NaN where there are none, and where the
-        estimate is inconclusive.
-    flip_rates : array of shape (classes, groups)
-        Chance of a label of that *true* class and group to be flipped.
-    aimed : bool
-        Whether labels look wrong on purpose: where they are surest, rather than at random.
-    credible : Verdict
-        Whether the estimate is conclusive, with the reason in words; it can be used as a condition. Where
-        it is not, no label is called wrong.
-    true_class : array of shape (n, classes)
-        Probabilities of each sample's true class, given its features and its label.
-    cells : Cells
-        The classes and groups of the tables above.
-    predictor : Choice, optional
-        The model of the labels that the estimate stands on, and by how much it beat the simpler one.
-    """
-
-    clean_ratio: float
-    interval: tuple[float, float]
-    noise: NDArray[np.float64]
-    flip_rates: NDArray[np.float64]
-    aimed: bool
-    credible: Verdict
-    true_class: NDArray[np.float64]
-    cells: Cells
-    predictor: Choice | None = None
-
-    @property
-    def wrong(self) -> NDArray[np.float64]:
-        """How likely each label is wrong."""
-        return 1 - self.true_class[np.arange(len(self.cells)), self.cells.label_codes]
-
-    @property
-    def believed(self) -> NDArray[np.int64]:
-        """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
-        return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
-
-    @property
-    def training(self) -> str:
-        """What training does with the estimate, in words."""
-        if not self.credible:
-            if self.aimed:
-                return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
-            return "leaves no sample out and only moves the shares of the groups"
-        if not self.flip_rates.any():
-            return "leaves no sample out and moves the shares of the groups"
-        return "leaves out labels that are likely wrong and moves the shares of the groups"
-
-    def take(self, rows: NDArray[np.int64], cells: Cells) -> CleanRatioEstimate:
-        """Return the estimate for some of the samples, whose cells are given."""
-        return replace(self, true_class=self.true_class[rows], cells=cells)
-
-    def keep(self, seed: int) -> NDArray[np.int64]:
-        """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
-
-        Aimed flips are far from the boundary between the classes: the labels that are surely wrong are
-        left out. Of random ones each is kept with the chance that its label is right; keeping the
-        likeliest instead would leave out whoever the model finds surprising, right or wrong. Where
-        the classes of a group are flipped at different rates, the more reliable ones are thinned to
-        match. Draws are spread evenly along each cell, so that the share among similar samples is exact.
-        """
-        wrong, stays = self.wrong, 1.0 - self.flip_rates
-        if self.aimed:
-            return np.union1d(self.believed, rightest_of_each_class(wrong, self.cells))
-        chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
-        if (chance == 1.0).all():
-            return np.arange(len(self.cells))
-        order = np.lexsort((wrong, self.cells.codes))
-        turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
-        kept = order[np.diff(np.floor(turns), prepend=0.0) > 0]
-        return np.union1d(kept, rightest_of_each_class(wrong, self.cells))
 
 
 def estimate_clean_ratio(
@@ -147,6 +52,8 @@ def estimate_clean_ratio(
     *,
     sensitive_features: Any = None,
     sample_weight: ArrayLike | None = None,
+    verified_labels: Any = None,
+    verified_weight: ArrayLike | None = None,
     random_state: Any = None,
 ) -> CleanRatioEstimate:
     """Estimate how many labels are right, from features, labels and groups alone.
@@ -163,6 +70,10 @@ def estimate_clean_ratio(
     y : n labels
     sensitive_features : n values, or several columns of them, optional
     sample_weight : n numbers, optional
+    verified_labels : n labels, optional
+        The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given labels.
+    verified_weight : n numbers, optional
+        For rows that were not checked at random: the inverse of the chance to be checked.
     random_state : int, RandomState or None
         Decides which samples are looked at, where there are more than 8,000, and the folds.
 
@@ -176,17 +87,35 @@ def estimate_clean_ratio(
     (True, False)
     """
     checked = check_samples(BaseEstimator(), X, y, sensitive_features, sample_weight)
-    return estimate_of(checked, seed_of(random_state))
+    verified = check_verification(checked, verified_labels, verified_weight)
+    return estimate_of(checked, seed_of(random_state), verified)
 
 
-def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
-    """Estimate from samples that have been checked."""
+def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
+    """Estimate from samples that have been checked, and labels that somebody verified, if any."""
     data = checked.data
     survey = Survey.draw(data, checked.weights, seed, MOST)
     tried, base, levelled = choose_base(survey)
-    linear, boosted = tried[0], boosted_predictor(survey, seed)
+    boosted = boosted_predictor(survey, seed)
     tried += [] if boosted is None else [boosted]
     choice, best = choose(tried, base, levelled, survey)
+    if verified is not None and verified.enough:
+        return _verified_estimate(verified, best, survey, checked, choice, seed)
+    found = _weigh(survey, tried, base, levelled, best, choice, checked)
+    return found if verified is None else _corrected(found, verified.codes)
+
+
+def _weigh(
+    survey: Survey,
+    tried: list[Predictor],
+    base: Predictor,
+    levelled: NDArray[np.float64],
+    best: Predictor,
+    choice: Choice,
+    checked: Checked,
+) -> CleanRatioEstimate:
+    """Weigh the explanations and build the estimate."""
+    linear, boosted = tried[0], tried[-1] if tried[-1].name == "boosted" else None
     lowest = float(np.average(levelled, weights=survey.weights))
     aimed, disagree = explain_by_aim(survey, linear, lowest, boosted)
     if aimed is not None:
@@ -194,21 +123,10 @@ def estimate_of(checked: Checked, seed: int) -> CleanRatioEstimate:
     random = explain_at_random(survey, base, levelled, boosted)
     verdict = _judge(random, disagree, choice, survey)
     if not verdict or not random.found:
-        return _without_suspects(random, verdict, disagree, data.cells, choice, len(survey))
+        return _without_suspects(random, verdict, disagree, checked.data.cells, choice, len(survey))
     used = [base if random.model is None else base.with_model(random.model)]
     used += [boosted] if best is boosted and boosted is not None else []
     return _random_estimate(random, used, verdict, survey, checked, choice)
-
-
-def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
-    """Warn that it cannot be known which labels are wrong, and say what training does instead."""
-    if not estimate.credible:
-        warnings.warn(
-            f"which labels are wrong cannot be known: {estimate.credible} No label is called wrong; training "
-            f"{estimate.training}. Pass clean_ratio= if you know it",
-            FairsieveWarning,
-            stacklevel=4,
-        )
 
 
 def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Verdict:
@@ -247,7 +165,7 @@ def _without_suspects(
     """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
     own = np.zeros((len(cells), cells.shape[0]))
     own[np.arange(len(cells)), cells.label_codes] = 1.0
-    noise = _noise_of(own, cells)
+    noise = noise_by_cell(own, cells)
     if verdict:
         most = max(random.most, NONE_OF_MANY / surveyed)
         interval = (max(1 - most, 0.0), 1.0)
@@ -282,7 +200,7 @@ def _random_estimate(
     return CleanRatioEstimate(
         float(np.clip(1 - noise - error, 0.5, 1.0)),
         (max(1 - noise - 1.96 * error, 0.0), min(1 - noise + 1.96 * error, 1.0)),
-        _noise_of(true_class, cells),
+        noise_by_cell(true_class, cells),
         random.rates.T.copy(),
         False,
         verdict,
@@ -326,7 +244,7 @@ def _aimed_estimate(
     return CleanRatioEstimate(
         1 - sure,
         (1 - likely, 1 - surest),
-        _noise_of(true_class, cells),
+        noise_by_cell(true_class, cells),
         rates.T,
         True,
         Verdict(True, "labels turn around where the class is surest, as if they were wrong on purpose"),
@@ -336,16 +254,43 @@ def _aimed_estimate(
     )
 
 
-def _noise_of(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
-    """Compute the share of wrong labels in every cell; NaN where it is empty."""
-    wrong = 1 - true_class[np.arange(len(cells)), cells.label_codes]
-    sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)
-    empty = np.full(cells.shape, np.nan)
-    return np.asarray(np.divide(sums, cells.counts, out=empty, where=cells.counts > 0))
+def _verified_estimate(
+    verified: Verification,
+    best: Predictor,
+    survey: Survey,
+    checked: Checked,
+    choice: Choice,
+    seed: int,
+) -> CleanRatioEstimate:
+    """Build the estimate from labels that somebody checked."""
+    data, cells = checked.data, checked.data.cells
+    scores = replace(best, own=best.scores).all_scores(survey, data)
+    columns = survey.telling(MOST_FEATURES)
+    features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
+    true_class, rates, interval = learn_true_class(
+        scores, features, cells, verified.codes, verified_weight=verified.weight, seed=seed
+    )
+    noise = noise_by_cell(true_class, cells)
+    wrong = 1 - true_class[np.arange(len(data)), cells.label_codes]
+    count = int((verified.codes >= 0).sum())
+    return CleanRatioEstimate(
+        float(np.clip(1 - np.average(wrong, weights=checked.weights), 0.0, 1.0)),
+        interval,
+        noise,
+        rates.flip_rates,
+        False,
+        Verdict(True, f"learnt from {count} checked labels. The estimate stands on {choice}."),
+        true_class,
+        cells,
+        choice,
+        rates,
+        verified.codes,
+    )
 
 
-def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
-    """Return one sample of each class that has any, so that none is lost."""
-    order = np.argsort(wrong, kind="stable")
-    _, first = np.unique(cells.label_codes[order], return_index=True)
-    return np.asarray(order[first])
+def _corrected(found: CleanRatioEstimate, codes: NDArray[np.int64]) -> CleanRatioEstimate:
+    """Set the few checked labels right."""
+    rows = np.flatnonzero(codes >= 0)
+    true_class = found.true_class.copy()
+    true_class[rows] = np.eye(found.cells.shape[0])[codes[rows]]
+    return replace(found, true_class=true_class, verified_codes=codes)

@@ -95,6 +95,13 @@ class Survey:
             folds,
         )
 
+    def telling(self, most: int) -> NDArray[np.int64]:
+        """Return the columns of ``features`` that say most about the labels."""
+        own = np.equal.outer(self.labels, np.arange(self.classes)).astype(np.float64)
+        part = self.features - self.features.mean(axis=0)
+        strength = np.abs((own - own.mean(axis=0)).T @ part / np.maximum(part.std(axis=0), 1e-12)).max(axis=0)
+        return np.sort(np.argsort(-strength, kind="stable")[:most])
+
     def observe(self, design: Floats) -> Observed:
         """Return the samples in the form the model of flips takes."""
         return Observed(design, self.labels, self.groups, self.classes, self.group_count, self.weights)

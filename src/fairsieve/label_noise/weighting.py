@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.label_noise.estimate import CleanRatioEstimate, rightest_of_each_class
+from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate, rightest_of_each_class
 from fairsieve.label_noise.true_counts import chance_right, refined_rates, scaled_rates, transitions
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import select_cells

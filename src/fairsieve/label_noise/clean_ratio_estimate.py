@@ -1,0 +1,191 @@
+"""What an estimate of the clean ratio holds: how many labels are right, which, and whether that can be known."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.label_noise.explanations import Choice
+from fairsieve.label_noise.verified import VerifiedRates
+from fairsieve.selection.cells import Cells
+
+__all__ = ["CleanRatioEstimate", "Verdict", "noise_by_cell", "rightest_of_each_class", "warn_if_inconclusive"]
+
+SURE = 0.9  # chance to be wrong of a label that is left out as aimed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the estimate is conclusive, and why; true in conditions where it is.
+
+    Examples
+    --------
+    >>> bool(Verdict(False, "the labels say nothing")), str(Verdict(False, "the labels say nothing"))
+    (False, 'the labels say nothing')
+    """
+
+    conclusive: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.conclusive
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class CleanRatioEstimate:
+    """What the data say about their labels.
+
+    Attributes
+    ----------
+    clean_ratio : float
+        Share of right labels; one standard error below the likeliest value, since too high is worse
+        than too low. Where the estimate is inconclusive, what training assumes.
+    interval : (float, float)
+        95 % confidence, as far as the model of the flips holds.
+    noise : array of shape (classes, groups)
+        Share of wrong labels among those observed in each cell; NaN where there are none, and where the
+        estimate is inconclusive.
+    flip_rates : array of shape (classes, groups)
+        Chance of a label of that *true* class and group to be flipped.
+    aimed : bool
+        Whether labels look wrong on purpose: where they are surest, rather than at random.
+    credible : Verdict
+        Whether the estimate is conclusive, with the reason in words; it can be used as a condition. Where
+        it is not, no label is called wrong.
+    true_class : array of shape (n, classes)
+        Probabilities of each sample's true class, given its features and its label.
+    cells : Cells
+        The classes and groups of the tables above.
+    predictor : Choice, optional
+        The model of the labels that the estimate stands on, and by how much it beat the simpler one.
+    verified : VerifiedRates, optional
+        The flip rates that checked labels show, with intervals.
+    verified_codes : integer array, optional
+        The checked class of each sample, −1 where nobody checked.
+    """
+
+    clean_ratio: float
+    interval: tuple[float, float]
+    noise: NDArray[np.float64]
+    flip_rates: NDArray[np.float64]
+    aimed: bool
+    credible: Verdict
+    true_class: NDArray[np.float64]
+    cells: Cells
+    predictor: Choice | None = None
+    verified: VerifiedRates | None = None
+    verified_codes: NDArray[np.int64] | None = None
+
+    @property
+    def wrong(self) -> NDArray[np.float64]:
+        """How likely each label is wrong."""
+        return 1 - self.true_class[np.arange(len(self.cells)), self.cells.label_codes]
+
+    @property
+    def believed(self) -> NDArray[np.int64]:
+        """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
+        return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
+
+    @property
+    def training(self) -> str:
+        """What training does with the estimate, in words."""
+        if not self.credible:
+            if self.aimed:
+                return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
+            return "leaves no sample out and only moves the shares of the groups"
+        if self.verified is not None:
+            return "takes each class as far as it is likely the true one and moves the shares of the groups"
+        if not self.flip_rates.any():
+            return "leaves no sample out and moves the shares of the groups"
+        return "leaves out labels that are likely wrong and moves the shares of the groups"
+
+    def take(self, rows: NDArray[np.int64], cells: Cells) -> CleanRatioEstimate:
+        """Return the estimate for some of the samples, whose cells are given."""
+        codes = None if self.verified_codes is None else self.verified_codes[rows]
+        return replace(self, true_class=self.true_class[rows], cells=cells, verified_codes=codes)
+
+    def draw_labels(self, seed: int) -> NDArray[np.int64]:
+        """Draw a class for each sample by its chances; checked ones get theirs."""
+        turns = np.random.default_rng(seed).random(len(self.cells))
+        passed = np.cumsum(self.true_class, axis=1) < turns[:, None]
+        return np.asarray(np.minimum(passed.sum(axis=1), self.cells.shape[0] - 1))
+
+    def next_to_verify(self, n: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Choose rows to check next, with weights for ``verified_weight``.
+
+        Half of the choice is at random within cells, so that rates stay unbiased; half is where it is least
+        certain whether the label is right. Rows that were checked already are left out.
+
+        Returns
+        -------
+        rows : integer array of shape (n,)
+        weights : array of shape (n,)
+            The inverse of each row's chance to be chosen, with mean 1.
+        """
+        cells, wrong = self.cells, self.wrong
+        open_ = np.ones(len(cells), bool) if self.verified_codes is None else self.verified_codes < 0
+        if not 1 <= n <= int(open_.sum()):
+            raise InvalidInputError(
+                f"n must be between 1 and the {int(open_.sum())} rows nobody checked; got {n}"
+            )
+        filled = np.maximum(cells.counts.reshape(-1), 1)[cells.codes]
+        at_random, unsure = np.where(open_, 1.0 / filled, 0.0), np.where(open_, wrong * (1 - wrong), 0.0)
+        chance = at_random / at_random.sum()
+        if unsure.sum() > 0:
+            chance = (chance + unsure / unsure.sum()) / 2
+        rows = np.random.default_rng(seed).choice(len(cells), n, replace=False, p=chance)
+        weights = 1.0 / chance[rows]
+        return rows, weights / weights.mean()
+
+    def keep(self, seed: int) -> NDArray[np.int64]:
+        """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
+
+        Aimed flips are far from the boundary between the classes: the labels that are surely wrong are
+        left out. Of random ones each is kept with the chance that its label is right; keeping the
+        likeliest instead would leave out whoever the model finds surprising, right or wrong. Where
+        the classes of a group are flipped at different rates, the more reliable ones are thinned to
+        match. Draws are spread evenly along each cell, so that the share among similar samples is exact.
+        """
+        wrong, stays = self.wrong, 1.0 - self.flip_rates
+        if self.aimed:
+            return np.union1d(self.believed, rightest_of_each_class(wrong, self.cells))
+        chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
+        if (chance == 1.0).all():
+            return np.arange(len(self.cells))
+        order = np.lexsort((wrong, self.cells.codes))
+        turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
+        kept = order[np.diff(np.floor(turns), prepend=0.0) > 0]
+        return np.union1d(kept, rightest_of_each_class(wrong, self.cells))
+
+
+def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
+    """Warn that it cannot be known which labels are wrong, and say what training does instead."""
+    if not estimate.credible:
+        warnings.warn(
+            f"which labels are wrong cannot be known: {estimate.credible} No label is called wrong; training "
+            f"{estimate.training}. Pass clean_ratio= if you know it",
+            FairsieveWarning,
+            stacklevel=4,
+        )
+
+
+def noise_by_cell(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+    """Compute the share of wrong labels in every cell; NaN where it is empty."""
+    wrong = 1 - true_class[np.arange(len(cells)), cells.label_codes]
+    sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)
+    empty = np.full(cells.shape, np.nan)
+    return np.asarray(np.divide(sums, cells.counts, out=empty, where=cells.counts > 0))
+
+
+def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
+    """Return one sample of each class that has any, so that none is lost."""
+    order = np.argsort(wrong, kind="stable")
+    _, first = np.unique(cells.label_codes[order], return_index=True)
+    return np.asarray(order[first])

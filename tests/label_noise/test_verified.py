@@ -1,0 +1,244 @@
+"""Labels that somebody checked: what is learnt from them, and bad input."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
+from fairsieve.data import flip_margin, flip_uniform, flip_weak_annotator, make_synthetic
+from fairsieve.errors import FairsieveWarning
+from fairsieve.label_noise.verified import check_verified, learn_true_class
+from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+
+DATA = make_synthetic(2000, seed=0)
+NOISY = flip_weak_annotator(DATA, {0: 0.25, 1: 0.1}, seed=0)
+
+
+def checked_rows(count, seed=0, data=DATA, missing=None):
+    verified = np.full(len(data), missing, dtype=object)
+    rows = np.random.default_rng(seed).permutation(len(data))[:count]
+    verified[rows] = data.labels[rows]
+    return verified
+
+
+def estimate(labels, verified, data=DATA, **options):
+    return estimate_clean_ratio(
+        data.features,
+        labels,
+        sensitive_features=data.groups,
+        verified_labels=verified,
+        random_state=0,
+        **options,
+    )
+
+
+def test_rates_are_learnt_with_intervals_that_hold_them():
+    found = estimate(NOISY.labels, checked_rows(400, seed=3))
+    true = 1 - NOISY.flipped.mean()
+    assert found.credible
+    assert "learnt from 400 checked labels" in str(found.credible)
+    assert found.interval[0] < true < found.interval[1]
+    assert found.clean_ratio == pytest.approx(true, abs=0.03)
+    assert found.wrong[NOISY.flipped].mean() > 2 * found.wrong[~NOISY.flipped].mean()
+    rates = found.verified
+    cells = DATA.cells
+    for c in (0, 1):
+        for z in (0, 1):
+            rate = NOISY.flipped[(cells.label_codes == c) & (cells.group_codes == z)].mean()
+            assert rates.low[c, z] - 0.05 < rate < rates.high[c, z] + 0.05
+    assert rates.checked.sum() == 400
+    assert (rates.narrowing(10) > 0).all()
+    assert (rates.narrowing(100) > rates.narrowing(10)).all()
+    few = estimate(NOISY.labels, checked_rows(40)).verified
+    assert (few.high - few.low).mean() > (rates.high - rates.low).mean()
+
+
+def test_checked_labels_are_certain_and_all_of_them_are_the_truth():
+    verified = checked_rows(100)
+    found = estimate(NOISY.labels, verified)
+    rows = np.flatnonzero(verified != None)  # noqa: E711
+    assert found.true_class[rows, DATA.labels[rows]].tolist() == [1.0] * 100
+    everything = estimate(NOISY.labels, DATA.labels)
+    assert everything.true_class.argmax(axis=1).tolist() == DATA.labels.tolist()
+    assert everything.clean_ratio == pytest.approx(1 - NOISY.flipped.mean())
+    assert everything.interval[0] == pytest.approx(everything.interval[1], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda v: v,
+        lambda v: pd.Series(v, dtype="Int64"),
+        lambda v: np.array([np.nan if x is None else x for x in v], float),
+        lambda v: np.ma.masked_array([x or 0 for x in v], [x is None for x in v]),
+        lambda v: [pd.NA if x is None else x for x in v],
+    ],
+)
+def test_missing_is_none_nan_na_or_masked(form):
+    verified = checked_rows(50)
+    cells, rows = DATA.cells, np.arange(2000)
+    wanted = [-1 if value is None else value for value in verified]
+    assert check_verified(form(verified), cells, rows, 2000).tolist() == wanted
+
+
+def test_texts_and_three_classes():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 900)
+    centres = np.array([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
+    names = np.array(["a", "b", "c"])
+    data = Samples(rng.normal(size=(900, 2)) + centres[labels], names[labels], rng.choice(["x", "y"], 900))
+    noisy = flip_uniform(data, 0.3, seed=1)
+    found = estimate(noisy.labels, checked_rows(200, data=data), data)
+    assert found.true_class.sum(axis=1) == pytest.approx(np.ones(900))
+    guessed = found.true_class.argmax(axis=1) == labels
+    assert guessed.mean() > 1 - noisy.flipped.mean() + 0.08
+    renamed = Samples(data.features, data.labels, np.where(data.groups == "x", 1, 2))
+    again = estimate(noisy.labels, checked_rows(200, data=data), renamed)
+    assert again.true_class == pytest.approx(found.true_class)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), count=st.integers(1, 60), classes=st.integers(2, 4), groups=st.integers(1, 3)
+)
+def test_chances_are_probabilities_whatever_is_checked(seed, count, classes, groups):
+    rng = np.random.default_rng(seed)
+    cells = Samples(np.zeros((80, 1)), np.arange(80) % classes, rng.integers(0, groups, 80)).cells
+    codes = np.full(80, -1)
+    codes[rng.permutation(80)[:count]] = rng.integers(0, classes, count)
+    scores, features = rng.normal(size=(80, classes - 1)), rng.normal(size=(80, 2))
+    true_class, rates, interval = learn_true_class(scores, features, cells, codes, seed=seed)
+    assert true_class.sum(axis=1) == pytest.approx(np.ones(80))
+    assert (true_class >= 0).all()
+    assert 0 <= interval[0] <= interval[1] <= 1
+    assert ((rates.flip_rates >= 0) & (rates.flip_rates <= 1)).all()
+
+
+def scores_of(model, test):
+    table, _, _ = confusion_table(test.labels, model.predict(test.features), test.groups)
+    return float(accuracy_of(table)), float(disparity_of(table, "equalized_odds"))
+
+
+def test_a_hundred_checked_rows_mend_a_model_under_attack():
+    """Where a tenth of the surest labels is flipped, and nothing else tells which."""
+    data, test = make_synthetic(1500, seed=4), make_synthetic(5000, seed=5)
+    noisy = flip_margin(data, 0.2)
+    model = FairRobustClassifier(random_state=0)
+    model.fit(
+        data.features,
+        noisy.labels,
+        sensitive_features=data.groups,
+        verified_labels=checked_rows(100, 1, data),
+    )
+    assert model.estimate_.verified is not None
+    plain = model.classes_[model.plain_model_.predict_codes(test.features)]
+    accuracy, _ = scores_of(model, test)
+    assert accuracy > np.mean(plain == test.labels) + 0.03
+    rows = model.suspects()["row"]
+    assert noisy.flipped[rows].mean() > 0.6
+
+
+def test_it_works_in_pipelines_by_metadata_routing():
+    with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairsieveWarning)
+        model = FairRobustClassifier(random_state=0).set_fit_request(
+            sensitive_features=True, verified_labels=True
+        )
+        pipeline = make_pipeline(StandardScaler(), model)
+        pipeline.fit(
+            DATA.features, NOISY.labels, sensitive_features=DATA.groups, verified_labels=checked_rows(60)
+        )
+    assert pipeline[-1].estimate_.verified.checked.sum() == 60
+
+
+def test_rows_to_verify_next():
+    found = estimate(NOISY.labels, checked_rows(100))
+    rows, weights = found.next_to_verify(300, seed=1)
+    assert len(set(rows.tolist())) == 300
+    assert (found.verified_codes[rows] < 0).all()
+    assert weights.mean() == pytest.approx(1.0)
+    assert found.wrong[rows].mean() > found.wrong.mean()  # where it is uncertain
+    weighted = np.average(NOISY.flipped[rows], weights=weights)
+    assert abs(weighted - NOISY.flipped.mean()) < 0.1
+    with pytest.raises(InvalidInputError, match="n must be between 1 and the 1900 rows nobody checked"):
+        found.next_to_verify(1901)
+    with pytest.raises(InvalidInputError, match="next_to_verify needs clean_ratio='auto'"):
+        FairRobustClassifier(clean_ratio=0.9).fit(
+            DATA.features, DATA.labels, sensitive_features=DATA.groups
+        ).next_to_verify(3)
+
+
+def test_weights_mend_a_choice_that_was_not_at_random():
+    rng = np.random.default_rng(0)
+    chance = np.where(NOISY.flipped, 0.4, 0.1)  # wrong ones were checked more often
+    rows = np.flatnonzero(rng.random(2000) < chance)
+    verified = np.full(2000, None, dtype=object)
+    verified[rows] = DATA.labels[rows]
+    biased = estimate(NOISY.labels, verified)
+    mended = estimate(NOISY.labels, verified, verified_weight=1 / chance)
+    true = 1 - NOISY.flipped.mean()
+    assert abs(mended.clean_ratio - true) < abs(biased.clean_ratio - true)
+
+
+def test_bad_input_is_named():
+    with pytest.raises(
+        InvalidInputError, match=r"verified_labels must have one value per sample, the shape \(2000,\)"
+    ):
+        estimate(NOISY.labels, [1, 0])
+    with pytest.raises(InvalidInputError, match="all 2000 are missing: leave it out"):
+        estimate(NOISY.labels, [None] * 2000)
+    wrong = checked_rows(20)
+    wrong[7] = "maybe"
+    with pytest.raises(InvalidInputError, match=r"among the classes of y, \[0, 1\]; got 'maybe' in row 7"):
+        estimate(NOISY.labels, wrong)
+    with pytest.raises(InvalidInputError, match="verified_weight belongs to verified_labels"):
+        estimate(NOISY.labels, None, verified_weight=np.ones(2000))
+    with pytest.raises(
+        InvalidInputError, match=r"verified_labels say how many labels are right; got clean_ratio=0\.9"
+    ):
+        FairRobustClassifier(clean_ratio=0.9).fit(
+            DATA.features, DATA.labels, sensitive_features=DATA.groups, verified_labels=DATA.labels
+        )
+
+
+def test_too_few_checked_rows_are_a_warning_and_only_corrected():
+    verified = np.full(2000, None, dtype=object)
+    verified[NOISY.flipped.argmax()] = DATA.labels[NOISY.flipped.argmax()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = estimate(NOISY.labels, verified)
+    assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
+    assert found.verified is None
+    assert found.wrong[NOISY.flipped.argmax()] == 1.0
+
+
+def test_a_group_without_a_checked_row_is_a_warning():
+    verified = checked_rows(200)
+    verified[DATA.groups == 1] = None
+    with pytest.warns(
+        FairsieveWarning, match="no checked row of the group 1: its rates are taken from the other"
+    ):
+        found = estimate(NOISY.labels, verified)
+    assert np.isfinite(found.true_class).all()
+
+
+def test_equal_rows_checked_differently_are_a_warning():
+    features = np.repeat(DATA.features[:1000], 2, axis=0)
+    features[100:] = DATA.features[100:]
+    labels = DATA.labels.copy()
+    verified = np.full(2000, None, dtype=object)
+    verified[100:150] = labels[100:150]
+    verified[:2] = [0, 1]
+    groups = DATA.groups.copy()
+    groups[:2] = 0
+    with pytest.warns(FairsieveWarning, match="verified_labels contradict each other: 2 of 52 checked rows"):
+        estimate_clean_ratio(
+            features, labels, sensitive_features=groups, verified_labels=verified, random_state=0
+        )
