@@ -18,6 +18,7 @@ TRIES = [
     ("matplotlib", "display", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
     ("pyarrow", "parquet", "reading Parquet needs pyarrow: pip install 'fairsieve[table]'"),
     ("fairlearn", "method", "needs fairlearn: pip install 'fairsieve[fairlearn]'"),
+    ("dask", "cluster", "running on a dask cluster needs dask: pip install 'fairsieve[dask]'"),
     ("lightning", "Lightning", "the Lightning callback needs lightning: pip install 'fairsieve[lightning]'"),
     (
         "accelerate",
@@ -77,11 +78,19 @@ def method(folder):
     train_threshold_optimizer(make_synthetic(60, seed=0), Settings(), seed=0)
 
 
+def cluster(folder):
+    from fairsieve.paper.cluster import open_cluster
+
+    with open_cluster("dask://localhost:1"):
+        pass
+
+
 tries = {
     "demo": lambda folder: command("demo", "--out", str(folder)),
     "display": lambda folder: fairsieve.TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(),
     "parquet": parquet,
     "method": method,
+    "cluster": cluster,
     "Lightning": lambda folder: importlib.import_module("fairsieve.sampling.adapters.lightning"),
     "Accelerate": lambda folder: importlib.import_module("fairsieve.sampling.adapters.accelerate"),
     "Trainer": lambda folder: importlib.import_module("fairsieve.sampling.adapters.transformers"),

@@ -143,7 +143,7 @@ def test_unknown_addresses_are_refused_with_the_known_forms(address):
 @pytest.mark.parametrize(
     ("module", "address", "install"),
     [
-        ("distributed", "dask://localhost:1", r"needs distributed: pip install 'fairsieve\[dask\]'"),
+        ("dask", "dask://localhost:1", r"needs dask: pip install 'fairsieve\[dask\]'"),
         ("ray", "ray", "needs ray: pip install ray$"),
         ("ray", "ray://localhost:1", r"needs ray: pip install ray\[client\]"),
         ("pyspark.sql", "spark", "needs pyspark: pip install joblibspark pyspark"),

@@ -53,7 +53,7 @@ def open_cluster(address: str | None) -> Iterator[None]:
 
 def _open_dask(place: str, stack: ExitStack) -> None:
     """Connect to a dask scheduler."""
-    distributed = require("distributed", extra="dask", purpose="running on a dask cluster")
+    distributed = require("dask.distributed", extra="dask", purpose="running on a dask cluster")
     try:
         stack.enter_context(distributed.Client(f"tcp://{place}", timeout="20s"))
     except OSError as error:
