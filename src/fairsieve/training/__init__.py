@@ -1,1 +1,1 @@
-"""Torch: the batch sampler, losses of a model, the loop."""
+"""Whole trainings: fit for any model, the trainers, and the solvers of the linear model."""
