@@ -57,7 +57,7 @@ def check_samples(
     *,
     keep_sparse: bool = False,
 ) -> Checked:
-    """What to fit ``estimator`` on; it remembers the number and the names of the features.
+    """Check what to fit ``estimator`` on; it remembers the number and the names of the features.
 
     Without ``sensitive_features`` everyone is in one group; where some are missing, those samples
     have none. Sparse features are made dense, unless they are to be kept as they are.
@@ -74,7 +74,7 @@ def check_samples(
 
 
 def check_labels_known(y: Any) -> None:
-    """Labels that are missing are refused by us: scikit-learn does not see None."""
+    """Refuse missing labels: scikit-learn does not see None."""
     if y is not None:
         labels = as_array("y", y)
         if labels.ndim == 1:  # others are told by scikit-learn
@@ -82,7 +82,7 @@ def check_labels_known(y: Any) -> None:
 
 
 def check_classes(labels: NDArray[Any]) -> None:
-    """Two or more, or there is nothing to learn."""
+    """Check that there are two or more classes to learn."""
     if not (labels != labels[0]).any():
         raise InvalidInputError(
             f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column "
@@ -91,7 +91,7 @@ def check_classes(labels: NDArray[Any]) -> None:
 
 
 def warn_of_groups(cells: Cells) -> None:
-    """A word where fairness has nothing to compare, or only chance."""
+    """Warn where fairness has nothing to compare, or only chance."""
     groups, people = cells.named_groups, int(cells.counts[:, : cells.named_groups].sum())
     if groups < 2:
         having = "one group, " + shown(cells.groups[0]) if groups else "no group, all are missing"
@@ -111,7 +111,7 @@ def warn_of_groups(cells: Cells) -> None:
 
 
 def check_groups(sensitive_features: Any, samples: int) -> NDArray[Any]:
-    """One group, or one row of columns that are crossed, per sample; one group of all when None."""
+    """Check that there is one group, or one row of columns to cross, per sample; all are one group when None."""
     if sensitive_features is None:
         return np.zeros(samples, np.int64)
     groups = as_array("sensitive_features", sensitive_features)
@@ -123,13 +123,13 @@ def check_groups(sensitive_features: Any, samples: int) -> NDArray[Any]:
 
 
 def check_features(estimator: Any, X: Any) -> Any:
-    """Features to predict from, dense or CSR, of the kind that ``estimator`` was fitted on."""
+    """Check features to predict from, dense or CSR, of the kind that ``estimator`` was fitted on."""
     sk.check_is_fitted(estimator)
     return _validated(estimator, X, reset=False, accept_sparse="csr", dtype=FLOATS)
 
 
 def _validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
-    """scikit-learn's own validation, which is a function from 1.6 on and a method before."""
+    """Call scikit-learn's own validation, which is a function from 1.6 on and a method before."""
     check_columns(arrays[0])
     try:
         if hasattr(sk, "validate_data"):
@@ -141,7 +141,7 @@ def _validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
 
 
 def check_columns(X: Any) -> None:
-    """Columns of different names, where they have names."""
+    """Check that columns have different names, where they have names."""
     names = Counter(map(str, getattr(X, "columns", ())))
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
@@ -151,7 +151,7 @@ def check_columns(X: Any) -> None:
 
 
 def _refuse_texts(X: Any) -> None:
-    """The first column that is not numbers, by its name or its place; nothing where there is none."""
+    """Refuse the first column that is not numbers, by its name or its place."""
     table = np.asarray(X, dtype=object) if not hasattr(X, "toarray") else np.empty(0, dtype=object)
     if table.ndim != 2:
         return
@@ -166,7 +166,7 @@ def _refuse_texts(X: Any) -> None:
 
 
 def _is_number(text: str) -> bool:
-    """Whether NumPy would make a number of it."""
+    """Return whether NumPy would make a number of a text."""
     try:
         float(text)
     except ValueError:
@@ -175,18 +175,18 @@ def _is_number(text: str) -> bool:
 
 
 def dense(features: Any) -> NDArray[Any]:
-    """A dense or sparse matrix, dense."""
+    """Return a dense or sparse matrix as a dense one."""
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
 def dense_chunks(features: Any, rows: int = 8192) -> Iterator[NDArray[Any]]:
-    """The rows of a dense or sparse matrix, some at a time, dense."""
+    """Yield the rows of a dense or sparse matrix, some at a time, dense."""
     for first in range(0, features.shape[0], rows):
         yield dense(features[first : first + rows])
 
 
 def seed_of(random_state: Any) -> int:
-    """The seed in a ``random_state``: a whole number is one, a generator or None draws one.
+    """Return the seed in a ``random_state``: a whole number is one, a generator or None draws one.
 
     >>> seed_of(7)
     7
@@ -202,7 +202,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:
-    """The seed in a ``random_state``, which checkpoints need to be the same in another process.
+    """Return the seed in a ``random_state``, which checkpoints need to be the same in another process.
 
     >>> lasting_seed_of(None, "checkpoints")
     Traceback (most recent call last):

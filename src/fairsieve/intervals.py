@@ -10,7 +10,7 @@ NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 
 def wilson(hits: float, total: float) -> tuple[float, float]:
-    """Wilson's score interval of a share; from 0 to 1 where there is nobody.
+    """Compute Wilson's score interval of a share; from 0 to 1 where there is nobody.
 
     It stays within [0, 1] and is honest for few people and for shares near 0 and 1.
 
@@ -33,7 +33,7 @@ def wilson(hits: float, total: float) -> tuple[float, float]:
 
 
 def newcombe(hits: float, total: float, other_hits: float, other_total: float) -> tuple[float, float]:
-    """Newcombe's interval of one share less another, of different people (his method 10).
+    """Compute Newcombe's interval of one share less another, of different people (his method 10).
 
     Examples
     --------

@@ -43,7 +43,7 @@ def accuracy(
     sensitive_features: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of right predictions. ``sensitive_features`` is accepted and makes no difference.
+    """Compute the share of right predictions. ``sensitive_features`` is accepted and makes no difference.
 
     >>> accuracy(["no", "yes"], ["no", "no"])
     0.5
@@ -62,7 +62,7 @@ def equalized_odds_disparity(
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
 ) -> float:
-    """max over z, y, ŷ of |Pr(ŷ | z, y) − Pr(ŷ | y)|: how far groups differ where the label is the same.
+    """Compute max over z, y, ŷ of |Pr(ŷ | z, y) − Pr(ŷ | y)|: how far groups of the same label differ.
 
     With two classes the maximum over ŷ changes nothing and this is the paper's EO disparity. A group
     with no sample of a label is left out for that label.
@@ -82,7 +82,7 @@ def demographic_parity_disparity(
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
 ) -> float:
-    """max over z, ŷ of |Pr(ŷ | z) − Pr(ŷ)|: how far groups differ in what is predicted.
+    """Compute max over z, ŷ of |Pr(ŷ | z) − Pr(ŷ)|: how far groups differ in what is predicted.
 
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
@@ -100,7 +100,7 @@ def equal_opportunity_disparity(
     method: Method = "to_overall",
     pos_label: Any | None = None,
 ) -> float:
-    """max over z of |Pr(ŷ = y | z, y) − Pr(ŷ = y | y)| for the positive label y alone.
+    """Compute max over z of |Pr(ŷ = y | z, y) − Pr(ŷ = y | y)| for the positive label y alone.
 
     ``pos_label`` is the last label in sorted order when None, and must be given with three or more.
 
@@ -118,7 +118,7 @@ def confusion_table(
     groups: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[Table, list[Any], list[Any]]:
-    """Weight of the samples by (label, group, prediction); the classes and the groups in order.
+    """Add up the weights of the samples by (label, group, prediction); return the classes and the groups in order.
 
     Samples without a group are in a last column, whose group is None.
     """
@@ -145,7 +145,7 @@ def confusion_table(
 def _grouped_table(
     y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[Table, list[Any]]:
-    """The confusion table of the samples that have a group, of which there must be some, and the classes."""
+    """Make the confusion table of the samples that have a group, of which there must be some."""
     table, classes, values = confusion_table(y_true, y_pred, groups, sample_weight)
     if values == [None]:
         raise InvalidInputError(
@@ -155,7 +155,7 @@ def _grouped_table(
 
 
 def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
-    """Labels and predictions that can be compared: not numbers with texts, and no probabilities."""
+    """Refuse labels and predictions that cannot be compared: numbers with texts, or probabilities."""
     kinds = [array.dtype.kind for array in (true, pred)]
     if len({kind in "US" for kind in kinds if kind != "O"}) > 1:
         raise InvalidInputError(
@@ -171,14 +171,14 @@ def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
 
 
 def _fractions_in(values: NDArray[Any]) -> NDArray[Any]:
-    """Those that are no whole numbers."""
+    """Select those that are no whole numbers."""
     return (
         values[np.isfinite(values) & (values != np.floor(values))] if values.dtype.kind == "f" else values[:0]
     )
 
 
 def grouped_part(table: Table, groups: Sequence[Any]) -> Table:
-    """One or more tables less the samples without a group, whose column is emptied."""
+    """Empty the column of the samples without a group, in one or more tables."""
     if not is_ungrouped(groups):
         return table
     kept = table.copy()
@@ -194,7 +194,7 @@ def count_table(
     n_groups: int,
     sample_weight: ArrayLike | None = None,
 ) -> Table:
-    """The confusion table of codes."""
+    """Count the confusion table of codes."""
     weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
     cell = (labels * n_groups + groups) * classes + predictions
     counts = np.bincount(cell, weights=weight, minlength=classes * n_groups * classes)
@@ -202,7 +202,7 @@ def count_table(
 
 
 def accuracy_of(table: Table) -> NDArray[np.float64]:
-    """Accuracy of one or more confusion tables."""
+    """Compute the accuracy of one or more confusion tables."""
     right = np.trace(table.sum(axis=-2), axis1=-2, axis2=-1)
     return np.asarray(right / np.maximum(table.sum(axis=(-3, -2, -1)), 1e-300))
 
@@ -210,7 +210,7 @@ def accuracy_of(table: Table) -> NDArray[np.float64]:
 def disparity_of(
     table: Table, fairness: str, *, positive: int = -1, method: Method = "to_overall"
 ) -> NDArray[np.float64]:
-    """Disparity of one or more confusion tables, in [0, 1]; groups with no samples are left out.
+    """Compute the disparity of one or more confusion tables, in [0, 1]; leave out groups with no samples.
 
     Parameters
     ----------
@@ -238,11 +238,11 @@ def disparity_of(
 
 
 def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
-    """Rates over the last axis, and whether they are defined."""
+    """Compute rates over the last axis, and whether they are defined."""
     totals = counts.sum(axis=-1, keepdims=True)
     return counts / np.where(totals > 0, totals, 1), totals > 0
 
 
 def classes_of(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
-    """Labels of predicted class indices."""
+    """Return the labels of predicted class indices."""
     return np.asarray(np.asarray(classes)[predictions])

@@ -102,18 +102,18 @@ class Samples:
         return int(self.features.shape[0])
 
     def with_labels(self, labels: ArrayLike) -> Samples:
-        """The same samples under other labels."""
+        """Return the same samples under other labels."""
         return replace(self, labels=np.asarray(labels))
 
     def take(self, indices: ArrayLike) -> Samples:
-        """Some of the samples; classes and groups keep their places."""
+        """Select some of the samples; classes and groups keep their places."""
         rows = np.asarray(indices)
         rows = rows if rows.size else np.zeros(0, np.int64)
         return replace(self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows])
 
 
 def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]:
-    """One finite weight of at least 0 per sample, as doubles.
+    """Check that there is one finite weight of at least 0 per sample; return doubles.
 
     >>> check_weights([1, 0], 2)
     array([1., 0.])
@@ -142,7 +142,7 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
 def weighted_rows(
     sample_weight: ArrayLike | None, samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """The rows that have a weight, and their weights with mean 1; None where all weigh the same.
+    """Return the rows that have a weight, and their weights with mean 1; None where all weigh the same.
 
     >>> weighted_rows([2.0, 0.0, 6.0], 3)
     (array([0, 2]), array([0.5, 1.5]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
@@ -27,7 +28,7 @@ LONGEST = 100  # letters of a value in a message
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, and without the names of NumPy's types.
+    """Write a value for a message: short, and without the names of NumPy's types.
 
     >>> shown(np.int64(3)), shown("a")
     ('3', "'a'")
@@ -40,14 +41,14 @@ def shown(value: Any) -> str:
 
 
 def check_at_least(name: str, value: Any, lowest: int) -> int:
-    """A whole number of at least ``lowest``."""
+    """Check that a value is a whole number of at least ``lowest``."""
     if _is_truth(value) or not isinstance(value, Integral) or int(value) < lowest:
         raise InvalidInputError(f"{name} must be a whole number of at least {lowest}; got {shown(value)}")
     return int(value)
 
 
 def check_seed(name: str, value: Any) -> int:
-    """A whole number that NumPy, torch and compiled code all take for a seed."""
+    """Check that a value is a whole number that NumPy, torch and compiled code all take for a seed."""
     if _is_truth(value) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
         raise InvalidInputError(
             f"{name} must be a whole number of at least 0 and below 2**63; got {shown(value)}"
@@ -56,7 +57,7 @@ def check_seed(name: str, value: Any) -> int:
 
 
 def check_share(name: str, value: Any, most: float = 1) -> float:
-    """A number in [0, ``most``]."""
+    """Check that a value is a number in [0, ``most``]."""
     if _is_truth(value) or not isinstance(value, Real) or not 0 <= float(value) <= most:
         raise InvalidInputError(
             f"{name} must be a number in [0, {most}]; got {shown(value)}{percent_hint(value)}"
@@ -65,7 +66,7 @@ def check_share(name: str, value: Any, most: float = 1) -> float:
 
 
 def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | Literal["auto"]:
-    """A share of right labels above 0; or "auto", where it can be estimated.
+    """Check that a value is a share of right labels above 0; or "auto", where it can be estimated.
 
     >>> check_clean_ratio("clean_ratio", 90, auto=True)
     Traceback (most recent call last):
@@ -89,26 +90,30 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
 
 
 def percent_hint(value: Any) -> str:
-    """What to pass in place of a percentage; nothing for what cannot be one."""
+    """Say what to pass in place of a percentage; return nothing for what cannot be one."""
     if _is_truth(value) or not isinstance(value, Real) or not 1 < float(value) <= 100:
         return ""
     return f": for {float(value):g} % pass {float(value) / 100:g}"
 
 
 def _is_truth(value: Any) -> bool:
-    """Whether this is True or False, which Python takes for 1 and 0."""
+    """Return whether a value is True or False, which Python takes for 1 and 0."""
     return isinstance(value, (bool, np.bool_))
 
 
 def check_positive(name: str, value: Any) -> float:
-    """A finite number above 0."""
+    """Check that a value is a finite number above 0."""
     if _is_truth(value) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise InvalidInputError(f"{name} must be a finite number above 0; got {shown(value)}")
     return float(value)
 
 
 def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
-    """One of a few texts."""
+    """Check that a value is one of a few texts; offer the closest."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}")
+        close = difflib.get_close_matches(value, map(str, choices), n=1) if isinstance(value, str) else []
+        hint = f". Did you mean {close[0]}?" if close else ""
+        raise InvalidInputError(
+            f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}{hint}"
+        )
     return value

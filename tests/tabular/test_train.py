@@ -17,7 +17,7 @@ from fairsieve.tabular import train as train_module
 from fairsieve.tabular.audit import audit
 from fairsieve.tabular.reading.encoding import encode
 from fairsieve.tabular.request import Asked, parse_clean_ratio
-from fairsieve.tabular.saved_model import kinds_of
+from fairsieve.tabular.saved_model import column_kinds
 from fairsieve.tabular.train import STAGES, train
 
 FEW = {"epochs": 8, "clean_ratio": 0.9}
@@ -52,9 +52,9 @@ def test_the_parts_have_all_rows_and_every_cell(run):
 
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
-    assert set(kinds_of(run.model)) == {"age", "hours", "job"}
+    assert set(column_kinds(run.model)) == {"age", "hours", "job"}
     kept = train(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
-    assert set(kinds_of(kept.model)) == {"age", "hours", "job", "sex"}
+    assert set(column_kinds(kept.model)) == {"age", "hours", "job", "sex"}
 
 
 def test_the_same_seed_gives_the_same_run(run, people_csv):

@@ -91,7 +91,7 @@ def main() -> None:
     except typer.Abort:
         sys.exit(1)
     except Exception as error:
-        usage = _usage_of(error)
+        usage = _usage_text(error)
         if usage is None:
             raise
         typer.echo(usage, err=True)
@@ -100,7 +100,7 @@ def main() -> None:
     sys.exit(1)
 
 
-def _usage_of(error: Exception) -> str | None:
+def _usage_text(error: Exception) -> str | None:
     """Return how to use a command that was given wrong arguments; None for any other error.
 
     The error's class is recognised by what it offers, since typer moved it in version 0.26.

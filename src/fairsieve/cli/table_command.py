@@ -111,7 +111,7 @@ def train_command(
     check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
     folders.check_page_packages()
     with (
-        stoppable(lambda: _left_of(checkpoint_dir)),
+        stoppable(lambda: _say_left(checkpoint_dir)),
         folders.new_folder(out, force=force) as folder,
         _stages(len(training.STAGES) + 1) as tell,
     ):
@@ -121,7 +121,7 @@ def train_command(
     say_run(run, out)
 
 
-def _left_of(checkpoint_dir: Path | None) -> str:
+def _say_left(checkpoint_dir: Path | None) -> str:
     """Say what a training that was stopped leaves behind, and how to go on."""
     if checkpoint_dir is None:
         return "Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on."

@@ -21,7 +21,7 @@ __all__ = ["say_audit", "say_run"]
 
 
 def say_run(run: TableRun, out: Path) -> None:
-    """What changed, what was done to the table, and where everything is."""
+    """Print what changed, what was done to the table, and where everything is."""
     say(f"{upper(headline(run))}.")
     if run.collapse is not None:
         say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
@@ -35,7 +35,7 @@ def say_run(run: TableRun, out: Path) -> None:
 
 
 def _columns_lines(features: Sequence[Feature]) -> list[str]:
-    """Types and missing values, as they were handled."""
+    """Describe how types and missing values were handled."""
     learnt = used(features)
     numbers = sum(feature.kind == "numbers" for feature in learnt)
     count = f"{len(learnt)} column{'' if len(learnt) == 1 else 's'}"
@@ -50,7 +50,7 @@ def _columns_lines(features: Sequence[Feature]) -> list[str]:
 
 
 def say_audit(found: Audit) -> None:
-    """Cells, estimated noise, and the first suspects."""
+    """Print the cells, the estimated noise, and the first suspects."""
     estimate, cells = found.estimate, found.estimate.cells
     say(*_columns_lines(found.features), *found.notes)
     say("People, and the estimated share of wrong labels among them:")

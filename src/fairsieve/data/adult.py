@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, text_of
+from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, read_text
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -89,7 +89,7 @@ def load_adult(
 
 
 def find_files(path: str | os.PathLike[str] | None, *, source: str, check: bool) -> list[Path]:
-    """The files to read, in order."""
+    """Find the files to read, in order."""
     if source == "openml":
         return [locate_openml(OPENML_FILE, path, command="fairsieve data fetch adult --source openml")]
     if path is not None and Path(path).is_file():
@@ -100,8 +100,8 @@ def find_files(path: str | os.PathLike[str] | None, *, source: str, check: bool)
 
 
 def read_rows(path: Path) -> list[list[str]]:
-    """The rows of one file; labels lose the full stop they have in ``adult.test``."""
-    lines = csv.reader(text_of(path).splitlines(), skipinitialspace=True)
+    """Read the rows of one file; labels lose the full stop they have in ``adult.test``."""
+    lines = csv.reader(read_text(path).splitlines(), skipinitialspace=True)
     rows = [line for line in lines if line and not line[0].startswith("|")]  # |1x3 Cross validator
     for row in rows:
         if len(row) != len(COLUMNS):
@@ -111,7 +111,7 @@ def read_rows(path: Path) -> list[list[str]]:
 
 
 def _encode(rows: Sequence[Sequence[str]], folder: Path, sensitive: str) -> Samples:
-    """Samples of complete rows."""
+    """Encode complete rows as samples."""
     columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(COLUMNS, ())
     labels, _ = one_hot("income", columns["income"], INCOMES, folder)
     sex, _ = one_hot("sex", columns["sex"], SEXES, folder)
@@ -129,7 +129,7 @@ def _encode(rows: Sequence[Sequence[str]], folder: Path, sensitive: str) -> Samp
 
 
 def from_openml(rows: Iterable[Mapping[str, str | float | None]]) -> str:
-    """OpenML's rows in the form of ``adult.data``: the target is called ``class`` there, missing is None."""
+    """Write OpenML's rows in the form of ``adult.data``: the target is called ``class`` there, missing is None."""
     names = [*COLUMNS[:-1], "class"]
     lines = []
     for row in rows:
@@ -139,5 +139,5 @@ def from_openml(rows: Iterable[Mapping[str, str | float | None]]) -> str:
 
 
 def _as_text(value: str | float) -> str:
-    """Whole numbers without a point."""
+    """Write whole numbers without a point."""
     return value if isinstance(value, str) else f"{value:.0f}"

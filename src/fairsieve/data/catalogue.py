@@ -72,7 +72,7 @@ class Description(TypedDict):
 
 
 def _load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
-    """One draw, of as many samples as the paper's."""
+    """Draw as many samples as the paper has."""
     return make_synthetic(3200, seed=seed)
 
 
@@ -122,7 +122,7 @@ DATASETS: dict[str, Dataset] = {
 
 
 def dataset(name: str) -> Dataset:
-    """The entry called ``name``."""
+    """Find the entry called ``name``."""
     if name not in DATASETS:
         raise InvalidInputError(f"name must be one of {sorted(DATASETS)}; got {name!r}")
     return DATASETS[name]

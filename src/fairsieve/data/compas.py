@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairsieve.data.sources import locate, numbers, one_hot, text_of
+from fairsieve.data.sources import locate, numbers, one_hot, read_text
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -97,8 +97,8 @@ def load_compas(
 
 
 def _read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of the file, each with :data:`COLUMNS` only."""
-    lines = csv.reader(io.StringIO(text_of(path), newline=""))
+    """Read the rows of the file, each with :data:`COLUMNS` only."""
+    lines = csv.reader(io.StringIO(read_text(path), newline=""))
     header = next(lines, [])
     lacking = [name for name in COLUMNS if name not in header]
     if lacking:
@@ -113,5 +113,5 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def _is_usable(row: dict[str, str]) -> bool:
-    """The rest of ProPublica's own filter: an outcome, no ordinary traffic offence, a score."""
+    """Apply the rest of ProPublica's own filter: an outcome, no ordinary traffic offence, a score."""
     return row["is_recid"] != "-1" and row["c_charge_degree"] != "O" and row["score_text"] != "N/A"

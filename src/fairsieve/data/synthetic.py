@@ -62,14 +62,14 @@ def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] 
 def _density(
     points: NDArray[np.float64], mean: NDArray[Any], covariance: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Of a Gaussian in the plane."""
+    """Compute the density of a Gaussian in the plane."""
     offset = points - mean
     distance = np.einsum("ni,ij,nj->n", offset, np.linalg.inv(covariance), offset)
     return np.asarray(np.exp(-distance / 2) / (2 * np.pi * np.sqrt(np.linalg.det(covariance))))
 
 
 def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arrays") -> Splits:
-    """One draw, cut as in the paper: 2,000 to train, 1,000 to test, 200 to validate."""
+    """Draw samples and cut them as in the paper: 2,000 to train, 1,000 to test, 200 to validate."""
     drawn = make_synthetic(3200, seed=seed, rotation=rotation)
     parts = np.split(np.arange(3200), [2000, 3000])
     return Splits(*(drawn.take(rows) for rows in parts))
@@ -114,7 +114,7 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
 
 
 def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
-    """One .npy file, never unpickled."""
+    """Read one .npy file, and never unpickle it."""
     path = Path(folder) / name
     if not path.is_file():
         raise MissingDataError(
@@ -129,7 +129,7 @@ def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
 
 
 def _as_binary(name: str, labels: NDArray[Any]) -> NDArray[np.int64]:
-    """±1 (or 0/1) → 0/1."""
+    """Convert ±1 (or 0/1) to 0/1."""
     flat = labels.reshape(-1)
     if not np.isin(flat, (-1, 0, 1)).all():
         raise InvalidInputError(f"{name} must hold labels of −1 and 1; got {np.unique(flat)[:5].tolist()}")

@@ -1,0 +1,1 @@
+"""Documents, pages, figures and tables; knows nothing of fairness or training."""

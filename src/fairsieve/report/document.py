@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _check_name(of: str, name: str) -> None:
-    """A name becomes a file's name and an anchor."""
+    """Check a name, which becomes a file's name and an anchor."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InvalidInputError(
             f"the name of {of} must be letters, digits, dots, hyphens and underscores, and begin with a letter "
@@ -132,7 +132,7 @@ class Table:
                 )
 
     def groups(self) -> list[tuple[str, int]]:
-        """The groups of the columns and how many columns each spans; empty where no column is in one."""
+        """Return the groups of the columns and how many columns each spans; empty where no column is in one."""
         runs = [
             (group, len(list(run))) for group, run in groupby(self.columns, key=lambda column: column.group)
         ]

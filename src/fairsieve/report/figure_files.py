@@ -62,7 +62,7 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
 
 
 def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
-    """Axes, titles and series."""
+    """Draw axes, titles and series."""
     for put, text in (
         (axis.set_title, panel.title),
         (axis.set_xlabel, panel.x_title),
@@ -91,7 +91,7 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
 
 
 def _positions(panel: Panel) -> dict[float | str, int]:
-    """Where categories stand, in order of appearance; empty where the axis has numbers."""
+    """Place categories in order of appearance; return nothing where the axis has numbers."""
     values = [x for series in panel.series for x in series.x]
     if not any(isinstance(x, str) for x in values):
         return {}
@@ -99,7 +99,7 @@ def _positions(panel: Panel) -> dict[float | str, int]:
 
 
 def _index(bars: Sequence[Series], series: Series) -> int:
-    """Which of the bars it is; two may be equal."""
+    """Find which of the bars it is; two may be equal."""
     return next(i for i, other in enumerate(bars) if other is series)
 
 
@@ -112,13 +112,13 @@ def _line_style(series: Series) -> str:
 
 
 def _line_marker(series: Series, look: Look) -> str:
-    """A line's marker: none where it is a reference or would hide the line; points always have one."""
+    """Choose a line's marker: none where it is a reference or would hide the line; points always have one."""
     bare = series.kind == "line" and (series.dashed or len(series.x) > MOST_MARKERS)
     return "" if bare else SYMBOLS[look.symbol].matplotlib
 
 
 def _draw_line(axis: Any, series: Series, look: Look, x: Any) -> None:
-    """A line, and its deviation as a band."""
+    """Draw a line, and its deviation as a band."""
     y = np.asarray(series.y, dtype=float)
     style, marker = _line_style(series), _line_marker(series, look)
     axis.plot(x, y, color=_hue(look), linestyle=style, linewidth=1.5, marker=marker, markersize=4)
@@ -128,7 +128,7 @@ def _draw_line(axis: Any, series: Series, look: Look, x: Any) -> None:
 
 
 def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
-    """Points, with bars of deviation."""
+    """Draw points, with bars of deviation."""
     many = len(x) > MANY_POINTS
     face = "none" if series.dashed else _hue(look)
     axis.errorbar(
@@ -149,14 +149,14 @@ def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
 
 
 def _lengths(deviations: Any, intervals: Any, middle: Any) -> Any:
-    """How far error bars reach: to both sides alike, or to the ends of intervals."""
+    """Compute how far error bars reach: to both sides alike, or to the ends of intervals."""
     if intervals is None:
         return deviations
     return np.abs(np.asarray(intervals, dtype=float).T - np.asarray(middle, dtype=float))
 
 
 def _draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int) -> None:
-    """Bars beside those of the other series."""
+    """Draw bars beside those of the other series."""
     step = np.diff(np.unique(x)).min() if len(np.unique(x)) > 1 else 1
     width = 0.8 * step / count
     place = x + (i - (count - 1) / 2) * width
@@ -176,7 +176,7 @@ def _draw_bars(axis: Any, series: Series, look: Look, x: Any, i: int, count: int
 
 
 def _draw_legend(drawn: Any, figure: Figure, looks: dict[str, Look]) -> None:
-    """One legend for all panels, above them."""
+    """Draw one legend for all panels, above them."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -8,7 +8,7 @@ __all__ = ["pareto_front"]
 
 
 def pareto_front(scores: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The (disparity, accuracy) pairs that no other pair beats in both, from the fairest on.
+    """Select the (disparity, accuracy) pairs that no other pair beats in both, from the fairest on.
 
     Examples
     --------

@@ -141,7 +141,7 @@ def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> d
 
 
 def _free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
-    """A look for a name that has none of its own: of a new hue while there is one, then merely new.
+    """Choose a look for a name that has none of its own: of a new hue while there is one, then merely new.
 
     The hue goes by the name, so that it is likely the same in the next figure, the symbol by the place.
     """

@@ -8,7 +8,7 @@ __all__ = ["number", "percent", "points"]
 
 
 def number(value: float) -> str:
-    """Three digits, as the paper prints them.
+    """Write three digits, as the paper prints them.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in per cent, with a decimal where it is small.
+    """Write a share in per cent, with a decimal where it is small.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def percent(value: float) -> str:
 
 
 def points(value: float) -> str:
-    """A difference between shares, in points.
+    """Write a difference between shares in points.
 
     Examples
     --------

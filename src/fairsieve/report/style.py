@@ -35,7 +35,7 @@ def colour(look: Look) -> str:
 
 
 def pyplot() -> ModuleType:
-    """Matplotlib's pyplot in our style, drawing to files only."""
+    """Return Matplotlib's pyplot in our style, drawing to files only."""
     try:
         import matplotlib
     except ImportError:

@@ -76,7 +76,7 @@ def write_table_files(table: Table, folder: Path | str) -> list[Path]:
 
 
 def table_markdown(table: Table) -> str:
-    """A Markdown table under its caption; references follow in brackets.
+    """Write a Markdown table under its caption; references follow in brackets.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _markdown_row(entries: Iterable[str]) -> str:
 
 
 def _table_csv(table: Table) -> str:
-    r"""A CSV file that is safe to open in a spreadsheet.
+    r"""Write a CSV file that is safe to open in a spreadsheet.
 
     A column that says more than numbers ("0.7 ± 0.1") is followed by its bare values, one with references by
     those, and by the standard deviations between.
@@ -132,14 +132,14 @@ def _table_csv(table: Table) -> str:
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as CSV in which no field is a formula, and none ends its row."""
+    """Write rows as CSV in which no field is a formula, and none ends its row."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows([_safe_field(value) for value in row] for row in rows)
     return stream.getvalue()
 
 
 def _safe_field(value: Any) -> str:
-    r"""A value as text that is no formula, wherever a spreadsheet splits it.
+    r"""Write a value as text that is no formula, wherever a spreadsheet splits it.
 
     Examples
     --------
@@ -154,12 +154,12 @@ def _safe_field(value: Any) -> str:
 
 
 def _plain(value: float | str | None) -> str:
-    """A value without words, to more digits than any reader needs."""
+    """Write a value without words, to more digits than any reader needs."""
     return "" if value is None else value if isinstance(value, str) else f"{value:.10g}"
 
 
 def _for_spreadsheet(text: str) -> str:
-    """Text that a spreadsheet takes for text: an apostrophe goes before what could be a formula.
+    """Put an apostrophe before what a spreadsheet could take for a formula.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _for_spreadsheet(text: str) -> str:
 
 
 def _table_latex(table: Table) -> str:
-    r"""A LaTeX table (booktabs): best bold, second underlined, references in brackets.
+    r"""Write a LaTeX table (booktabs): best bold, second underlined, references in brackets.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def _table_latex(table: Table) -> str:
 
 
 def _latex_groups(table: Table) -> list[str]:
-    """The line of common heads, and rules under them."""
+    """Write the line of common heads, and rules under them."""
     heads, rules, first = [], [], 1
     for group, span in table.groups():
         heads.append(rf"\multicolumn{{{span}}}{{c}}{{{_latex(group)}}}")
@@ -229,7 +229,7 @@ def _latex_groups(table: Table) -> list[str]:
 def _marked(
     cell: Cell, escape: Callable[[str], str], marks: Mapping[str, Callable[[str], str]], reference: str
 ) -> str:
-    """A cell's text as it ranks, and its reference behind it."""
+    """Mark a cell's text by its rank, and put its reference behind it."""
     text = escape(cell.text)
     if cell.mark and text:
         text = marks[cell.mark](text)
@@ -237,7 +237,7 @@ def _marked(
 
 
 def _legend(table: Table, best: str, second: str, escape: Callable[[str], str]) -> str:
-    """What marks and brackets mean, where there are any."""
+    """Explain marks and brackets, where there are any."""
     cells = [cell for row in table.rows for cell in row]
     marks = {cell.mark for cell in cells}
     parts = []
@@ -253,12 +253,12 @@ def _legend(table: Table, best: str, second: str, escape: Callable[[str], str]) 
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Escape text for Markdown, on one line."""
     return MARKDOWN_SPECIAL.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
 
 
 def _latex(text: str) -> str:
-    """Text that LaTeX sets as it is, on one line."""
+    """Escape text for LaTeX, on one line."""
     return "".join(LATEX_SPECIAL.get(letter, letter) for letter in _one_line(text))
 
 

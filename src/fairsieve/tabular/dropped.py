@@ -1,4 +1,4 @@
-"""Who was left out of training, by label and group, and whether that was even-handed."""
+"""Count who was left out of training, by label and group, and compare groups."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def dropped_cells(
     suspects: NDArray[np.int64],
     noise: NDArray[np.float64] | None,
 ) -> list[DroppedCell]:
-    """Every cell that somebody is in; ``kept`` and ``suspects`` are positions of samples."""
+    """Describe every cell that is not empty; ``kept`` and ``suspects`` are positions of samples."""
     left = np.ones(len(cells), bool)
     left[kept] = False
     dropped = np.bincount(cells.codes[left], minlength=cells.counts.size).reshape(cells.shape)
@@ -92,7 +92,7 @@ def dropped_cells(
 
 
 def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
-    """The difference between two groups of one label that is explained least; of those that are, the largest.
+    """Find the difference between two groups of one label that is explained least; of those that are, the largest.
 
     None where groups are too small to tell.
     """
@@ -107,7 +107,7 @@ def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
 
 
 def _uneven(most: DroppedCell, least: DroppedCell) -> Uneven:
-    """How much more of one cell was dropped than of another, and how much of that is explained."""
+    """Compute how much more of one cell was dropped than of another, and how much of that is explained."""
     known = most.noise is not None and least.noise is not None
     return Uneven(
         most,

@@ -1,4 +1,4 @@
-"""What two models are worth, overall and for each group, with intervals."""
+"""Measure two models, overall and for each group, with intervals."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ FEW = 10  # people to measure on; rates of fewer are chance
 
 
 class Share(NamedTuple):
-    """Some of some people."""
+    """A proportion: ``hits`` out of ``total``."""
 
     hits: int
     total: int
 
     @property
     def value(self) -> float:
-        """The share; NaN of nobody."""
+        """The proportion; NaN where ``total`` is 0."""
         return self.hits / self.total if self.total else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, by Wilson."""
+        """The 95 % interval, by Wilson."""
         return wilson(self.hits, self.total)
 
 
@@ -86,14 +86,14 @@ class _Rate(NamedTuple):
 def measure_groups(
     cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
 ) -> list[Measure]:
-    """Every rate of both models' predictions (as class codes), for the groups of ``cells``."""
+    """Compute every rate of both models' predictions (as class codes), for the groups of ``cells``."""
     classes, groups = cells.shape
     tables = [
         count_table(cells.label_codes, cells.group_codes, codes, classes, groups).astype(np.int64)
         for codes in (plain, fair)
     ]
     found = []
-    for rate in _rates_of(labels):
+    for rate in _list_rates(labels):
         shares = [
             [Share(*map(int, rate.rule(table[:, group]))) for group in range(groups)] for table in tables
         ]
@@ -101,17 +101,17 @@ def measure_groups(
     return found
 
 
-def _rates_of(labels: Labels) -> list[_Rate]:
-    """Accuracy, and the rates of the classes that are told."""
+def _list_rates(labels: Labels) -> list[_Rate]:
+    """List accuracy, and the rates of the classes that are reported."""
     meaning = "of everyone, predicted as labelled"
     found = [_Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
     for code, label in _told_classes(labels):
-        found += _rates_of_class(code, label, labels)
+        found += _class_rates(code, label, labels)
     return found
 
 
-def _rates_of_class(code: int, label: str, labels: Labels) -> list[_Rate]:
-    """How often a class is predicted: to everyone, to its own, and of two classes to the other."""
+def _class_rates(code: int, label: str, labels: Labels) -> list[_Rate]:
+    """List how often a class is predicted: to everyone, to its own, and of two classes to the other."""
     single = len(labels.classes) == 2
     which = "" if single else f" of {label}"
     notions = ("equalized_odds", "equal_opportunity") if label == labels.positive else ("equalized_odds",)
@@ -144,13 +144,13 @@ def _rates_of_class(code: int, label: str, labels: Labels) -> list[_Rate]:
 
 
 def _told_classes(labels: Labels) -> list[tuple[int, str]]:
-    """The classes whose rates are told: the positive one of two, or all."""
+    """Select the classes whose rates are reported: the positive one of two, or all."""
     pairs = list(enumerate(labels.classes))
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
 
 
 def gap_between(measure: Measure, low: int, high: int) -> Gap:
-    """How far group ``low`` lies below group ``high``; intervals by Newcombe."""
+    """Compute how far group ``low`` lies below group ``high``; intervals by Newcombe."""
 
     def below(shares: list[Share]) -> tuple[float, tuple[float, float]]:
         more, less = shares[high], shares[low]
@@ -161,7 +161,7 @@ def gap_between(measure: Measure, low: int, high: int) -> Gap:
 
 
 def widest_gap(measures: Sequence[Measure], fairness: str, groups: int) -> Gap | None:
-    """What the plain model does most unequally, of what ``fairness`` compares; None where all is too few."""
+    """Find the plain model's widest gap among the rates that ``fairness`` compares; None if all are too few."""
     gaps = [
         gap_between(measure, low, high)
         for measure in measures

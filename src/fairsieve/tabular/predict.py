@@ -15,7 +15,7 @@ from fairsieve.tabular.reading.encoding import encode, new_categories, notes_on_
 from fairsieve.tabular.reading.features import feature_values
 from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
-from fairsieve.tabular.saved_model import damaged, kinds_of, linear_part, load_model
+from fairsieve.tabular.saved_model import column_kinds, damaged, linear_part, load_model
 
 __all__ = ["predict"]
 
@@ -43,8 +43,8 @@ def predict(
             "given to train as --out"
         )
     model = load_model(folder / "model.skops")
-    table = read_table(data, _with_missing_of(folder, reading or Reading()))
-    kinds = kinds_of(model)
+    table = read_table(data, _add_missing(folder, reading or Reading()))
+    kinds = column_kinds(model)
     absent = [column for column in kinds if column not in table.columns]
     if absent:
         close = closest(absent[0], table.columns)
@@ -69,7 +69,7 @@ def predict(
     return table, model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
 
 
-def _with_missing_of(folder: Path, reading: Reading) -> Reading:
+def _add_missing(folder: Path, reading: Reading) -> Reading:
     """Count as missing what counted as missing in training."""
     try:
         known = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["settings"]["missing"]

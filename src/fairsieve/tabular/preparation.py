@@ -25,14 +25,14 @@ from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, TextColumn
 from fairsieve.tabular.request import Asked
 
-__all__ = ["TablePart", "TableProblem", "named_estimate", "read_problem", "read_whole"]
+__all__ = ["TableProblem", "named_estimate", "read_problem", "read_whole"]
 
 
 LEAST_ROWS = 30  # to learn from
 
 
 @dataclass(frozen=True, eq=False)
-class TablePart:
+class _TablePart:
     """Some rows of a table, in their roles.
 
     Attributes
@@ -91,16 +91,16 @@ class TablePart:
         """Return the groups that codes stand for; None stays None."""
         return [None if code is None else str(self.groups.values[int(code)]) for code in codes]
 
-    def take(self, rows: NDArray[Any]) -> TablePart:
+    def take(self, rows: NDArray[Any]) -> _TablePart:
         """Select some of the rows."""
         values: Values = {
             name: column.take(rows) if isinstance(column, TextColumn) else column[rows]
             for name, column in self.values.items()
         }
-        return TablePart(values, self.labels.take(rows), self.groups.take(rows), self.rows[rows])
+        return _TablePart(values, self.labels.take(rows), self.groups.take(rows), self.rows[rows])
 
 
-def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioEstimate:
+def named_estimate(estimate: CleanRatioEstimate, part: _TablePart) -> CleanRatioEstimate:
     """Name classes and groups in an estimate that was made from their codes."""
     cells = estimate.cells
     named = Cells(cells.codes, part.class_names(cells.classes), part.group_names(cells.groups))
@@ -116,7 +116,7 @@ class TableProblem:
     asked : Asked
     labels, groups : Labels, Groups
     features : list of Feature
-    train, test : TablePart
+    train, test : _TablePart
     notes : list of str
         What was done to the table, in plain words.
     """
@@ -125,12 +125,12 @@ class TableProblem:
     labels: Labels
     groups: Groups
     features: list[Feature]
-    train: TablePart
-    test: TablePart
+    train: _TablePart
+    test: _TablePart
     notes: list[str]
 
 
-def read_whole(asked: Asked) -> tuple[TablePart, Labels, Groups, list[Feature], list[str]]:
+def read_whole(asked: Asked) -> tuple[_TablePart, Labels, Groups, list[Feature], list[str]]:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_table(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
@@ -154,7 +154,7 @@ def _large_notes(features: list[Feature]) -> list[str]:
 
 def _read_part(
     table: InputTable, labels: Labels, groups: Groups, features: list[Feature]
-) -> tuple[TablePart, list[str]]:
+) -> tuple[_TablePart, list[str]]:
     """Read the rows of a table that have a label, and say what became of the others."""
     column = labels.read(table)
     if not column.known.any():
@@ -162,7 +162,7 @@ def _read_part(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
+    part = _TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
     notes = []
     if not column.known.all():
         notes.append(f"Rows of {table.name} without a label, left out: {(~column.known).sum():,}.")
@@ -207,7 +207,7 @@ def read_problem(asked: Asked) -> TableProblem:
     return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)])
 
 
-def _few_notes(test: TablePart) -> list[str]:
+def _few_notes(test: _TablePart) -> list[str]:
     """Name the cells of the test part that are too small to measure."""
     cells = test.cells
     few = [

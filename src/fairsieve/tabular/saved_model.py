@@ -22,9 +22,9 @@ from fairsieve.tabular.reading.columns import Kind
 from fairsieve.training.linear_model import LinearModel
 
 __all__ = [
+    "column_kinds",
     "damaged",
     "interpolate",
-    "kinds_of",
     "linear_part",
     "load_model",
     "make_pipeline",
@@ -66,7 +66,7 @@ def linear_part(pipeline: Pipeline) -> LinearModel:
     return LinearModel(pipeline["model"].coef_, pipeline["model"].intercept_)
 
 
-def kinds_of(pipeline: Pipeline) -> dict[str, Kind]:
+def column_kinds(pipeline: Pipeline) -> dict[str, Kind]:
     """Return the columns that a kept model takes, and their kinds."""
     return {column: name for name, _, columns in pipeline["prepare"].transformers_ for column in columns}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairsieve import optional as packages
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.tabular.reading.raw_text import decoded
-from fairsieve.tabular.reading.read import read_csv, read_table
+from fairsieve.tabular.reading.read import _read_csv, read_table
 from fairsieve.tabular.reading.table import MISSING, Reading, find_column
 
 
@@ -169,7 +169,7 @@ def test_any_text_comes_back(rows, separator):
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows([("first", "second"), *rows])
-    table = read_csv("t.csv", *decoded("t.csv", stream.getvalue().encode()), Reading(separator))
+    table = _read_csv("t.csv", *decoded("t.csv", stream.getvalue().encode()), Reading(separator))
     there = [place for place, row in enumerate(rows) if "".join(row).strip()]  # others are blank lines
     assert table.rows.tolist() == [place + 2 for place in there]
     for place, name in enumerate(("first", "second")):

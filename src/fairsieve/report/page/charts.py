@@ -17,12 +17,12 @@ SIGNIFICANT_DIGITS = 6
 
 
 def _series_names(figure: Figure) -> list[str]:
-    """Names of a figure's series, each once, in order."""
+    """List the names of a figure's series, each once, in order."""
     return list(dict.fromkeys(series.name for panel in figure.panels for series in panel.series))
 
 
 def _plotly_text(text: str) -> str:
-    """Text that Plotly shows as it is; unescaped, it would take tags, entities and line breaks for its own.
+    """Escape text, in which Plotly would take tags, entities and line breaks for its own.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def _plotly_text(text: str) -> str:
 
 
 def chart_data(figure: Figure) -> dict[str, Any]:
-    """What the page's script needs to draw a figure: panels of series, with names by number."""
+    """Collect what the page's script needs to draw a figure: panels of series, with names by number."""
     names = _series_names(figure)
     looks = figure.looks()
     return {"names": [_plotly_text(name) for name in names], "panels": [
@@ -48,12 +48,12 @@ def chart_data(figure: Figure) -> dict[str, Any]:
 
 
 def _has_categories(panel: Panel) -> bool:
-    """Whether the horizontal axis has names in place of numbers."""
+    """Return whether the horizontal axis has names in place of numbers."""
     return any(isinstance(x, str) for series in panel.series for x in series.x)
 
 
 def _series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str, Any]:
-    """One series; what it does not have is left out."""
+    """Describe one series; leave out what it does not have."""
     look = looks[series.name]
     data: dict[str, Any] = {
         "name": name,
@@ -79,7 +79,7 @@ def _series_data(series: Series, name: int, looks: dict[str, Look]) -> dict[str,
 
 
 def _plain_number(value: float) -> float | int | None:
-    """A number as JSON has it: short, and None where there is none."""
+    """Shorten a number for JSON; None where there is none."""
     number = float(value)
     if not math.isfinite(number):
         return None
@@ -88,7 +88,7 @@ def _plain_number(value: float) -> float | int | None:
 
 
 def data_tables(figure: Figure) -> list[Table]:
-    """The figure's numbers, a table for each panel: a column for each series where they share x, else long."""
+    """Write the figure's numbers as a table for each panel: a column for each series where they share x, else long."""
     return [_panel_table(f"{figure.name}-data-{i}", panel) for i, panel in enumerate(figure.panels)]
 
 
@@ -105,7 +105,7 @@ def _panel_table(name: str, panel: Panel) -> Table:
 
 
 def _wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
-    """A row for each x."""
+    """Make a table with a row for each x."""
     titles = [series.name + (" (dashed)" if series.dashed else "") for series in panel.series]
     columns = [Column(panel.x_title, not _has_categories(panel)), *(Column(title, True) for title in titles)]
     rows = [
@@ -122,7 +122,7 @@ def _wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
 
 
 def _long_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
-    """A row for each point."""
+    """Make a table with a row for each point."""
     columns = [
         Column("series"),
         Column("point"),
@@ -149,13 +149,13 @@ def _x_cell(x: float | str, spread_text: str = "") -> Cell:
 def _spread(
     deviations: Sequence[float] | None, intervals: Sequence[tuple[float, float]] | None, i: int
 ) -> str:
-    """A value's deviation, or the interval it may lie in, as it stands behind it."""
+    """Write a value's deviation, or the interval it may lie in, as it stands behind it."""
     if intervals is not None:
         return f" [{intervals[i][0]:.3g}, {intervals[i][1]:.3g}]"
     return "" if deviations is None else f" ± {deviations[i]:.3g}"
 
 
 def _number_cell(number: float, spread_text: str) -> Cell:
-    """A number, with how sure it is behind it."""
+    """Make a cell of a number, with its deviation or interval behind it."""
     value = _plain_number(number)
     return Cell("–") if value is None else Cell(f"{value:.4g}{spread_text}", value=value)

@@ -58,7 +58,7 @@ def write_page(document: Document, path: Path | str) -> None:
 
 
 def render_page(document: Document) -> str:
-    """The HTML of a document."""
+    """Render a document as HTML."""
     blocks = [block for section in document.sections for block in section.blocks]
     outcomes = [block.holds for block in blocks if isinstance(block, Verdict)]
     script = _resource("page.js")
@@ -82,7 +82,7 @@ def render_page(document: Document) -> str:
 
 
 def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
-    """Blocks by kind; verdicts that follow one another are one list."""
+    """Group blocks by kind; verdicts that follow one another are one list."""
     run: list[Verdict] = []
     for block in chain(blocks, [None]):
         if isinstance(block, Verdict):
@@ -96,7 +96,7 @@ def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
 
 
 def _view(block: Block) -> Any:
-    """What the template needs of a block beside the block."""
+    """Collect what the template needs of a block beside the block."""
     if isinstance(block, Table):
         return _table_view(block)
     if isinstance(block, Figure):
@@ -107,7 +107,7 @@ def _view(block: Block) -> Any:
 
 
 def _table_view(table: Table) -> dict[str, Any]:
-    """A table, and what its legend has to explain."""
+    """Collect a table, and what its legend has to explain."""
     cells = [cell for row in table.rows for cell in row]
     return {
         "table": table,
@@ -120,27 +120,27 @@ def _table_view(table: Table) -> dict[str, Any]:
 
 
 def _apart_level(cell: Cell) -> int | None:
-    """How strongly a cell is shaded: 0 within one standard deviation, 3 beyond three."""
+    """Choose how strongly a cell is shaded: 0 within one standard deviation, 3 beyond three."""
     if cell.apart is None or math.isnan(cell.apart):
         return None
     return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
 
 
 def _folded(evidence: str) -> tuple[str, str]:
-    """What of the evidence is read at once, and what is folded away: all after the first sentence, if much."""
+    """Split evidence into what is read at once and what is folded away: all after the first sentence, if much."""
     first, stop, rest = evidence.partition(". ")
     return (first + ".", rest) if stop and len(rest) > LONG_EVIDENCE else (evidence, "")
 
 
 def _sort_value(cell: Cell) -> str | None:
-    """What a cell sorts by, where that is not what it says."""
+    """Return what a cell sorts by, where that is not what it says."""
     if cell.value is None or str(cell.value) == cell.text:
         return None
     return str(cell.value)
 
 
 def _colour_variables(theme: Theme) -> dict[str, str]:
-    """A theme as CSS variables."""
+    """Write a theme as CSS variables."""
     found: dict[str, str] = {}
     for name, value in asdict(theme).items():
         if isinstance(value, dict):
@@ -153,7 +153,7 @@ def _colour_variables(theme: Theme) -> dict[str, str]:
 
 
 def _policy(*hashes: str) -> str:
-    """The content security policy: nothing from anywhere, no script but ours."""
+    """Write the content security policy: nothing from anywhere, no script but ours."""
     scripts = " ".join(f"'{value}'" for value in hashes if value)
     # Plotly sets styles on what it draws.
     return (
@@ -163,18 +163,18 @@ def _policy(*hashes: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """The hash by which a policy allows an inline script."""
+    """Compute the hash by which a policy allows an inline script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _resource(name: str) -> str:
-    """A file of this folder."""
+    """Read a file of this folder."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def plotly_packed() -> tuple[str, str]:
-    """Plotly's script, compressed (it is five times its size otherwise), and its hash."""
+    """Compress Plotly's script (it is five times its size otherwise), and compute its hash."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
@@ -185,7 +185,7 @@ def plotly_packed() -> tuple[str, str]:
 
 @functools.cache
 def environment() -> Any:
-    """The templates, in which every value is escaped."""
+    """Load the templates, in which every value is escaped."""
     try:
         import jinja2
     except ImportError:

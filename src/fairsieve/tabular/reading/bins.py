@@ -1,4 +1,4 @@
-"""Make groups of a column of numbers: under 25, 25 to 44, …"""
+"""Make groups of a column of numbers: under 25, 25 to 44, and so on."""
 
 from __future__ import annotations
 

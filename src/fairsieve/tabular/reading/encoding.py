@@ -54,7 +54,7 @@ def _smallest_frame(numbers: Mapping[str, NDArray[np.float64]], texts: Mapping[s
         gaps = np.isnan(column)
         columns[name] = [np.nan, 0.0] if gaps.any() else [0.0]
     for name, text in texts.items():
-        columns[name] = _categories_of(text)
+        columns[name] = _list_categories(text)
     length = max(len(column) for column in columns.values())
     padded = {name: column + [column[-1]] * (length - len(column)) for name, column in columns.items()}
     return package("pandas", "reading a table").DataFrame(
@@ -62,7 +62,7 @@ def _smallest_frame(numbers: Mapping[str, NDArray[np.float64]], texts: Mapping[s
     )
 
 
-def _categories_of(column: TextColumn) -> list[str]:
+def _list_categories(column: TextColumn) -> list[str]:
     """List every category; of more than a model takes, the commonest twice, as scikit-learn would rank them."""
     found = {str(text): int(count) for text, count in zip(column.values, column.counts, strict=True) if count}
     if not column.known.all():

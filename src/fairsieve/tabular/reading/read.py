@@ -22,7 +22,7 @@ FIRST_ROW = 2  # a spreadsheet has the names in row 1
 
 
 def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
-    """Read a CSV file with the columns' names in its first row, or a Parquet file.
+    r"""Read a CSV file with the columns' names in its first row, or a Parquet file.
 
     Nothing is guessed from values here; spaces around them are dropped.
 
@@ -31,7 +31,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("age,sex\\n31, F\\n?,M\\n")
+    ...     _ = file.write_text("age,sex\n31, F\n?,M\n")
     ...     table = read_table(file)
     >>> table.columns["age"].tolist(), table.rows.tolist()
     (['31', None], [2, 3])
@@ -50,7 +50,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
         rows = np.arange(len(columns[0]) if columns else 0) + FIRST_ROW
         table = _named_table(path.name, names, columns, rows, reading, [])
     else:
-        table = read_csv(path.name, *decoded(path.name, content), reading)
+        table = _read_csv(path.name, *decoded(path.name, content), reading)
     if not len(table):
         raise InvalidInputError(
             f"{path.name} must have rows below the names of its columns; it has none: name another file"
@@ -58,7 +58,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
     return table
 
 
-def read_csv(name: str, text: str, notes: list[str], reading: Reading) -> InputTable:
+def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> InputTable:
     """Read the text of a CSV file into columns of texts."""
     text = text.lstrip("\r\n")
     if not text.strip():

@@ -7,8 +7,8 @@ from fairsieve.tabular.reading.features import used
 from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
 from fairsieve.tabular.report.story import (
     clean_ratio_sentence,
+    list_settings,
     sensitive_sentence,
-    settings_of,
     test_sentence,
 )
 from fairsieve.tabular.report.summary_tables import dropped_table, groups_table, overall_table
@@ -38,7 +38,7 @@ model = skops.io.load("model.skops", trusted=["numpy.dtype"])  # scikit-learn's 
 
 
 def model_card(run: TableRun) -> str:
-    """The card, in Markdown; names and values of the table are shown as they are."""
+    """Write the card in Markdown; names and values of the table are shown as they are."""
     problem = run.problem
     outcomes = {True: "holds", False: "does not hold", None: "cannot be told"}
     verdicts = [
@@ -62,7 +62,7 @@ def model_card(run: TableRun) -> str:
         "Limits": LIMITS,
         "Using it": LOADING,
         "Settings": "\n".join(
-            f"- {markdown(name)}: {markdown(value)}" for name, value in settings_of(run).items()
+            f"- {markdown(name)}: {markdown(value)}" for name, value in list_settings(run).items()
         ),
     }
     if run.notes:

@@ -20,12 +20,12 @@ FORMAT = "fairsieve-run-1"
 
 
 def record_json(run: TableRun) -> str:
-    """The record as JSON, without what JSON has no word for."""
-    return json.dumps(_plain(_record_of(run)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Write the record as JSON, without what JSON cannot express."""
+    return json.dumps(_plain(_collect_record(run)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _record_of(run: TableRun) -> dict[str, Any]:
-    """Everything that is told of a run, as plain values."""
+def _collect_record(run: TableRun) -> dict[str, Any]:
+    """Collect everything that is reported of a run, as plain values."""
     gap = main_gap(run)
     return {
         "format": FORMAT,
@@ -90,7 +90,7 @@ def _record_of(run: TableRun) -> dict[str, Any]:
 
 
 def _settings(run: TableRun) -> dict[str, Any]:
-    """What was asked for."""
+    """Collect what was asked for."""
     asked = run.asked
     return {
         "data": asked.data.name,
@@ -115,7 +115,7 @@ def _settings(run: TableRun) -> dict[str, Any]:
 
 
 def _estimate(run: TableRun) -> dict[str, Any] | None:
-    """What was found of the labels, where that was asked."""
+    """Collect what was found of the labels, where that was asked."""
     if run.estimate is None:
         return None
     return {
@@ -134,7 +134,7 @@ def _share(one: Share) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The same without NaN."""
+    """Replace NaN by None."""
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -31,12 +31,12 @@ WORTH_TELLING = 0.0005  # less is the same in three digits
 
 
 def group_name(group: str | None) -> str:
-    """What a group is called."""
+    """Name a group."""
     return NO_GROUP if group is None else group
 
 
 def interval(bounds: tuple[float, float]) -> str:
-    """From … to …
+    """Write an interval.
 
     >>> interval((0.1, 0.25))
     '.100 to .250'
@@ -45,18 +45,18 @@ def interval(bounds: tuple[float, float]) -> str:
 
 
 def _share_text(share: Share) -> str:
-    """A share and its interval; a dash of nobody."""
+    """Write a share and its interval; return a dash if the group is empty."""
     return f"{number(share.value)} [{interval(share.interval)}]" if share.total else "–"
 
 
 def main_gap(run: TableRun) -> Gap | None:
-    """What the plain model did most unequally."""
+    """Find the widest gap of the plain model."""
     groups = sum(group is not None for group in run.test_groups)
     return widest_gap(run.measures, run.asked.fairness, groups)
 
 
 def gap_sentence(gap: Gap, groups: list[str | None]) -> str:
-    """The rate of one group beside that of another, before and after."""
+    """Compare the rate of one group with that of another, before and after."""
     low, high = (group_name(groups[place]) for place in (gap.low, gap.high))
     after = points(gap.fair).partition(" ")[0]
     turned = " points above" if gap.fair < 0 and after != "0" else ""
@@ -66,7 +66,7 @@ def gap_sentence(gap: Gap, groups: list[str | None]) -> str:
 
 
 def suspects_sentence(run: TableRun) -> str:
-    """How many labels to look at."""
+    """Say how many labels to look at."""
     count = len(run.suspects["row"])
     if not count:
         return "no label looks wrong"
@@ -74,7 +74,7 @@ def suspects_sentence(run: TableRun) -> str:
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
-    """How many labels were found to be right, and how the others came about."""
+    """Say how many labels were found to be right, and how the others came about."""
     low, high = estimate.interval
     if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
         most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"
@@ -87,7 +87,7 @@ def estimate_sentence(estimate: CleanRatioEstimate) -> str:
 
 
 def is_worse(run: TableRun) -> bool:
-    """Whether the fair model came out less accurate and less fair than the plain one, on the test part."""
+    """Return whether the fair model is less accurate and less fair than the plain one, on the test part."""
     return (
         run.collapse is None
         and run.change["accuracy"].value <= -WORTH_TELLING
@@ -96,7 +96,7 @@ def is_worse(run: TableRun) -> bool:
 
 
 def headline(run: TableRun) -> str:
-    """What changed, in one sentence."""
+    """Say what changed, in one sentence."""
     plain, fair = run.scores[0], run.scores[-1]
     parts = [f"accuracy {number(plain['accuracy'].value)} → {number(fair['accuracy'].value)}"]
     if is_worse(run):

@@ -18,7 +18,7 @@ MOST_MEASURES = 6
 
 
 def groups_figure(run: TableRun) -> Figure:
-    """A panel for each rate: the groups side by side, under the plain model and under the fair one."""
+    """Draw a panel for each rate: the groups side by side, under the plain model and under the fair one."""
     places = [place for place, group in enumerate(run.test_groups) if group is not None]
     panels = []
     for measure in run.measures[:MOST_MEASURES]:
@@ -38,7 +38,7 @@ def groups_figure(run: TableRun) -> Figure:
 
 
 def trade_off_figure(run: TableRun) -> Figure:
-    """Accuracy against disparity, from the plain model to the fair one."""
+    """Draw accuracy against disparity, from the plain model to the fair one."""
     short = ABBREVIATIONS[run.asked.fairness]
     drawn = []
     for name, place in zip(MODELS, (0, -1), strict=True):
@@ -73,7 +73,7 @@ def trade_off_figure(run: TableRun) -> Figure:
 
 
 def dropped_figure(run: TableRun) -> Figure:
-    """Shares dropped: a group of bars for each label, a bar for each group."""
+    """Draw the shares dropped: a group of bars for each label, a bar for each group."""
     series = []
     for group in dict.fromkeys(cell.group for cell in run.dropped):
         cells = [cell for cell in run.dropped if cell.group == group]
@@ -94,7 +94,7 @@ def dropped_figure(run: TableRun) -> Figure:
 
 
 def epochs_figure(run: TableRun) -> Figure:
-    """Ratios and losses of the cells, epoch by epoch."""
+    """Draw ratios and losses of the cells, epoch by epoch."""
     history = run.history
     rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MOST_POINTS)).round().astype(int))
     epochs = history.epochs[rows].tolist()

@@ -26,11 +26,11 @@ from fairsieve.tabular.report.verdicts import (
 )
 from fairsieve.tabular.train import TableRun
 
-__all__ = ["clean_ratio_sentence", "run_document", "sensitive_sentence", "settings_of", "test_sentence"]
+__all__ = ["clean_ratio_sentence", "list_settings", "run_document", "sensitive_sentence", "test_sentence"]
 
 
 def run_document(run: TableRun) -> Document:
-    """The page of a run."""
+    """Lay out the page of a run."""
     sections = [
         Section("changed", "What changed", _changed(run)),
         Section("groups", "Group by group", [Text(GROUPS), groups_figure(run), groups_table(run)]),
@@ -43,7 +43,7 @@ def run_document(run: TableRun) -> Document:
         Section("epochs", "Epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
         Section("suspects", "Labels to check", _suspects(run)),
         Section("columns", "The table", _columns(run)),
-        Section("settings", "How this was made", [Facts("Settings and versions", settings_of(run))]),
+        Section("settings", "How this was made", [Facts("Settings and versions", list_settings(run))]),
     ]
     problem = run.problem
     lead = (
@@ -54,7 +54,7 @@ def run_document(run: TableRun) -> Document:
 
 
 def _changed(run: TableRun) -> list[Block]:
-    """Verdicts, and what the numbers stand on."""
+    """List the verdicts, and what the numbers stand on."""
     notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
     disparity = (
         f"The {ABBREVIATIONS[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
@@ -66,7 +66,7 @@ def _changed(run: TableRun) -> list[Block]:
 
 
 def test_sentence(run: TableRun) -> str:
-    """What the test labels are worth."""
+    """Say how far the test labels can be trusted."""
     if run.asked.test_file is not None:
         return (
             f"Both models are measured on {run.asked.test_file.name}; its labels are taken as right. If some are "
@@ -80,7 +80,7 @@ def test_sentence(run: TableRun) -> str:
 
 
 def clean_ratio_sentence(run: TableRun) -> str:
-    """How many labels were believed to be right, and who said so."""
+    """Say how many labels were believed to be right, and who said so."""
     if run.estimate is None:
         return (
             f"You said that {percent(run.clean_ratio)} of the labels are right (--clean-ratio), so about "
@@ -91,7 +91,7 @@ def clean_ratio_sentence(run: TableRun) -> str:
 
 
 def sensitive_sentence(run: TableRun) -> str:
-    """Whether the sensitive columns are learnt from."""
+    """Say whether the sensitive columns are learnt from."""
     title = run.problem.groups.title
     if run.asked.keep_sensitive:
         return f"The model also learns from {title} (--keep-sensitive)."
@@ -102,13 +102,13 @@ def sensitive_sentence(run: TableRun) -> str:
 
 
 def _dropped(run: TableRun) -> list[Block]:
-    """Who was left out; a warning where that is much of one label."""
+    """Show who was left out; warn where that is much of one label."""
     words = [DROPPED, dropping_verdict(run).evidence, label_warning(run.dropped)]
     return [*(Text(text) for text in words if text), dropped_figure(run), dropped_table(run)]
 
 
 def _suspects(run: TableRun) -> list[Block]:
-    """The list, or that there is none."""
+    """Show the labels to check, or say that there are none."""
     if len(run.suspects["row"]):
         return [Text(SUSPECTS), suspects_table(run)]
     none = "No label looks wrong: none of the rows left out has a label that the model would change."
@@ -118,14 +118,14 @@ def _suspects(run: TableRun) -> list[Block]:
 
 
 def _columns(run: TableRun) -> list[Block]:
-    """The columns, and what happened on the way."""
+    """Show the columns, and what was done to them."""
     missing = ", ".join(value or "an empty field" for value in sorted(run.asked.reading.all_missing))
     notes = [Text("\n".join(run.notes))] if run.notes else []
     return [Text(COLUMNS.format(missing=missing)), *notes, columns_table(run)]
 
 
-def settings_of(run: TableRun) -> dict[str, str]:
-    """How to make this run again."""
+def list_settings(run: TableRun) -> dict[str, str]:
+    """List how to make this run again."""
     asked, labels = run.asked, run.problem.labels
     test = str(asked.test_file.name) if asked.test_file else f"{percent(asked.test)} of the rows"
     return {

@@ -19,7 +19,7 @@ MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
 
 
 def overall_table(run: TableRun) -> Table:
-    """Accuracy and disparity of both models."""
+    """Lay out accuracy and disparity of both models."""
     short = ABBREVIATIONS[run.asked.fairness]
     rows = []
     for name, title in (("accuracy", "accuracy"), ("disparity", f"{short} disparity")):
@@ -45,7 +45,7 @@ def _score_cell(score: Score) -> Cell:
 
 
 def groups_table(run: TableRun) -> Table:
-    """Every rate of every group, under both models."""
+    """Lay out every rate of every group, under both models."""
     rows = []
     for measure in run.measures:
         for group, plain, fair in zip(run.test_groups, measure.plain, measure.fair, strict=True):
@@ -75,10 +75,10 @@ def _share_cell(share: Share) -> Cell:
 
 
 def gaps_table(run: TableRun) -> Table:
-    """How far groups lie apart, under both models."""
+    """Lay out how far groups lie apart, under both models."""
     rows = []
     for measure in run.measures:
-        for low, high in _pairs_of(run):
+        for low, high in _select_pairs(run):
             if measure.plain[low].total and measure.plain[high].total:
                 gap = gap_between(measure, low, high)
                 compared = f"{group_name(run.test_groups[high])} less {group_name(run.test_groups[low])}"
@@ -101,8 +101,8 @@ def _gap_cells(gap: Gap) -> list[Cell]:
     ]
 
 
-def _pairs_of(run: TableRun) -> list[tuple[int, int]]:
-    """The pairs of groups that are compared: all, or each with the largest where they are many."""
+def _select_pairs(run: TableRun) -> list[tuple[int, int]]:
+    """Select the pairs of groups to compare: all, or each with the largest where they are many."""
     places = [place for place, group in enumerate(run.test_groups) if group is not None]
     pairs = list(combinations(places, 2))
     if len(pairs) <= MOST_PAIRS:
@@ -112,7 +112,7 @@ def _pairs_of(run: TableRun) -> list[tuple[int, int]]:
 
 
 def dropped_table(run: TableRun) -> Table:
-    """Who was left out, cell by cell."""
+    """Lay out who was left out, cell by cell."""
     estimated = any(cell.noise is not None for cell in run.dropped)
     rows = []
     for cell in run.dropped:
@@ -149,7 +149,7 @@ def dropped_table(run: TableRun) -> Table:
 
 
 def suspects_table(run: TableRun) -> Table:
-    """The labels to look at first."""
+    """List the labels to look at first."""
     found = run.suspects
     count = len(found["row"])
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
@@ -178,7 +178,7 @@ def suspects_table(run: TableRun) -> Table:
 
 
 def columns_table(run: TableRun) -> Table:
-    """Every column, and what was made of it."""
+    """List every column, and what was made of it."""
     problem = run.problem
     rows = [[Cell(problem.labels.column), Cell("label"), Cell("–"), Cell("–"), Cell("what is predicted")]]
     learnt = {feature.column for feature in problem.features}

@@ -17,7 +17,7 @@ MUCH = 0.25  # of a label
 
 
 def run_verdicts(run: TableRun) -> list[Verdict]:
-    """Of accuracy, fairness and dropping; of a collapse alone, where there was one."""
+    """Judge accuracy, fairness and dropping; a collapse alone, where there was one."""
     if run.collapse is not None:
         return [
             Verdict(
@@ -32,7 +32,7 @@ def run_verdicts(run: TableRun) -> list[Verdict]:
 
 
 def _accuracy_verdict(run: TableRun) -> Verdict:
-    """Whether fairness cost more than a point of accuracy."""
+    """Judge whether fairness cost more than a point of accuracy."""
     plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
     holds = True if change.interval[0] > -PRICE else False if change.interval[1] < -PRICE else None
     return Verdict(
@@ -45,7 +45,7 @@ def _accuracy_verdict(run: TableRun) -> Verdict:
 
 
 def _fairness_verdict(run: TableRun) -> Verdict:
-    """Whether the disparity fell by more than chance explains."""
+    """Judge whether the disparity fell by more than chance explains."""
     plain, fair, change = run.scores[0]["disparity"], run.scores[-1]["disparity"], run.change["disparity"]
     holds = True if change.interval[1] < 0 else False if change.interval[0] > 0 else None
     gap = main_gap(run)
@@ -60,7 +60,7 @@ def _fairness_verdict(run: TableRun) -> Verdict:
 
 
 def dropping_verdict(run: TableRun) -> Verdict:
-    """Whether groups of one label were dropped equally often."""
+    """Judge whether groups of one label were dropped equally often."""
     found = most_uneven(run.dropped)
     dropped = sum(cell.dropped.hits for cell in run.dropped)
     if not dropped:
@@ -73,7 +73,7 @@ def dropping_verdict(run: TableRun) -> Verdict:
 
 
 def _dropping_sentence(found: Uneven) -> str:
-    """The least explained difference in dropping, in words."""
+    """Describe the least explained difference in dropping."""
     most, least = found.most, found.least
     chance = ", which may be chance" if found.even_handed and found.interval[0] <= 0 else ""
     noise = ""
@@ -90,7 +90,7 @@ def _dropping_sentence(found: Uneven) -> str:
 
 
 def label_warning(cells: list[DroppedCell]) -> str:
-    """A word where much of a label was dropped, and more than of the others; else nothing."""
+    """Warn where much of a label was dropped, and more than of the others; else return an empty text."""
     shares = {
         label: Share(*map(sum, zip(*(cell.dropped for cell in cells if cell.label == label), strict=True)))
         for label in dict.fromkeys(cell.label for cell in cells)
@@ -108,7 +108,7 @@ def label_warning(cells: list[DroppedCell]) -> str:
 
 
 def worse_warning(run: TableRun) -> str:
-    """A word where the fair model came out worse in both; else nothing."""
+    """Warn where the fair model is worse in both; else return an empty text."""
     if not is_worse(run):
         return ""
     advice = "more rows" if run.estimate is not None else "--clean-ratio auto, or a higher one"
@@ -116,7 +116,7 @@ def worse_warning(run: TableRun) -> str:
 
 
 def guess_warning(run: TableRun) -> str:
-    """A word where one label for all would be right more often than the model that is kept; else nothing."""
+    """Warn where one label for all would be right more often than the kept model; else return an empty text."""
     cells = run.problem.test.cells
     counts = cells.counts.sum(axis=1)
     share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
@@ -129,5 +129,5 @@ def guess_warning(run: TableRun) -> str:
 
 
 def upper(sentence: str) -> str:
-    """With a capital letter."""
+    """Begin a sentence with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
