@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 BASE := build/base
 PIP_INSTALL := -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: setup demo test test-base nightly lint format bench clean
+.PHONY: setup demo test test-base nightly stress lint format bench clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,9 @@ test-base: $(BASE)/.ready
 
 nightly: setup
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/laws --numprocesses 2 --timeout 3600
+
+stress: setup # kills, freezes, full disks, soak: half an hour
+	$(BIN)/python -m tests.stress
 
 lint: setup
 	$(BIN)/ruff check .
