@@ -80,7 +80,9 @@ def check(problems: int, seed: int = 0) -> int:
         losses, labels, groups, options, signals = problem(rng, int(10 ** rng.uniform(2, 6)))
         tensors = [torch.from_numpy(array).cuda() for array in (losses, labels, groups, signals)]
         host = Plan(Cells.of(labels, groups), **options, backend="numpy")
-        plans = [Plan(Cells.of(*tensors[1:3]), **options, backend=name) for name in ("auto", "torch")]
+        plans = [
+            Plan(Cells.of(*tensors[1:3]), **options, backend=name) for name in ("auto", "torch", "triton")
+        ]
         for epoch in range(3):
             rows = len(host.comparisons.targets)
             host.update(losses, signals[:rows])
@@ -128,7 +130,7 @@ def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 9) -> dict[str, Any]:
             "samples": n,
             "torch.sort": median_ms(lambda o=outputs: torch.sort(o), repeats),
         }
-        for name in ("torch", "auto"):
+        for name in ("torch", "triton"):
             sampler = FairRobustBatchSampler(labels, groups, 1000, **OPTIONS)
             plan = sampler.plan = Plan(sampler.plan.cells, 1000, **OPTIONS, backend=name, device="cuda")
             label = "torch operations" if name == "torch" else "with kernels"

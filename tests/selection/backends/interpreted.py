@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # before the kernels are imported
@@ -59,9 +60,30 @@ def check_blocks(rng: np.random.Generator) -> None:
     assert TritonBackend(cells, "cpu")._count_blocks(order, 1024, 8).tolist() == expected.tolist()
 
 
+def check_background(rng: np.random.Generator) -> None:
+    """Let torch's operations answer until the kernels are ready."""
+    cells = Cells.of(rng.integers(0, 2, 500), rng.integers(0, 2, 500))
+    backend = TritonBackend(cells, "cpu", in_background=True)
+    options = {"clean_ratio": 0.8, "warmup_epochs": 0}
+    host, device = Plan(cells, 20, **options, backend="numpy"), Plan(cells, 20, **options, backend=backend)
+    answers = []
+    for epoch in range(3):
+        losses = rng.exponential(size=500).astype(np.float32)
+        for plan in (host, device):
+            plan.epoch = epoch
+            plan.update(losses)
+        answers.append(backend._is_ready)
+        assert device.batches().tolist() == host.batches().tolist()
+        for thread in threading.enumerate():
+            if thread.name == "fairsieve-triton":
+                thread.join()
+    assert answers == [False, True, True]
+
+
 def main() -> None:
     rng = np.random.default_rng(0)
     check_blocks(rng)
+    check_background(rng)
     torch.set_num_threads(1)
     for _ in range(int(sys.argv[1])):
         check_problem(rng)

@@ -36,8 +36,9 @@ def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None)
         from fairsieve.selection.backends.torch import TorchBackend
         from fairsieve.selection.backends.triton import TritonBackend, can_use_triton
 
-        is_fused = name == "triton" or (name == "auto" and can_use_triton(device))
-        return (TritonBackend if is_fused else TorchBackend)(cells, device or "cpu")
+        if name == "triton" or (name == "auto" and can_use_triton(device)):
+            return TritonBackend(cells, device or "cpu", in_background=name == "auto")
+        return TorchBackend(cells, device or "cpu")
     if name == "compiled" or (name == "auto" and is_compiled_ready(len(cells))):
         from fairsieve.selection.backends.compiled import CompiledBackend
 

@@ -10,7 +10,7 @@ import triton.language as tl
 __all__ = ["add_limbs", "count_blocks", "draw_members", "mark_below"]
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit(do_not_specialize=["n", "shift", "blocks"])
 def count_blocks(order, codes, counts, n, shift, blocks, CELLS: tl.constexpr, TILE: tl.constexpr):
     """Count the samples by cell and by block of 2**shift consecutive ranks, of which a tile lies in one."""
     rank = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
@@ -23,16 +23,16 @@ def count_blocks(order, codes, counts, n, shift, blocks, CELLS: tl.constexpr, TI
         )
 
 
-@triton.jit(do_not_specialize=["n"])
-def mark_below(losses, codes, limits, indices, marked, n, CELLS: tl.constexpr, TILE: tl.constexpr):
-    """Write the cell of each sample that comes before its cell's limit, and CELLS for the others."""
+@triton.jit(do_not_specialize=["n", "cells"])
+def mark_below(losses, codes, limits, indices, marked, n, cells, TILE: tl.constexpr):
+    """Write the cell of each sample that comes before its cell's limit, and the number of cells for the others."""
     index = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = index < n
     loss = tl.load(losses + index, mask=inside, other=0.0)
     code = tl.load(codes + index, mask=inside, other=0).to(tl.int32)
     limit = tl.load(limits + code)
     below = (loss < limit) | ((loss == limit) & (index < tl.load(indices + code)))
-    tl.store(marked + index, tl.where(below, code, CELLS).to(marked.dtype.element_ty), mask=inside)
+    tl.store(marked + index, tl.where(below, code, cells).to(marked.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -44,7 +44,7 @@ def _send_through(value, row, mask, half, ROUNDS: tl.constexpr):
     return value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["width"])
 def draw_members(members, drawn, table, constants, width, ROUNDS: tl.constexpr, TILE: tl.constexpr):
     """Write the members of a cell, the second program number, in a shuffled order into its columns.
 
