@@ -17,8 +17,8 @@ HEAD = """\
 
 What fairsieve is given by mistake, and what it says: which parameter, which rule, which value, and the way out. Errors
 of ours are an `InvalidInputError` (a `ValueError`) unless another is named; see `fairsieve.errors`. At the command
-line an error is one line on standard error with exit status 1 (2 for what is no command or option, 130 after Ctrl-C),
-and nothing is left half-written.
+line an error is one line on standard error with exit status 1 (2 for what is no command or option, 130 after
+Ctrl-C, 143 after SIGTERM), and nothing is left half-written.
 
 This page is made from the tests (`python -m tests.bad_input.page`), which run every line of it.
 """
