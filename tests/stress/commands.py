@@ -6,26 +6,43 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).parents[2]
 
 
-def start(arguments: list[str], folder: Path, **options: object) -> subprocess.Popen[str]:
+@dataclass(frozen=True)
+class Command:
+    """A command that runs; what it prints goes to a file, which workers that outlive it do not block."""
+
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
+
+    def wait(self, seconds: float) -> tuple[int, str]:
+        """Wait for the command itself; return its exit status and what it printed."""
+        status = self.process.wait(timeout=seconds)
+        self.output.seek(0)
+        return status, self.output.read().decode(errors="replace")
+
+
+def start(arguments: list[str], folder: Path) -> Command:
     """Start ``fairsieve`` with arguments in a folder, in a group of processes of its own."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
     environment.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / "stress"))
-    return subprocess.Popen(
+    output = tempfile.TemporaryFile()  # noqa: SIM115
+    process = subprocess.Popen(
         [sys.executable, "-m", "fairsieve", *arguments],
         cwd=folder,
         env=environment,
         start_new_session=True,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **options,  # type: ignore[call-overload]
+        stdout=subprocess.DEVNULL,
+        stderr=output,
     )
+    return Command(process, output)
 
 
 def members(group: int) -> list[int]:
@@ -53,11 +70,11 @@ def wait_until_alone(group: int, seconds: float) -> bool:
     return True
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end(command: Command) -> None:
     """Kill a command's whole group, if anything of it still runs."""
-    if members(process.pid):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    if members(command.process.pid):
+        os.killpg(command.process.pid, signal.SIGKILL)
+    command.process.wait()
 
 
 def list_parts(folder: Path) -> list[str]:
