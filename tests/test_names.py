@@ -20,18 +20,15 @@ MOST_PARAMETERS = 7
 SAME_FILE_NAME: set[str] = set()
 # Classes that several modules define.
 SAME_CLASS_NAME = {  # not yet renamed
-    "Column",
-    "Problem",
-    "Table",
-    "Trainer",
     "Verdict",
     "_Step",
 }
 # Names that only their own module uses, and that are public all the same.
 USED_ELSEWHERE = {  # not yet private
-    "fairsieve.label_noise.estimate.Verdict",
     "fairsieve.label_noise.predictors.log_losses",
+    "fairsieve.label_noise.verified.check_verified",
     "fairsieve.progress.ProgressUpdate",
+    "fairsieve.sampling.losses.as_input",
     "fairsieve.selection.backends.auto.is_compiled_ready",
     "fairsieve.selection.backends.compiled_batches.shuffle_block",
     "fairsieve.selection.backends.compiled_sums.add_many",
@@ -40,25 +37,22 @@ USED_ELSEWHERE = {  # not yet private
     "fairsieve.selection.backends.compiled_sums.round_digits",
     "fairsieve.selection.backends.numpy.as_losses",
     "fairsieve.selection.backends.sharded.Group",
-    "fairsieve.selection.backends.torch.Sorted",
     "fairsieve.selection.exact_sums.rounded",
+    "fairsieve.tabular.preparation.TablePart",
+    "fairsieve.tabular.reading.read.read_csv",
     "fairsieve.training.autograd.covariance_penalty",
-    "fairsieve.training.autograd.seeded",
     "fairsieve.training.checkpoint.optimizer_state.unpack",
     "fairsieve.training.checkpoint.resume.restore_trainer",
     "fairsieve.training.fit.new_trainer",
     "fairsieve.training.history.Scores",
-    "fairsieve.training.linear_trainer.compile_now",
     "fairsieve.training.linear_trainer.compiling_pays",
 }
 # Functions named after what they return instead of what they do.
 NAMED_OF = {"shard_of"}  # public and documented
 NOT_YET_RENAMED = """
-    _batches _blocks _codes _column _decision _history _left _line _logits _metrics _mixture _noise
-    _numbers _pairs _part _positive _problem _rates _record _usage _with_missing accuracy all budget
-    chances classes collapse device disparity duels edges estimate features fields flips frame
-    groups indices kind kinds labels lasting_seed looks mask model most outputs pipeline
-    probabilities scores seed seeds settings signals suspects text trial trials validation
+    _categories _codes _decision _left _pairs _rates _record _usage _with_missing accuracy budget
+    classes collapse device disparity estimate features flips indices kind kinds lasting_seed looks
+    mask model outputs probabilities seed settings signals suspects text
 """
 NAMED_OF |= {f"{name}_of" for name in NOT_YET_RENAMED.split()}
 # Functions with many parameters that may be passed by position.
