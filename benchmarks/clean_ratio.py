@@ -26,7 +26,7 @@ from fairsieve.data.catalogue import dataset
 from fairsieve.data.splits import split
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.errors import FairsieveWarning
-from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem, paper_settings
@@ -85,7 +85,7 @@ def measure(model: FairRobustClassifier, train: Samples, test: Samples) -> tuple
         warnings.simplefilter("ignore", FairsieveWarning)
         model.fit(train.features, train.labels, sensitive_features=train.groups)
     table, _, _ = confusion_table(test.labels, model.predict(test.features), test.groups)
-    return float(accuracy_of(table)), float(disparity_of(table, model.fairness))
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, model.fairness))
 
 
 def spread(values: list[float]) -> str:
@@ -214,7 +214,7 @@ def scenario(number: int, sets: tuple[str, ...]) -> tuple[str, float, float, boo
     ours = measure(model, train, test)
     guessed = model.classes_[model.plain_model_.predict_codes(test.features)]
     table, _, _ = confusion_table(test.labels, guessed, test.groups)
-    theirs = float(accuracy_of(table)), float(disparity_of(table, fairness))
+    theirs = float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))
     what = (
         f"{data}, {noise} {rate}, {fairness}, {'conclusive' if model.estimate_.credible else 'inconclusive'}"
     )

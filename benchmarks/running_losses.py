@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from fairsieve import FairRobustBatchSampler
-from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.problems import Problem, make_problem, paper_settings
 from fairsieve.sampling.losses import cross_entropy, predicted_classes
 from fairsieve.training.models import LogisticRegression
@@ -68,7 +68,7 @@ def train(problem: Problem, data: str, noise: str, fairness: str, seed: int, sha
     classes = np.asarray(sampler.plan.cells.classes)
     guessed = classes[predicted_classes(outputs).numpy()]
     table, _, _ = confusion_table(problem.test.labels, guessed, problem.test.groups)
-    return float(accuracy_of(table)), float(disparity_of(table, fairness))
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))
 
 
 def arms(data: str, noise: str, fairness: str, seed: int, shares: list[float]) -> list[tuple]:

@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from fairsieve import Cells, Samples, SieveClassifier
 from fairsieve.estimators._folds import TrainingTask, make_folds
-from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.methods.group_confident_learning import confident_classes
 from fairsieve.paper.problems import make_problem
 
@@ -36,7 +36,7 @@ Scores = tuple[float, float]
 
 def scores(model: object, test: Samples, fairness: str) -> Scores:
     table, _, _ = confusion_table(test.labels, model.predict(test.features), test.groups)
-    return float(accuracy_of(table)), float(disparity_of(table, fairness))
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))
 
 
 def cleaned(train: Samples, clean_ratio: float, seed: int) -> dict[str, np.ndarray]:

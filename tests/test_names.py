@@ -50,9 +50,9 @@ USED_ELSEWHERE = {  # not yet private
 # Functions named after what they return instead of what they do.
 NAMED_OF = {"shard_of"}  # public and documented
 NOT_YET_RENAMED = """
-    _categories _codes _decision _left _pairs _rates _record _usage _with_missing accuracy budget
-    classes collapse device disparity estimate features flips indices kind kinds lasting_seed looks
-    mask model outputs probabilities seed settings signals suspects text
+    _categories _codes _decision _left _pairs _rates _record _usage _with_missing budget collapse
+    device estimate features flips indices kind kinds looks mask model outputs probabilities
+    settings signals suspects text
 """
 NAMED_OF |= {f"{name}_of" for name in NOT_YET_RENAMED.split()}
 # Functions with many parameters that may be passed by position.

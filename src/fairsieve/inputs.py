@@ -30,8 +30,8 @@ __all__ = [
     "check_samples",
     "dense",
     "dense_chunks",
-    "lasting_seed_of",
-    "seed_of",
+    "read_lasting_seed",
+    "read_seed",
     "warn_of_groups",
 ]
 
@@ -185,10 +185,10 @@ def dense_chunks(features: Any, rows: int = 8192) -> Iterator[NDArray[Any]]:
         yield dense(features[first : first + rows])
 
 
-def seed_of(random_state: Any) -> int:
+def read_seed(random_state: Any) -> int:
     """Return the seed in a ``random_state``: a whole number is one, a generator or None draws one.
 
-    >>> seed_of(7)
+    >>> read_seed(7)
     7
     """
     if isinstance(random_state, Integral):
@@ -201,10 +201,10 @@ def seed_of(random_state: Any) -> int:
         ) from None
 
 
-def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:
+def read_lasting_seed(random_state: Any, checkpoint_dir: Any) -> int:
     """Return the seed in a ``random_state``, which checkpoints need to be the same in another process.
 
-    >>> lasting_seed_of(None, "checkpoints")
+    >>> read_lasting_seed(None, "checkpoints")
     Traceback (most recent call last):
         ...
     fairsieve.errors.InvalidInputError: random_state must be a whole number where checkpoints are kept, or
@@ -215,4 +215,4 @@ def lasting_seed_of(random_state: Any, checkpoint_dir: Any) -> int:
             "random_state must be a whole number where checkpoints are kept, or training could not go on from "
             f"them; got {random_state!r}"
         )
-    return seed_of(random_state)
+    return read_seed(random_state)

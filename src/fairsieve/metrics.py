@@ -26,7 +26,7 @@ __all__ = [
     "accuracy",
     "confusion_table",
     "demographic_parity_disparity",
-    "disparity_of",
+    "disparity_from_table",
     "equal_opportunity_disparity",
     "equalized_odds_disparity",
     "grouped_part",
@@ -51,7 +51,7 @@ def accuracy(
     groups = (
         np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
     )
-    return float(accuracy_of(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
+    return float(accuracy_from_table(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
 
 
 def equalized_odds_disparity(
@@ -71,7 +71,7 @@ def equalized_odds_disparity(
     0.5
     """
     table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(table, "equalized_odds", method=method))
+    return float(disparity_from_table(table, "equalized_odds", method=method))
 
 
 def demographic_parity_disparity(
@@ -88,7 +88,7 @@ def demographic_parity_disparity(
     1.0
     """
     table, _ = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
-    return float(disparity_of(table, "demographic_parity", method=method))
+    return float(disparity_from_table(table, "demographic_parity", method=method))
 
 
 def equal_opportunity_disparity(
@@ -109,7 +109,7 @@ def equal_opportunity_disparity(
     """
     table, classes = _grouped_table(y_true, y_pred, sensitive_features, sample_weight)
     positive = Cells(np.zeros(0, np.uint8), classes, []).class_index(pos_label)
-    return float(disparity_of(table, "equal_opportunity", positive=positive, method=method))
+    return float(disparity_from_table(table, "equal_opportunity", positive=positive, method=method))
 
 
 def confusion_table(
@@ -201,13 +201,13 @@ def count_table(
     return counts.astype(np.float64).reshape(classes, n_groups, classes)
 
 
-def accuracy_of(table: Table) -> NDArray[np.float64]:
+def accuracy_from_table(table: Table) -> NDArray[np.float64]:
     """Compute the accuracy of one or more confusion tables."""
     right = np.trace(table.sum(axis=-2), axis1=-2, axis2=-1)
     return np.asarray(right / np.maximum(table.sum(axis=(-3, -2, -1)), 1e-300))
 
 
-def disparity_of(
+def disparity_from_table(
     table: Table, fairness: str, *, positive: int = -1, method: Method = "to_overall"
 ) -> NDArray[np.float64]:
     """Compute the disparity of one or more confusion tables, in [0, 1]; leave out groups with no samples.
@@ -243,6 +243,6 @@ def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
     return counts / np.where(totals > 0, totals, 1), totals > 0
 
 
-def classes_of(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+def decode_classes(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
     """Return the labels of predicted class indices."""
     return np.asarray(np.asarray(classes)[predictions])

@@ -15,7 +15,7 @@ from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate
 from fairsieve.data import flip_margin, flip_uniform, flip_weak_annotator, make_synthetic
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.verified import check_verified, learn_true_class
-from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 
 DATA = make_synthetic(2000, seed=0)
 NOISY = flip_weak_annotator(DATA, {0: 0.25, 1: 0.1}, seed=0)
@@ -123,7 +123,7 @@ def test_chances_are_probabilities_whatever_is_checked(seed, count, classes, gro
 
 def scores_of(model, test):
     table, _, _ = confusion_table(test.labels, model.predict(test.features), test.groups)
-    return float(accuracy_of(table)), float(disparity_of(table, "equalized_odds"))
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, "equalized_odds"))
 
 
 def test_a_hundred_checked_rows_mend_a_model_under_attack():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.true_counts import true_sums
 from fairsieve.label_noise.weighting import Belief, by_cell
-from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_part
+from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import SignalName, comparisons, fairness_name
@@ -100,8 +100,8 @@ def _measure(
     table = true_sums(observed, belief.table)
     name = fairness_name(settings.fairness)
     positive = cells.class_index(settings.pos_label) if name == "equal_opportunity" else -1
-    disparity = disparity_of(grouped_part(table, cells.groups), name, positive=positive)
-    return float(accuracy_of(table)), float(disparity)
+    disparity = disparity_from_table(grouped_part(table, cells.groups), name, positive=positive)
+    return float(accuracy_from_table(table)), float(disparity)
 
 
 def _move(start: Round, cells: Cells, belief: Belief, settings: RoundSettings, step: float) -> Floats:

@@ -27,7 +27,7 @@ from fairsieve.inputs import (
     check_features,
     check_samples,
     dense_chunks,
-    lasting_seed_of,
+    read_lasting_seed,
     warn_of_groups,
 )
 from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
@@ -228,7 +228,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=newton)
         if sensitive_features is not None:
             warn_of_groups(checked.data.cells)
-        seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
+        seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         solver = new_solver(self, checked, seed)
         self._estimate(checked, seed, given, check_verification(checked, verified_labels, verified_weight))
         fitted = solver.train_fair(self.clean_ratio_, self.estimate_)

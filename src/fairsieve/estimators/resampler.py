@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._sieve_inputs import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.inputs import check_groups, seed_of
+from fairsieve.inputs import check_groups, read_seed
 from fairsieve.selection.batches import batch_shares, draw_batches
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import shown
@@ -65,7 +65,7 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
 
     def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> FairRobustResampler:
         """Select and draw the rows, which are then in ``sample_indices_``; see :meth:`fit_resample`."""
-        seed = seed_of(self.random_state)
+        seed = read_seed(self.random_state)
         if self.estimator is not None and not has_fit_parameter(self.estimator, "sensitive_features"):
             raise InvalidInputError(
                 "estimator must take sensitive_features in fit, as FairRobustClassifier does; got "

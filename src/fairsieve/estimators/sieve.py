@@ -20,7 +20,7 @@ from fairsieve.estimators._encoding import encode_table
 from fairsieve.estimators._folds import FittedCopy, Folds, TrainingTask, make_folds, select_rows
 from fairsieve.estimators._rounds import Round, RoundSettings, find_best_round, run_rounds
 from fairsieve.estimators._sieve_inputs import check_estimator, check_sieve_samples, check_targets
-from fairsieve.inputs import Checked, lasting_seed_of, warn_of_groups
+from fairsieve.inputs import Checked, read_lasting_seed, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.weighting import Believer, Flips
@@ -198,7 +198,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
         if sensitive_features is not None:
             warn_of_groups(data.cells)
-        seed = lasting_seed_of(self.random_state, self.checkpoint_dir)
+        seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
         task = TrainingTask(
             estimator=self.estimator,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import CollapseError, CollapseWarning
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name
 
@@ -162,8 +162,8 @@ def compare_held_out(
         for label in range(cells.shape[0]):
             chance = estimate.true_class[:, label] * own
             np.add.at(table[label], (cells.group_codes, codes), chance)
-        disparity = float(disparity_of(grouped_part(table, cells.groups), name, positive=positive))
-        found.append((float(accuracy_of(table)), disparity))
+        disparity = float(disparity_from_table(grouped_part(table, cells.groups), name, positive=positive))
+        found.append((float(accuracy_from_table(table)), disparity))
     (ours, unfair), (theirs, plain_unfair) = found
     loss, worse = theirs - ours, unfair - plain_unfair
     smallest = cells.counts[:, : cells.named_groups].sum(axis=0).min(initial=len(cells))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from fairsieve.inputs import Checked, check_samples, seed_of
+from fairsieve.inputs import Checked, check_samples, read_seed
 from fairsieve.label_noise.clean_ratio_estimate import (
     SURE,
     CleanRatioEstimate,
@@ -88,7 +88,7 @@ def estimate_clean_ratio(
     """
     checked = check_samples(BaseEstimator(), X, y, sensitive_features, sample_weight)
     verified = check_verification(checked, verified_labels, verified_weight)
-    return estimate_of(checked, seed_of(random_state), verified)
+    return estimate_of(checked, read_seed(random_state), verified)
 
 
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:

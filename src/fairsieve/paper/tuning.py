@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.splits import fold_numbers
-from fairsieve.metrics import accuracy_of, confusion_table, disparity_of
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.methods.contract import Method
 from fairsieve.samples import Samples
 from fairsieve.training.result import Fitted
@@ -122,4 +122,4 @@ def measure(fitted: Fitted, samples: Samples, fairness: str) -> tuple[float, flo
     """Measure accuracy and disparity."""
     predicted = fitted.predict(samples.features, sensitive_features=samples.groups)
     table, *_ = confusion_table(samples.labels, predicted, samples.groups)
-    return float(accuracy_of(table)), float(disparity_of(table, fairness))
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.metrics import accuracy_of, count_table, disparity_of, grouped_part
+from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW
 
@@ -90,8 +90,8 @@ def _measured(
     """Compute accuracy, and the disparity of a notion, of confusion tables."""
     grouped = grouped_part(tables, cells.groups) * _enough(cells, fairness)
     return {
-        "accuracy": accuracy_of(tables),
-        "disparity": disparity_of(grouped, fairness, positive=positive),
+        "accuracy": accuracy_from_table(tables),
+        "disparity": disparity_from_table(grouped, fairness, positive=positive),
     }
 
 

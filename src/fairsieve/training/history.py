@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import FairnessName
 
@@ -113,7 +113,8 @@ class Scores:
         grouped = grouped_part(tables, groups)
         notions = get_args(FairnessName)
         return cls(
-            accuracy_of(tables), {name: disparity_of(grouped, name, positive=positive) for name in notions}
+            accuracy_from_table(tables),
+            {name: disparity_from_table(grouped, name, positive=positive) for name in notions},
         )
 
 

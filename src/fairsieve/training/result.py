@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import classes_of
+from fairsieve.metrics import decode_classes
 from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
 from fairsieve.training.history import History
@@ -72,10 +72,10 @@ class Fitted:
         """Predict labels. The groups are accepted for methods that look at them to predict."""
         numbers = _check_numbers(features)
         if isinstance(self.predictor, LinearModel):
-            return classes_of(self.predictor.predict_codes(numbers), self.classes)
+            return decode_classes(self.predictor.predict_codes(numbers), self.classes)
         from fairsieve.sampling.losses import predicted_classes
 
-        return classes_of(predicted_classes(self._outputs(numbers)).numpy(), self.classes)
+        return decode_classes(predicted_classes(self._outputs(numbers)).numpy(), self.classes)
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""

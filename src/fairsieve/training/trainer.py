@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
-from fairsieve.metrics import accuracy_of, disparity_of, grouped_part
+from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.optional import is_tensor
 from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
 from fairsieve.training.settings import TrainingSpec
@@ -144,7 +144,9 @@ class Trainer(ABC):
         cells = self.plan.cells
         tables = self.recording.selected_tables[first:last].reshape(last - first, *cells.shape, -1)
         grouped = grouped_part(tables, cells.groups)
-        return accuracy_of(tables) - disparity_of(grouped, self.settings.fairness, positive=self.positive)
+        return accuracy_from_table(tables) - disparity_from_table(
+            grouped, self.settings.fairness, positive=self.positive
+        )
 
     @property
     def positive(self) -> int:

@@ -8,7 +8,7 @@ import torch
 
 from fairsieve import Fitted, InvalidInputError, Samples, accuracy
 from fairsieve.data import flip_margin, make_synthetic, synthetic_splits
-from fairsieve.metrics import disparity_of
+from fairsieve.metrics import disparity_from_table
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.training.settings import Settings
 
@@ -177,7 +177,7 @@ def scores(name, *, noise, fairness="equalized_odds", draws=3, **options):
         guessed = fitted.predict(test.features, sensitive_features=test.groups)
         table = np.zeros((2, 2, 2))
         np.add.at(table, (test.labels, test.groups, guessed), 1)
-        values.append((accuracy(test.labels, guessed), float(disparity_of(table, fairness))))
+        values.append((accuracy(test.labels, guessed), float(disparity_from_table(table, fairness))))
     return np.mean(values, axis=0)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import classes_of
+from fairsieve.metrics import decode_classes
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import as_array, encode
 from fairsieve.selection.ratios import initial_ratios
@@ -65,7 +65,7 @@ class _FittedEstimator(Fitted):
                 "predict(features, sensitive_features=groups)"
             )
         chances = self.predict_proba(features, sensitive_features=sensitive_features)
-        return classes_of(_draw_classes(chances, self.seed if self.randomised else None), self.classes)
+        return decode_classes(_draw_classes(chances, self.seed if self.randomised else None), self.classes)
 
     def predict_proba(
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
