@@ -78,11 +78,12 @@ def fit(
     progress : bool
         Show a progress bar.
     engine : {"auto", "compiled", "autograd"}
-        The linear model has a compiled loop of its own; auto uses it if it can, and autograd otherwise.
+        The linear model has a loop of its own, "compiled", which starts in NumPy and changes to compiled
+        code once that pays, with the same bits. "auto" uses it if it can, and autograd otherwise.
     watched : bool
         Train epoch by epoch, so that Ctrl-C stops within one. Otherwise the linear model trains in
-        twenty slices of epochs, each in one compiled call, in about half the time; the result is the
-        same.
+        twenty slices of epochs, each in one compiled call (once it is compiled), in about half the time;
+        the result is the same.
     checkpoint_dir : path, optional
         A folder for checkpoints. If it holds some of this training, training goes on from the last whole
         one, to the same bits on a CPU as if it had not been stopped. Those of another training are an
