@@ -207,3 +207,21 @@ def test_control_c_returns_the_best_so_far(monkeypatch):
     assert found.interrupted
     assert len(found.history) == 9 - WARMUP_STEPS
     assert np.isfinite(found.predictor.coef).all()
+
+
+def test_tensors_take_the_same_way_as_arrays(monkeypatch):
+    torch = pytest.importorskip("torch")
+    data = draw()
+    whole = fit_newton(None, data, clean_ratio=0.9)
+    made = newton_trainer.new_objective
+
+    def on_tensors(data, device):
+        objective = made(data, device)
+        return type(objective)(torch.from_numpy(objective.features), torch.from_numpy(objective.labels), 2)
+
+    monkeypatch.setattr(newton_trainer, "new_objective", on_tensors)
+    found = fit_newton(None, data, clean_ratio=0.9)
+    assert found.predictor.coef == pytest.approx(whole.predictor.coef, abs=1e-6)
+    assert found.indices.tolist() == whole.indices.tolist()
+    assert found.history.ratios == pytest.approx(whole.history.ratios)
+    assert found.history.times_selected.tolist() == whole.history.times_selected.tolist()

@@ -88,8 +88,8 @@ class LinearObjective:
         ridge = self.ridge * len(rows) / self.samples
         return LinearObjective(self.features[rows], self.labels[rows], self.classes, ridge)
 
-    def as_values(self, values: NDArray[np.float64]) -> Array:
-        """Return one number per sample where the features are."""
+    def as_values(self, values: NDArray[Any]) -> Array:
+        """Return numbers where the features are."""
         return values if self.xp is np else self.xp.as_tensor(values, device=self.features.device)
 
     def zeros(self) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from fairsieve.training.fit import check_data
 from fairsieve.training.loop import train_all
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, new_objective
-from fairsieve.training.newton_trainer import AVERAGED, STEP_SIZE, UPDATES, NewtonTrainer
+from fairsieve.training.newton_trainer import AVERAGED, STEP_SIZE, UPDATES, NewtonTrainer, to_host
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec
 
@@ -101,7 +101,7 @@ def fit_newton(
     return Fitted(
         predictor=trainer.finish(interrupted=interrupted),
         history=trainer.history(),
-        indices=trainer.plan.indices,
+        indices=to_host(trainer.plan.indices),
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
         method=spec.method.name,

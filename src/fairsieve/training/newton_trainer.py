@@ -26,7 +26,7 @@ from fairsieve.training.newton_steps import (
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer"]
+__all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer", "to_host"]
 
 UPDATES = 40
 STEP_SIZE = 0.0064  # of the first update
@@ -68,6 +68,8 @@ class NewtonTrainer(Trainer):
         self.decrement = np.full(1, np.inf)
         self.scores: Any = None
         self.losses: Any = None
+        self.codes = self.objective.as_values(self.plan.cells.host_codes.astype(np.int64))
+        self.times_selected = self.objective.as_values(np.zeros(len(spec.data), np.int32))
         size = self.parameters.size if self.objective.has_matrix else 0
         self.curvature = Curvature(
             diagonal=np.ones(self.parameters.shape), factor=(np.zeros((size, size)), False)
@@ -120,7 +122,7 @@ class NewtonTrainer(Trainer):
         if not self.is_started:
             self.begin()
         plan, measured = self.plan, self.measure()
-        if np.isnan(measured.losses).any():
+        if bool((measured.losses != measured.losses).any()):  # NaN is the only number that is not itself
             raise self.diverged()
         self.record(measured)
         plan.update(measured.losses, measured.signals, step_size=self.step_size)
@@ -146,55 +148,51 @@ class NewtonTrainer(Trainer):
 
     def weights(self) -> Any:
         """Compute the weights of Eq. 3, times those that were given; 0 for the samples left out."""
-        plan = self.plan
-        found, codes = np.zeros(len(plan.cells)), plan.cells.codes
-        found[plan.indices] = (
-            sample_weights(plan.indices, codes, plan.ratios, plan.counts)
-            if self.spec.method.weighted
-            else 1.0
-        )
-        return self.objective.as_values(found) * self.given
+        plan, found = self.plan, self.given * 0.0
+        selected, cells = plan.indices, np.arange(plan.counts.size)
+        if self.spec.method.weighted:
+            table = self.objective.as_values(sample_weights(cells, cells, plan.ratios, plan.counts))
+            found[selected] = table[self.codes[selected]]
+        else:
+            found[selected] = 1.0
+        return found * self.given
 
     def measure(self) -> Measurement:
-        """Compute losses, signals and predictions on the training samples."""
-        objective, labels = self.objective, self.plan.cells.label_codes
-        losses = _to_host(self.losses)
-        predicted = _to_host(objective.predictions(self.scores))
-        if self.plan.signal == "error":
-            rows = [
-                (predicted != (labels if target < 0 else target)).astype(np.float64)
-                for target in self.plan.comparisons.targets
-            ]
-        else:
-            rows = [
-                losses if target < 0 else _to_host(objective.losses_against(self.scores, target))
-                for target in self.plan.comparisons.targets
-            ]
-        return Measurement(losses, rows[0][None] if len(rows) == 1 else np.array(rows), predicted)
+        """Compute losses, signals and predictions on the training samples, where the features are."""
+        objective = self.objective
+        predicted = objective.predictions(self.scores)
+        rows = []
+        for target in self.plan.comparisons.targets:
+            if self.plan.signal == "error":
+                rows.append(1.0 * (predicted != (objective.labels if target < 0 else target)))
+            else:
+                rows.append(self.losses if target < 0 else objective.losses_against(self.scores, target))
+        signals = rows[0][None] if len(rows) == 1 else objective.xp.stack(rows)
+        return Measurement(self.losses, signals, predicted)
 
     def record(self, measured: Measurement) -> None:
         """Record how the model does as the update begins, by cell."""
-        recording, codes, update = self.recording, self.plan.cells.codes, self.done
+        recording, update, selected = self.recording, self.done, self.plan.indices
         cells, classes = recording.tables.shape[1:]
-        selected, counts = self.plan.indices, self.plan.counts
-        recording.tables[update] = _count(codes, measured.predicted, cells, classes)
-        own = codes[selected]
+        recording.tables[update] = _count(self.codes, measured.predicted, cells, classes)
+        own = self.codes[selected]
         recording.selected_tables[update] = _count(own, measured.predicted[selected], cells, classes)
-        sums = np.bincount(own, weights=measured.losses[selected], minlength=cells)
-        recording.cell_losses[update] = sums / np.maximum(counts, 1)
+        sums = _sum_by_cell(own, measured.losses[selected], cells)
+        recording.cell_losses[update] = sums / np.maximum(self.plan.counts, 1)
         if self.evaluation is not None:
             recording.evaluation_tables[update] = _count(
-                self.evaluation.cells.codes, self.predict_evaluation(), cells, classes
+                self.evaluation.cells.codes.astype(np.int64), self.predict_evaluation(), cells, classes
             )
 
     def record_selection(self) -> None:
         """Record what the update trains on."""
         plan, recording = self.plan, self.recording
         recording.ratios[self.done], recording.counts[self.done] = plan.ratios.reshape(-1), plan.counts
-        recording.times_selected[plan.indices] += 1
+        self.times_selected[plan.indices] += 1
 
     def history(self) -> History:
         """Return what happened in the updates on all samples."""
+        self.recording.times_selected[:] = to_host(self.times_selected)
         parts = {
             name: value[self.first : self.done]
             for name, value in self.recording._asdict().items()
@@ -231,6 +229,7 @@ class NewtonTrainer(Trainer):
 
     def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
         """Return what training changes; the factorised curvature serves several updates."""
+        self.recording.times_selected[:] = to_host(self.times_selected)
         factor = self.curvature.factor[0] if self.objective.has_matrix else np.zeros((0, 0))
         return {}, {
             "parameters": self.parameters,
@@ -241,6 +240,7 @@ class NewtonTrainer(Trainer):
 
     def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
         """Put back what :meth:`checkpoint` returned."""
+        self.times_selected = self.objective.as_values(arrays["recording.times_selected"].copy())
         names = ("parameters", "curvature.factor", "curvature.diagonal")
         if not all(np.isfinite(arrays[name]).all() for name in names):
             raise CheckpointError("its parameters and its curvature must be finite")
@@ -266,12 +266,24 @@ class NewtonTrainer(Trainer):
         )
 
 
-def _to_host(values: Any) -> NDArray[Any]:
+def to_host(values: Any) -> NDArray[Any]:
     """Return an array or a tensor as an array."""
     return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
 
 
-def _count(codes: NDArray[Any], predicted: NDArray[np.int64], cells: int, classes: int) -> NDArray[np.int64]:
+def _count(codes: Any, predicted: Any, cells: int, classes: int) -> NDArray[np.int64]:
     """Count predictions by cell, (cells, classes)."""
-    pairs = codes.astype(np.int64) * classes + predicted
-    return np.bincount(pairs, minlength=cells * classes).reshape(cells, classes)
+    pairs = codes * classes + predicted
+    counts = (
+        pairs.bincount(minlength=cells * classes)
+        if is_tensor(pairs)
+        else np.bincount(pairs, minlength=cells * classes)
+    )
+    return to_host(counts).reshape(cells, classes)
+
+
+def _sum_by_cell(codes: Any, values: Any, cells: int) -> NDArray[np.float64]:
+    """Add up values by cell; on a device cell by cell, so that the result does not depend on its threads."""
+    if is_tensor(values):
+        return np.array([float((values * (codes == cell)).sum()) for cell in range(cells)])
+    return np.bincount(codes, weights=values, minlength=cells).astype(np.float64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import as_array
 from fairsieve.training.checkpoint.store import Checkpoint, CheckpointFolder
 from fairsieve.training.trainer import Arrays, Trainer
 from fairsieve.validation import check_at_least
@@ -83,7 +84,7 @@ def _state(trainer: Trainer) -> tuple[dict[str, Any], Arrays]:
     values, arrays = trainer.checkpoint()
     plan = trainer.plan
     selected = np.zeros(len(plan.cells), bool)
-    selected[plan.indices] = True  # they are ascending
+    selected[as_array("indices", plan.indices)] = True  # they are ascending
     arrays |= {"selected": selected, "ratios": plan.ratios}
     arrays |= {f"recording.{name}": value for name, value in trainer.recording._asdict().items()}
     for kind, state in (("best", trainer.best), ("average", trainer.average)):
