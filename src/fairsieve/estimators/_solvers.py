@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from sklearn.exceptions import ConvergenceWarning
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.inputs import Checked
@@ -115,17 +119,16 @@ class _NewtonSolver:
 
     def train_plain(self) -> Fitted:
         """Describe the plain optimum as a result of training."""
+        if not self.optimum.converged:
+            warnings.warn(
+                f"the plain model has not converged after {self.optimum.steps} steps; scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         settings = self.settings | {"epochs": 1, "average_last": 1}
-        weights = self.checked.weights
-        return fit_newton(
-            None,
-            self.checked.data,
-            "lr",
-            seed=self.seed,
-            sample_weight=weights,
-            start=self.optimum.parameters,
-            **settings,
-        )
+        data, weights, start = self.checked.data, self.checked.weights, self.optimum.parameters
+        fitted = fit_newton(None, data, "lr", seed=self.seed, sample_weight=weights, start=start, **settings)
+        return replace(fitted, predictor=self.optimum.model)
 
 
 class _AdamSolver:

@@ -91,7 +91,7 @@ def fit_newton(
     checkpoints = TrainerCheckpoints(trainer, folder, epochs_between(checkpoint_every, updates))
     with progress_bar(spec.method.name, updates, shown=progress) as report:
         interrupted = train_all([trainer], [checkpoints], report)
-    if not interrupted and not trainer.converged:
+    if not interrupted and not trainer.converged and spec.method.fair:
         warnings.warn(
             f"the model has not converged after {updates} updates: the last step still promised to lower the mean "
             f"loss by {float(trainer.decrement[0]):.2g}. Raise epochs, lower step_size, or scale the features",
