@@ -8,7 +8,7 @@ backwards to see where they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ __all__ = ["DIGIT_WIDTH", "Group", "OwnBatches", "ShardSelection", "ShardedBacke
 # Bits counted at once. Narrower digits are smaller messages but more rounds: three for losses
 # between 10⁻⁹ and 100, and the answer is the same.
 DIGIT_WIDTH = 10
-CHUNK = 2**22  # places of the shuffle computed together
+CHUNK = 2**18  # places of the shuffle computed together
 
 Result = TypeVar("Result")
 
@@ -147,24 +147,31 @@ def own_places(
         own, before, totals = (each.sum(keepdims=True) for each in (own, before, totals))
     else:
         members = members[np.argsort(codes[members], kind="stable")]
-    rows, samples, columns = ([np.zeros(0, np.int64)] for _ in range(3))
+    width = max(1, int(draw.shares.sum()))
+    places, samples = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]  # a place is row · width + column
     column, begin = 0, 0
-    for cell, share in enumerate(draw.shares.tolist()):
-        size, draws = int(totals[cell]), draw.batches * share
-        laps = -(-draws // size) if own[cell] and share else 0
-        together = max(1, CHUNK // max(1, int(own[cell])))
-        for first in range(0, laps, together):
-            several = np.arange(first, min(laps, first + together))
-            ranks = before[cell] + np.arange(own[cell])
-            position = several[:, None] * size + unshuffled(size, draw.seed, draw.epoch, cell, several, ranks)
-            lap, which = np.nonzero(position < draws)
+    for cell, (share, size) in enumerate(zip(draw.shares.tolist(), own.tolist(), strict=True)):
+        for laps, ranks in _parts(int(totals[cell]), size, draw.batches * share):
+            back = unshuffled(int(totals[cell]), draw.seed, draw.epoch, cell, laps, before[cell] + ranks)
+            position = laps[:, None] * int(totals[cell]) + back
+            lap, which = np.nonzero(position < draw.batches * share)
             position = position[lap, which]
-            rows.append(position // share)
-            samples.append(members[begin + which])
-            columns.append(column + position % share)
+            places.append(position // share * width + column + position % share)
+            samples.append(members[begin + ranks[which]])
         column += share
-        begin += int(own[cell])
-    row, where = np.concatenate(rows), np.concatenate(columns)
-    order = np.argsort(row * max(1, column) + where)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=draw.batches))])
-    return OwnBatches(starts, np.concatenate(samples)[order], where[order])
+        begin += size
+    place, sample = np.concatenate(places), np.concatenate(samples)
+    del places, samples
+    order = np.argsort(place)
+    place = place[order]
+    starts = np.searchsorted(place, np.arange(draw.batches + 1) * width)
+    return OwnBatches(starts, sample[order], place % width)
+
+
+def _parts(total: int, own: int, draws: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield laps through a cell of ``total`` samples, and some of its own ones, a part in memory at a time."""
+    laps = -(-draws // total) if own and draws else 0
+    together = max(1, CHUNK // max(1, own))
+    for first in range(0, laps, together):
+        for rank in range(0, own, CHUNK):
+            yield np.arange(first, min(laps, first + together)), np.arange(rank, min(own, rank + CHUNK))
