@@ -93,6 +93,12 @@ def test_the_help_of_a_command_shows_an_example(command):
         assert "<bool>" not in done.stdout
 
 
+def test_data_without_a_command_prints_its_help():
+    done = run("data")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "describe" in done.stdout
+
+
 def test_the_help_of_compare_lists_every_method():
     said = "".join(run("compare", "-h").stdout.split())
     assert [name for name in METHODS if name not in said] == []

@@ -38,7 +38,7 @@ app.command("audit")(audit_command)
 app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("demo")(demo_command)
-app.add_typer(data_app, name="data", help="Fetch, list, describe and export data sets.")
+app.add_typer(data_app, name="data")
 
 
 def _version_text() -> str:

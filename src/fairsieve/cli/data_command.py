@@ -24,7 +24,17 @@ __all__ = ["DATASET_NAMES", "app"]
 # The names of fairsieve.data.catalogue.DATASETS, without importing it.
 DATASET_NAMES = ("synthetic", "compas", "adult", "german")
 
-app = typer.Typer(help="Fetch, list, describe and export data sets.", no_args_is_help=True)
+app = typer.Typer(invoke_without_command=True)
+
+
+@app.callback()
+def _data(context: typer.Context) -> None:
+    """Fetch, list, describe and export data sets.
+
+    Example: fairsieve data describe compas
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @contextmanager
