@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from fairsieve.errors import MissingExtraError
@@ -45,6 +46,14 @@ def package(name: str, purpose: str) -> Any:
 
 
 def check_packages() -> None:
-    """Import what tables need, so that a missing package is reported before the work and not after it."""
+    """Check that what tables need is installed, so that a missing package is reported before the work.
+
+    skops is only looked for: importing it takes seconds, since it imports all of scikit-learn.
+    """
     package("pandas", "reading a table")
-    package("skops.io", "keeping a model without pickle")
+    try:
+        found = find_spec("skops") is not None
+    except ImportError:
+        found = False
+    if not found:
+        raise MissingExtraError("skops", extra="table", purpose="keeping a model without pickle")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
-from fairsieve.optional import check_packages
+from fairsieve.optional import package
 from fairsieve.tabular.preparation import named_estimate, read_whole
 from fairsieve.tabular.reading.encoding import encode, fit_preparation
 from fairsieve.tabular.reading.features import Feature
@@ -46,7 +46,7 @@ class Audit:
 def audit(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
     tell = report or (lambda stage: None)
-    check_packages()
+    package("pandas", "reading a table")  # report a missing package before the work
     tell("reading the table")
     part, labels, groups, features, notes = read_whole(asked)
     numbers = encode(fit_preparation(part.values), part.values)
