@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from fairsieve import InvalidInputError, MissingDataError
 from fairsieve.cli.app import app
 from fairsieve.data import make_synthetic, synthetic_splits
 from fairsieve.paper import compare as compare_module
+from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.compare import Comparison, compare, summarise
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.registry import METHODS, find_methods
@@ -256,3 +258,20 @@ def test_missing_data_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path))
     with pytest.raises(MissingDataError, match="fairsieve data fetch compas"):
         make_problem("compas", "label", 0.1, 0)
+
+
+@pytest.mark.parametrize("noise", ["label-without-group", "group-targeted-without-group"])
+def test_the_authors_attack_is_a_regression_on_train_and_validation_without_the_group(noise):
+    parts = synthetic_splits(5)
+    found = add_noise(parts.train, noise, 0.1, seed=0, validation=parts.validation)
+    features = np.concatenate([parts.train.features, parts.validation.features])[:, :2]  # x₁ and x₂, not z
+    labels = np.concatenate([parts.train.labels, parts.validation.labels])
+    scores = LogisticRegression(max_iter=1000).fit(features, labels).decision_function(features[:2000])
+    margins = np.where(parts.train.labels == 1, scores, -scores)
+    targeted = noise.startswith("group-targeted")
+    if targeted:  # one group alone
+        (group,) = set(parts.train.groups[found.flipped].tolist())
+        margins[parts.train.groups != group] = -np.inf
+    assert set(np.flatnonzero(found.flipped)) == set(np.argsort(-margins, kind="stable")[:200])
+    assert (found.labels != parts.train.labels).tolist() == found.flipped.tolist()
+    assert make_problem("synthetic", noise, 0.1, 5).flipped.tolist() == found.flipped.tolist()

@@ -24,6 +24,8 @@ NOISE_NAMES = (
     "influence",
     "group-targeted",
     "group-targeted-influence",
+    "label-without-group",
+    "group-targeted-without-group",
     "uniform",
     "weak-annotator",
     "boundary",

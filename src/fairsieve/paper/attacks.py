@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairsieve.data.corruption.annotators import flip_by_feature, flip_near_boundary, flip_weak_annotator
 from fairsieve.data.corruption.flips import NoisyLabels, flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.data.corruption.influence import flip_influence
 from fairsieve.errors import InvalidInputError
+from fairsieve.metrics import decode_classes
 from fairsieve.samples import Samples
 
 __all__ = ["NOISES", "add_noise"]
@@ -27,6 +30,10 @@ NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels]] = {
     "group-targeted-influence": lambda samples, rate, seed: flip_group_targeted(
         samples, rate, attack=flip_influence
     ),
+    "label-without-group": lambda samples, rate, seed: _flip_without_group(samples, None, rate),
+    "group-targeted-without-group": lambda samples, rate, seed: _flip_without_group(
+        samples, None, rate, targeted=True
+    ),
     "uniform": lambda samples, rate, seed: flip_uniform(samples, rate, seed=seed),
     "weak-annotator": lambda samples, rate, seed: flip_weak_annotator(samples, rate, seed=seed),
     "boundary": lambda samples, rate, seed: flip_near_boundary(samples, rate, seed=seed),
@@ -34,8 +41,49 @@ NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels]] = {
 }
 
 
-def add_noise(samples: Samples, noise: str, rate: float, *, seed: int) -> NoisyLabels:
-    """Flip ``rate`` of the labels by the attack called ``noise``."""
+def add_noise(
+    samples: Samples, noise: str, rate: float, *, seed: int, validation: Samples | None = None
+) -> NoisyLabels:
+    """Flip ``rate`` of the labels by the attack called ``noise``.
+
+    The attacks whose names end in ``without-group`` are those of the paper's authors: their regression does not see
+    the group, and is fitted on ``validation`` too.
+    """
     if noise not in NOISES:
         raise InvalidInputError(f"noise must be one of {', '.join(NOISES)}; got {noise!r}")
+    if noise.endswith("without-group"):
+        return _flip_without_group(samples, validation, rate, targeted=noise.startswith("group-targeted"))
     return NOISES[noise](samples, rate, seed)
+
+
+def _flip_without_group(
+    samples: Samples, validation: Samples | None, rate: float, *, targeted: bool = False
+) -> NoisyLabels:
+    """Flip the largest margins of a regression that does not see the group, fitted on the validation set too."""
+    parts = [samples] if validation is None else [samples, validation]
+    features = np.concatenate([part.features.reshape(len(part), -1) for part in parts])
+    groups = np.concatenate([part.cells.group_codes for part in parts])
+    joined = Samples(
+        features[:, ~_group_columns(features, groups)],
+        np.concatenate([part.cells.label_codes for part in parts]),
+        groups,
+        classes=list(range(samples.cells.shape[0])),
+        group_values=list(range(samples.cells.shape[1])),
+    )
+    attacked = np.arange(len(joined)) < len(samples)
+    share = rate * len(samples) / len(joined)
+    if targeted:
+        found = flip_group_targeted(
+            joined, share, attack=lambda all_, rate, among: flip_margin(all_, rate, among=among & attacked)
+        )
+    else:
+        found = flip_margin(joined, share, among=attacked)
+    return NoisyLabels(decode_classes(found.labels[attacked], samples.cells.classes), found.flipped[attacked])
+
+
+def _group_columns(features: NDArray[Any], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Find the columns that hold one value in each group, and not the same in all."""
+    constant = np.ones(features.shape[1], dtype=bool)
+    for group in np.unique(groups):
+        constant &= np.ptp(features[groups == group], axis=0) == 0
+    return np.asarray(constant & (np.ptp(features, axis=0) > 0))

@@ -62,7 +62,7 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
         parts, published = load_authors_arrays(arrays)
         noisy = published.get({"label": "general"}.get(noise, noise)) if rate == 0.1 else None
     if noisy is None:
-        attacked = add_noise(parts.train, noise, rate, seed=seed)
+        attacked = add_noise(parts.train, noise, rate, seed=seed, validation=parts.validation)
         noisy, flipped = attacked.labels, attacked.flipped
     else:
         flipped = noisy != parts.train.labels
@@ -94,7 +94,7 @@ def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Setting
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     if data not in BATCH_SIZES:
         raise InvalidInputError(f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}")
-    targeted = noise == "group-targeted"
+    targeted = noise in ("group-targeted", "group-targeted-without-group")
     epochs = 400 if not targeted else 450 if fairness == "equalized_odds" else 500
     return Settings(
         fairness=fairness,

@@ -35,7 +35,7 @@ class Rules(NamedTuple):
     by_group: bool
     step_size: float
     budget: int
-    constrained: bool  # the ratios bound the selection (Eq. 2)
+    constrained: bool  # the ratios bound the selection (Eq. 7)
     weighted: bool  # the ratios weigh the training (Eq. 3)
     width: int  # bits of a loss counted at once
     batch_size: int
@@ -60,7 +60,7 @@ class Plan:
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
-        Whether the ratios bound the selection (Eq. 2) and weigh the batches (Eq. 3). Both for the
+        Whether the ratios bound the selection (Eq. 7) and weigh the batches (Eq. 3). Both for the
         full method; neither is ITLM; weights alone, with a clean ratio of 1, is FairBatch.
     signal : {"loss", "error"}
         What the ratios' step compares between groups: cell losses (the paper's) or error rates.
