@@ -20,7 +20,7 @@ def test_any_number_of_ranks_plans_what_one_process_does(outcome):
     assert len(list(outcome.glob("traffic-*.json"))) == 4
 
 
-def test_what_travels_does_not_grow_with_the_samples(outcome):
+def test_messages_do_not_grow_with_the_samples(outcome):
     found = json.loads((outcome / "traffic-0.json").read_text())
     assert found["1"]["1000"] == found["1"]["100000"] == [0, 0]
     table = 4 * 2**10 * 8  # cells, digits, bytes of a number

@@ -78,7 +78,7 @@ def test_the_latest_loss_counts_and_stale_ones_take_turns(seed, share):
 
 
 @given(st.floats(0.05, 1), st.integers(0, 10**12))
-def test_nobody_waits_longer_than_a_round_however_sharded(share, first):
+def test_every_stale_sample_is_seen_within_a_round_in_any_shards(share, first):
     kept = RunningLosses(100)
     kept.record(np.arange(100), torch.zeros(1, 100), 1)
     for epoch in range(2, 25):
@@ -149,7 +149,7 @@ def test_any_map_style_dataset(data):
     assert len(sampler.indices) > 0
 
 
-def test_looking_again_does_not_disturb_what_training_draws(data):
+def test_a_refresh_does_not_change_the_random_numbers_of_training(data):
     x, _, _ = data
     sampler, model = new_sampler(data, warmup_epochs=0), torch.nn.Linear(3, 2)
     before = torch.random.get_rng_state()
@@ -157,7 +157,7 @@ def test_looking_again_does_not_disturb_what_training_draws(data):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_what_is_wrong_is_told(data):
+def test_wrong_arguments_are_refused(data):
     sampler = new_sampler(data, warmup_epochs=0)
     with pytest.raises(InvalidInputError, match="one value for each of the 2 indices"):
         sampler.observe_losses([0, 1], torch.zeros(3))

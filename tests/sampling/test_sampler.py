@@ -126,7 +126,7 @@ def test_a_loss_of_your_own(data):
     assert 0 < len(sampler.indices) <= 108
 
 
-def test_forgetting_the_update_is_told(data):
+def test_a_missing_update_is_reported(data):
     sampler = new_sampler(data)
     assert not sampler.needs_update
     list(sampler)
@@ -213,7 +213,7 @@ def test_losses_of_any_map_style_dataset():
         sample_losses(model, Sentences())
 
 
-def test_outputs_of_too_few_samples_are_told_in_the_warm_up(data):
+def test_outputs_of_too_few_samples_are_refused_in_the_warm_up(data):
     with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
         new_sampler(data).update(torch.zeros(10, 2))
 

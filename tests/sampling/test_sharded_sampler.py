@@ -19,7 +19,7 @@ def data():
     return x, torch.randint(0, 2, (N,), generator=generator), np.where(x[:, 0].numpy() > 0, "a", "b")
 
 
-def test_alone_it_is_the_sampler_of_one_process(data):
+def test_one_worker_samples_like_one_process(data):
     x, y, z = data
     options = {"clean_ratio": 0.8, "warmup_epochs": 1, "fairness": "demographic_parity", "seed": 3}
     one, sharded = FairRobustBatchSampler(y, z, 7, **options), ShardedBatchSampler(y, z, 7, **options)

@@ -27,7 +27,7 @@ def test_warm_up_trains_on_everything_plainly():
     assert len(plan.indices) <= 30
 
 
-def test_the_parts_can_be_left_out():
+def test_constraints_and_weights_can_be_left_out():
     rng = np.random.default_rng(1)
     cells, losses = random_cells(rng), rng.random(60)
     itlm = Plan(cells, 10, fairness=None, clean_ratio=0.5, warmup_epochs=0, constrained=False, weighted=False)
@@ -40,7 +40,7 @@ def test_the_parts_can_be_left_out():
     assert fairbatch.ratios.tolist() != initial_ratios(cells).tolist()
 
 
-def test_a_state_does_not_follow_the_plan():
+def test_a_state_does_not_change_with_its_plan():
     plan = Plan(random_cells(np.random.default_rng(0)), 10, clean_ratio=0.8, warmup_epochs=0)
     state = plan.state_dict()
     plan.update(np.arange(60.0))
@@ -66,7 +66,7 @@ def test_a_state_of_something_else_is_refused(change, message):
         plan.load_state_dict(state)
 
 
-def test_signals_are_asked_for_when_losses_do_not_do():
+def test_signals_are_required_where_groups_are_not_compared_by_losses():
     plan = Plan(random_cells(np.random.default_rng(0)), 10, fairness="demographic_parity", warmup_epochs=0)
     with pytest.raises(InvalidInputError, match="signals must be given"):
         plan.update(np.ones(60))
@@ -110,12 +110,12 @@ def test_losses_are_checked():
         plan.update(np.where(np.arange(60) == 7, np.nan, 1.0))
 
 
-def test_cells_are_asked_for():
+def test_a_plan_requires_cells():
     with pytest.raises(InvalidInputError, match=r"cells must be Cells.of\(labels, groups\); got list"):
         Plan([0, 1], 10)
 
 
-def test_the_defaults_are_the_papers():
+def test_the_defaults_are_those_of_the_paper():
     rules = Plan(random_cells(np.random.default_rng(0)), 10).rules
     assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.0005, 60, 0)
     assert rules.constrained

@@ -28,7 +28,7 @@ NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
         pl.Series(["b", None, "a", "b"]),
     ],
 )
-def test_every_kind_of_missing_value_is_seen(groups):
+def test_every_kind_of_missing_value_is_recognised(groups):
     cells = Cells.of(LABELS, groups, missing="own")
     assert cells.groups == ["a", "b", None]
     assert cells.has_ungrouped
@@ -63,19 +63,19 @@ def test_a_crossed_group_is_missing_where_any_column_is(frame):
 
 
 @pytest.mark.parametrize("groups", [[None] * 4, np.full((4, 2), np.nan)])
-def test_nobody_has_a_group(groups):
+def test_all_groups_may_be_missing(groups):
     cells = Cells.of(LABELS, groups, missing="own")
     assert (cells.groups, cells.named_groups) == ([None], 0)
     assert initial_ratios(cells).tolist() == [[1.0], [1.0]]
 
 
-def test_without_missing_values_nothing_is_different():
+def test_without_missing_values_both_options_agree():
     cells = Cells.of(LABELS, ["b", "a", "a", "b"], missing="own")
     assert cells.groups == ["a", "b"]
     assert not cells.has_ungrouped
 
 
-def test_a_part_of_the_samples_keeps_the_column():
+def test_part_of_the_samples_keeps_the_column_of_missing_groups():
     samples = Samples(np.zeros((4, 1)), LABELS, ["b", None, "a", "b"], missing="own")
     part = samples.take([0, 2])
     assert part.group_values == ["a", "b", None]
@@ -84,7 +84,7 @@ def test_a_part_of_the_samples_keeps_the_column():
         Cells.of(LABELS, [0, 1, 0, 1], missing="drop")
 
 
-def test_batches_draw_them_by_their_share():
+def test_batches_draw_ungrouped_samples_by_their_share():
     labels = np.repeat([0, 1], 50)
     groups = np.tile([0.0, 0.0, 1.0, 1.0, np.nan], 20)
     plan = Plan(Cells.of(labels, groups, missing="own"), 10, warmup_epochs=0)
@@ -94,7 +94,7 @@ def test_batches_draw_them_by_their_share():
 
 
 @pytest.mark.parametrize("fairness", NOTIONS)
-def test_training_counts_them_in_accuracy_and_in_no_disparity(fairness):
+def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity(fairness):
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     features = rng.normal(size=(300, 2))
@@ -117,7 +117,7 @@ def test_training_counts_them_in_accuracy_and_in_no_disparity(fairness):
 
 
 @pytest.mark.parametrize("fairness", NOTIONS)
-def test_the_penalty_leaves_them_out(fairness):
+def test_the_penalty_leaves_out_ungrouped_samples(fairness):
     pytest.importorskip("torch")
     rng = np.random.default_rng(1)
     features, labels = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)

@@ -31,7 +31,7 @@ def even():
     return Cells.of(np.repeat([0, 0, 1, 1], 10), np.repeat([0, 1, 0, 1], 10))
 
 
-def test_they_start_at_the_shares():
+def test_ratios_start_at_the_shares_of_the_cells():
     cells = Cells.of([0, 0, 0, 0, 1], ["a", "b", "b", "b", "a"])
     assert initial_ratios(cells).tolist() == [[0.25, 0.75], [1, 0]]
     assert initial_ratios(Cells.of([0], ["a"], classes=[0, 1], group_values=["a", "b"]))[1].tolist() == [
@@ -90,7 +90,7 @@ def test_of_equal_gaps_the_first_counts(even):
     )
 
 
-def test_no_gap_no_move(even):
+def test_ratios_stay_without_a_gap(even):
     assert step(even, [1, 1, 1, 1], "equalized_odds").tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
@@ -105,13 +105,13 @@ def test_ratios_stop_at_their_bounds(even):
     assert step(even, [0, 1, 0, 0], "equalized_odds", ratios=[[0, 1], [0.5, 0.5]])[0].tolist() == [0, 1]
 
 
-def test_sums_are_those_of_the_chosen():
+def test_sums_are_those_of_the_selected_samples():
     signals = np.array([[1.0, 2, 4, 8], [1, 1, 1, 1]])
     sums = sum_by_cell(signals, np.array([0, 1, 1, 0]), np.array([0, 1, 3]), 2)
     assert sums.tolist() == [[9, 2], [2, 1]]
 
 
-def test_names():
+def test_names_of_fairness_with_underscores_and_dashes():
     assert fairness_name("demographic-parity") == "demographic_parity"
     with pytest.raises(InvalidInputError, match=r"fairness must be one of equalized_odds.*got 'fairness'"):
         fairness_name("fairness")

@@ -41,7 +41,7 @@ def test_every_float_format_is_exact(dtype):
     assert found.indices.tolist() == expected
 
 
-def test_numpy_in_numpy_out_and_inputs_stay():
+def test_arrays_give_arrays_and_inputs_are_not_changed():
     losses = np.array([0.3, 0.1, 0.2, 0.4])
     losses.setflags(write=False)
     found = fairsieve.select(losses, ["n", "n", "y", "y"], [True, False, True, False], [[0.5, 0.5]] * 2, 1.0)

@@ -99,7 +99,7 @@ def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
         transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
 
 
-def test_the_trainer_needs_a_dataset(tmp_path, monkeypatch):
+def test_the_trainer_requires_a_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the Trainer makes a folder
     with pytest.raises(InvalidInputError, match="train_dataset must be given"):
         FairRobustTrainer(torch.nn.Linear(2, 2), sieve={})
