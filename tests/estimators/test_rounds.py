@@ -10,7 +10,7 @@ from tests.support.literal import literal_selection
 
 from fairsieve import Cells
 from fairsieve.estimators._rounds import RoundSettings, find_best_round, run_rounds
-from fairsieve.label_noise.weighting import _trusted, _walked
+from fairsieve.label_noise.weighting import _select_by_loss, _weigh_by_chance
 
 N = 2000
 
@@ -47,9 +47,9 @@ def toy(reaction):
 )
 def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_size, signal):
     cells, ask, asked = toy(reaction)
-    belief = _trusted(ask(None), cells, np.zeros((2, 2)))
+    label_weights = _weigh_by_chance(ask(None), cells, np.zeros((2, 2)))
     rule = make_settings("equal_opportunity", signal=signal, step_size=step_size)
-    rounds = run_rounds(ask, lambda *_: belief, cells, rule, 12)
+    rounds = run_rounds(ask, lambda *_: label_weights, cells, rule, 12)
     best = rounds[find_best_round(rounds, 0.05)]
     assert best.disparity < 0.75 * rounds[0].disparity
     assert best.accuracy >= rounds[0].accuracy
@@ -64,8 +64,10 @@ def test_disparity_falls_however_strongly_the_classifier_reacts(reaction, step_s
 def test_rounds_end_when_the_weights_no_longer_change():
     cells, ask, asked = toy(1.0)
     everyone = Cells.of(cells.label_codes, np.zeros(N))
-    belief = _trusted(ask(None), everyone, np.zeros((2, 1)))
-    rounds = run_rounds(ask, lambda *_: belief, everyone, make_settings("equalized_odds", tolerance=0.01), 9)
+    label_weights = _weigh_by_chance(ask(None), everyone, np.zeros((2, 1)))
+    rounds = run_rounds(
+        ask, lambda *_: label_weights, everyone, make_settings("equalized_odds", tolerance=0.01), 9
+    )
     assert len(rounds) == 2
     assert len(asked) == 3
 
@@ -77,4 +79,4 @@ def test_aimed_flips_use_the_papers_selection():
     ratios = np.array([[0.6, 0.4], [0.3, 0.7]])
     losses = -np.log(probabilities[np.arange(300), cells.label_codes])
     expected, _ = literal_selection(losses, cells.label_codes, cells.group_codes, ratios, 0.8)
-    assert np.flatnonzero(_walked(probabilities, cells, ratios, 0.8).kept).tolist() == expected
+    assert np.flatnonzero(_select_by_loss(probabilities, cells, ratios, 0.8).kept).tolist() == expected

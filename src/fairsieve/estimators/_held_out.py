@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_held_out_collapse"]
 
-MOST = 8_000  # samples that are used
+MOST = 4_000  # samples that are used
 FEWEST = 40  # of a class, or there is too little to train on
 
 

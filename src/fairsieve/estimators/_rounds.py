@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.label_noise.true_counts import true_sums
-from fairsieve.label_noise.weighting import Belief, by_cell
+from fairsieve.label_noise.weighting import LabelWeights, by_cell
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
@@ -46,7 +46,7 @@ class Round(NamedTuple):
 
 def run_rounds(
     ask: Callable[[Floats | None], Floats],
-    believe: Callable[[Floats, Floats], Belief],
+    weigh_labels: Callable[[Floats, Floats], LabelWeights],
     cells: Cells,
     settings: RoundSettings,
     rounds: int,
@@ -60,27 +60,27 @@ def run_rounds(
     ----------
     ask : callable
         Training weights → out-of-fold probabilities.
-    believe : callable
-        Probabilities and ratios → what is believed of the labels.
+    weigh_labels : callable
+        Probabilities and ratios → what the labels are worth.
     """
     probabilities = ask(None)
-    belief = believe(probabilities, initial_ratios(cells))
-    plain = _measure(probabilities, cells, belief, settings)
+    label_weights = weigh_labels(probabilities, initial_ratios(cells))
+    plain = _measure(probabilities, cells, label_weights, settings)
     done = [Round(None, initial_ratios(cells), np.ones(len(cells), bool), probabilities, *plain)]
-    ratios, step = belief.ratios.copy(), settings.step_size
+    ratios, step = label_weights.ratios.copy(), settings.step_size
     for number in range(rounds):
         report(number + 1)
-        sums: Any = by_cell(belief.mass, cells)
-        weights = belief.mass * sample_weights(np.arange(len(cells)), cells.codes, ratios, sums)
+        sums: Any = by_cell(label_weights.mass, cells)
+        weights = label_weights.mass * sample_weights(np.arange(len(cells)), cells.codes, ratios, sums)
         if done[-1].weights is not None and np.array_equal(weights, done[-1].weights):
             break
         probabilities = ask(weights)
-        scores = _measure(probabilities, cells, belief, settings)
-        done.append(Round(weights, ratios, belief.kept, probabilities, *scores))
+        scores = _measure(probabilities, cells, label_weights, settings)
+        done.append(Round(weights, ratios, label_weights.kept, probabilities, *scores))
         best = find_best_round(done[1:], settings.tolerance) + 1
         step = step if best == len(done) - 1 else step / 2
-        ratios = _move(done[best], cells, belief, settings, step)
-        belief = believe(probabilities, ratios)
+        ratios = _move(done[best], cells, label_weights, settings, step)
+        label_weights = weigh_labels(probabilities, ratios)
     return done
 
 
@@ -92,28 +92,32 @@ def find_best_round(rounds: list[Round], tolerance: float) -> int:
 
 
 def _measure(
-    probabilities: Floats, cells: Cells, belief: Belief, settings: RoundSettings
+    probabilities: Floats, cells: Cells, label_weights: LabelWeights, settings: RoundSettings
 ) -> tuple[float, float]:
     """Estimate accuracy and disparity on the true labels."""
     predictions = probabilities.argmax(axis=1)
-    observed = count_table(cells.label_codes, cells.group_codes, predictions, *cells.shape, belief.judged)
-    table = true_sums(observed, belief.table)
+    observed = count_table(
+        cells.label_codes, cells.group_codes, predictions, *cells.shape, label_weights.judged
+    )
+    table = true_sums(observed, label_weights.table)
     name = fairness_name(settings.fairness)
     positive = cells.class_index(settings.pos_label) if name == "equal_opportunity" else -1
     disparity = disparity_from_table(grouped_part(table, cells.groups), name, positive=positive)
     return float(accuracy_from_table(table)), float(disparity)
 
 
-def _move(start: Round, cells: Cells, belief: Belief, settings: RoundSettings, step: float) -> Floats:
+def _move(
+    start: Round, cells: Cells, label_weights: LabelWeights, settings: RoundSettings, step: float
+) -> Floats:
     """Move the ratios by a step in proportion to the disparity, which is estimated on the true labels."""
     ratios = start.ratios.copy()
     compared = comparisons(settings.fairness, cells, settings.pos_label)
-    costs = _compute_costs(start.probabilities, settings.signal) * belief.judged[:, None]
+    costs = _compute_costs(start.probabilities, settings.signal) * label_weights.judged[:, None]
     observed = np.stack([by_cell(column, cells) for column in costs.T], axis=-1)
-    sums = true_sums(observed, belief.table)
+    sums = true_sums(observed, label_weights.table)
     own = np.diagonal(sums, axis1=0, axis2=2).T  # each class by its own cost
     wanted = np.array([own if target < 0 else sums[:, :, target] for target in compared.targets])
-    counts: Any = true_sums(by_cell(belief.judged, cells), belief.table)
+    counts: Any = true_sums(by_cell(label_weights.judged, cells), label_weights.table)
     if cells.has_ungrouped:
         counts[:, -1] = 0.0  # no samples, no comparison
     amount = min(1.0, step * start.disparity)

@@ -23,7 +23,7 @@ from fairsieve.estimators._sieve_inputs import check_estimator, check_sieve_samp
 from fairsieve.inputs import Checked, read_lasting_seed, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
-from fairsieve.label_noise.weighting import Believer, Flips
+from fairsieve.label_noise.weighting import Flips, LabelWeighting
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import comparisons
@@ -227,15 +227,15 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ask = RoundCheckpoints(
                 predict_out_of_fold, Path(self.checkpoint_dir), described, shape, self.rounds + 1
             )
-        believe = Believer(data.cells, self.clean_ratio, self.flips, estimate)
+        weigh_labels = LabelWeighting(data.cells, self.clean_ratio, self.flips, estimate)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
-            rounds = run_rounds(ask, believe, data.cells, settings, self.rounds, report)
+            rounds = run_rounds(ask, weigh_labels, data.cells, settings, self.rounds, report)
         best = find_best_round(rounds, self.tolerance)
         plain = task.fit(own)
         fitted = plain if best == 0 else task.fit(_multiply(rounds[best].weights, own))
         self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
         self.classes_, self._fitted_classes = task.classes, fitted.classes
-        self.clean_ratio_, self.flip_rates_ = believe.clean_ratio, believe.flip_rates
+        self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
         return self._store_rounds(rounds, best, data, rows, given)
 
     def _check_settings(self) -> RoundSettings:

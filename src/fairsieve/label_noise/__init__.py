@@ -1,1 +1,1 @@
-"""How labels went wrong: which are believed, and what that means for training."""
+"""How labels went wrong: the estimate, labels that somebody checked, and what follows for training."""

@@ -43,7 +43,7 @@ class Collapse:
     accuracy, plain_accuracy : float
         On the noisy training labels; where not certain, estimates for the true ones.
     noise : float
-        The noise rate believed in.
+        The noise rate that is assumed.
     certain : bool
         Whether that follows from the noise rate alone.
     told : bool

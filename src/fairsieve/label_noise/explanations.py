@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ties = NDArray[np.int64]
 
 FOUND = 1.0  # gain in log-likelihood that one rate needs, out of fold and in the whole design
+FOUND_BY_COLUMN = 12.0  # and more, where there are many columns for the samples: logits are too sure then
 PROFILE = 1.92  # loss in log-likelihood that bounds a rate with 95 % confidence
 GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
 BOUND = (
@@ -158,13 +159,18 @@ def explain_at_random(
     if boosted is not None and boosted.losses.mean() < levelled.mean() + SIMILAR:
         both = survey.observe(stack([base.scores, boosted.scores], survey.groups, survey.group_count))
     plain = fit_plain(both)
-    ties = _bear_out(both, plain)
+    found_at = FOUND + FOUND_BY_COLUMN * len(survey.columns) / len(survey)
+    ties = _bear_out(both, plain, found_at)
+    if ties is not None and not survey.numeric and ties.max() == 0:
+        ties = None  # any table of probabilities by yes-or-no columns is a possible truth
     chances = np.exp(log_chances(both.design @ plain.weights))
     found = None if ties is None else _fit_whole(survey, base, alone, ties)
-    if found is None or ties is None or found[2] < FOUND:
+    if found is None or ties is None or found[2] < found_at:
         everyone = np.ones((survey.classes, survey.group_count), bool)
         share, error = surest_share(everyone, chances, survey.labels, survey.groups)
-        most = min(_highest_share(both, plain), share + BOUND * error)
+        most = share + BOUND * error
+        if survey.numeric:
+            most = min(most, _highest_share(both, plain))
         return RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, most)
     model, whole, _ = found
     rates = model.flip_rates.copy()
@@ -195,10 +201,10 @@ def _fit_whole(
     return found, observed, found.log_likelihood - plain.log_likelihood
 
 
-def _bear_out(observed: Observed, plain: FlipModel) -> Ties | None:
+def _bear_out(observed: Observed, plain: FlipModel, found_at: float) -> Ties | None:
     """Choose the rates that the labels bear out: none, one, one for each group, or one for each cell.
 
-    The first rate needs a gain of ``FOUND`` in log-likelihood, and every further rate what the Bayesian criterion
+    The first rate needs a gain of ``found_at`` in log-likelihood, and every further rate what the Bayesian criterion
     asks for, since rates that differ by class could also be a shifted boundary.
     """
     groups, classes = observed.group_count, observed.classes
@@ -211,7 +217,7 @@ def _bear_out(observed: Observed, plain: FlipModel) -> Ties | None:
     best, score, start = None, 0.0, plain
     for ties in candidates:
         found = fit_flips(observed, start, ties=ties)
-        gained = found.log_likelihood - plain.log_likelihood - FOUND - (found.rates - 1) * further
+        gained = found.log_likelihood - plain.log_likelihood - found_at - (found.rates - 1) * further
         if gained > score:
             best, score, start = ties, gained, found
     return best

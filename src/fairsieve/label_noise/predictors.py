@@ -33,7 +33,7 @@ RARE = 0.01  # columns that are almost constant are left out where there are man
 MANY = 40
 MOST_CURVED = 8  # numeric columns; they make 36 squares and products
 MOST_BY_GROUP = 24  # columns times groups
-STEPS = 4  # of a fold's fit, which starts at the fit to all folds
+STEPS = 2  # of a fold's fit, which starts at the fit to all folds
 TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
 FEWEST_FOR_TREES = 200
 SUREST_LOGIT = 9.0
@@ -94,6 +94,12 @@ class Survey:
             np.ones(len(rows)) if weights is None else weights[rows],
             folds,
         )
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a feature has more than two values, so that probabilities can be seen to level off along it."""
+        own = self.features[:, : len(self.columns)].T
+        return any(len(np.unique(column)) > 2 for column in own)
 
     def telling(self, most: int) -> NDArray[np.int64]:
         """Return the columns of ``features`` that say most about the labels."""

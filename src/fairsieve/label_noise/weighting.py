@@ -1,4 +1,4 @@
-"""What is believed of the labels, by a classifier's out-of-fold probabilities."""
+"""Weigh the labels by how likely they are right, given a classifier's out-of-fold probabilities."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import select_cells
 
 __all__ = [
-    "Belief",
-    "Believer",
     "Flips",
+    "LabelWeighting",
+    "LabelWeights",
     "by_cell",
 ]
 
@@ -26,8 +26,8 @@ Flips = Literal["auto", "random", "aimed"]
 
 
 @dataclass(frozen=True, eq=False)
-class Belief:
-    """What is believed of the labels.
+class LabelWeights:
+    """What the labels are worth.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Belief:
     ratios : array of shape (classes, groups)
         The shares of each class by group that these labels have by themselves, or should have.
     kept : boolean array of shape (n,)
-        Whose label is believed.
+        The samples whose label is likely right.
     judged : array of shape (n,)
         What each sample counts when a model is judged.
     table : array of shape (groups, classes, classes)
@@ -50,17 +50,17 @@ class Belief:
     table: Floats
 
 
-def _trusted(probabilities: Floats, cells: Cells, flip_rates: Floats) -> Belief:
-    """Labels wrong at random: nobody is left out, and everybody weighs what the label is worth."""
+def _weigh_by_chance(probabilities: Floats, cells: Cells, flip_rates: Floats) -> LabelWeights:
+    """Weigh labels that are wrong at random: nobody is left out, each counts by the chance to be right."""
     table = transitions(flip_rates)
     right, mass = chance_right(probabilities, cells, table)
     sums = by_cell(mass, cells)
     ratios = sums / sums.sum(axis=1, keepdims=True)
-    return Belief(mass, ratios, right >= 0.5, np.ones(len(cells)), table)
+    return LabelWeights(mass, ratios, right >= 0.5, np.ones(len(cells)), table)
 
 
-def _walked(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: float) -> Belief:
-    """Labels wrong where it hurts: the paper's selection by losses, under the ratios (Algorithm 1)."""
+def _select_by_loss(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: float) -> LabelWeights:
+    """Select by losses, under the ratios, where labels are wrong on purpose (Algorithm 1)."""
     own = probabilities[np.arange(len(cells)), cells.label_codes]
     losses = -np.log(np.maximum(own, 1e-12))
     bounds = ratios.copy()
@@ -70,11 +70,11 @@ def _walked(probabilities: Floats, cells: Cells, ratios: Floats, clean_ratio: fl
     kept[select_cells(losses, cells, bounds, clean_ratio).indices] = True
     kept[rightest_of_each_class(losses, cells)] = True
     mass = kept.astype(np.float64)
-    return Belief(mass, ratios.copy(), kept, mass, transitions(np.zeros(cells.shape)))
+    return LabelWeights(mass, ratios.copy(), kept, mass, transitions(np.zeros(cells.shape)))
 
 
-class Believer:
-    """Out-of-fold probabilities and ratios → what is believed of the labels, round after round.
+class LabelWeighting:
+    """Turn out-of-fold probabilities and ratios into weights of the labels, round after round.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Believer:
     clean_ratio, flips
         As :class:`~fairsieve.estimators.sieve.SieveClassifier` takes them.
     estimate : callable
-        Says what the data alone show of their labels; called once, and only where that is not given.
+        Estimates the labels from the data alone; called once, and only where that is not given.
 
     Attributes
     ----------
@@ -101,24 +101,24 @@ class Believer:
         self.cells, self.flips, self.estimate = cells, flips, estimate
         self.given = None if clean_ratio == "auto" else float(clean_ratio)
         self.flip_rates: Floats | None = None
-        self.first: Belief | None = None
+        self.first: LabelWeights | None = None
 
-    def __call__(self, probabilities: Floats, ratios: Floats) -> Belief:
-        """The flips are looked for by the first probabilities, those of a plain model, and stay.
+    def __call__(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
+        """Weigh the labels for one round.
 
-        A selection is made anew each time. Models are judged on the first of them: each agrees with
-        its own ever more.
+        The flip rates are found from the first probabilities, those of a plain model, and stay. A selection
+        is made anew each time, but models are judged on the first one, since each agrees with its own ever more.
         """
         if self.first is None:
-            self.find_out(probabilities)
-            self.first = self.belief(probabilities, ratios)
+            self.find_rates(probabilities)
+            self.first = self.weigh(probabilities, ratios)
             return self.first
         if self.flip_rates is not None:
             return self.first
-        return replace(self.belief(probabilities, ratios), judged=self.first.judged)
+        return replace(self.weigh(probabilities, ratios), judged=self.first.judged)
 
-    def find_out(self, probabilities: Floats) -> None:
-        """How many labels are wrong, and whether at random."""
+    def find_rates(self, probabilities: Floats) -> None:
+        """Find how many labels are wrong, and whether at random."""
         found = self.estimate() if self.given is None or self.flips == "auto" else None
         aimed = self.flips == "aimed"
         if found is not None:
@@ -132,14 +132,14 @@ class Believer:
         rates = refined_rates(rates, probabilities, self.cells)
         self.flip_rates = rates if self.given is None else scaled_rates(rates, 1 - self.given, self.cells)
 
-    def belief(self, probabilities: Floats, ratios: Floats) -> Belief:
-        """By what was found out."""
+    def weigh(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
+        """Weigh the labels by the rates that were found, or select."""
         if self.flip_rates is None:
-            return _walked(probabilities, self.cells, ratios, self.clean_ratio)
-        return _trusted(probabilities, self.cells, self.flip_rates)
+            return _select_by_loss(probabilities, self.cells, ratios, self.clean_ratio)
+        return _weigh_by_chance(probabilities, self.cells, self.flip_rates)
 
 
 def by_cell(values: Floats, cells: Cells) -> Floats:
-    """Sums of ``values`` in each cell, (classes, groups)."""
+    """Sum ``values`` in each cell, (classes, groups)."""
     sums = np.bincount(cells.codes, weights=values, minlength=cells.counts.size)
     return sums.astype(np.float64).reshape(cells.shape)
