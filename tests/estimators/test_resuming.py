@@ -71,7 +71,7 @@ def test_the_classifier_goes_on_with_either_model(data, tmp_path, monkeypatch, c
     assert chances[0] == chances[1]
     assert counter[0] == left
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fair", "plain"]
-    with pytest.raises(InvalidInputError, match=r"step_size was 0.0005 and is 0.1"):
+    with pytest.raises(InvalidInputError, match=r"step_size was 0.001 and is 0.1"):
         fit(model.set_params(step_size=0.1), data)
 
 

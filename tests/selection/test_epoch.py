@@ -117,7 +117,7 @@ def test_a_plan_requires_cells():
 
 def test_the_defaults_are_those_of_the_paper():
     rules = Plan(random_cells(np.random.default_rng(0)), 10).rules
-    assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.0005, 60, 0)
+    assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.001, 60, 0)
     assert rules.constrained
     assert rules.weighted
     assert len(rules.rows) == 2

@@ -45,7 +45,7 @@ PAPER_LOOP = (
     "batch_size",
     "learning_rate",
 )  # parameters of the paper's loop alone
-EPOCHS, ADAM_STEP_SIZE = 400, 0.0005
+EPOCHS, ADAM_STEP_SIZE = 400, 0.001
 
 
 class _Solver(Protocol):

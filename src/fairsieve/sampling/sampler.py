@@ -39,7 +39,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     clean_ratio : float in (0, 1]
         Share of the labels believed to be right. Rather too low than too high.
     step_size : float
-        How far the ratios move in an epoch.
+        How far the ratios move in an epoch. The default is the step of the paper's authors.
     warmup_epochs : int
     seed : int
         The order of an epoch is a function of (seed, epoch).
@@ -77,7 +77,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         *,
         fairness: str | None = "equalized_odds",
         clean_ratio: float,
-        step_size: float = 0.0005,
+        step_size: float = 0.001,
         warmup_epochs: int = 100,
         seed: int = 0,
         signal: SignalName = "loss",

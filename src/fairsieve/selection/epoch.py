@@ -89,7 +89,7 @@ class Plan:
         *,
         fairness: str | None = "equalized_odds",
         clean_ratio: float = 1.0,
-        step_size: float = 0.0005,
+        step_size: float = 0.001,
         warmup_epochs: int = 100,
         constrained: bool = True,
         weighted: bool = True,

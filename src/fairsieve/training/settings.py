@@ -44,7 +44,7 @@ class Settings:
     learning_rate : float
         Of Adam.
     step_size : float
-        How far the ratios move in an epoch.
+        How far the ratios move in an epoch. The default is the step of the paper's authors.
     signal : {"loss", "error"}
         What the ratios' step compares between groups.
     average_last : int
@@ -70,7 +70,7 @@ class Settings:
     warmup_epochs: int = 100
     batch_size: int = 100
     learning_rate: float = 0.0005
-    step_size: float = 0.0005
+    step_size: float = 0.001
     signal: SignalName = "loss"
     average_last: int = 1
     penalty_weight: float = 0.0
