@@ -22,6 +22,7 @@ import torch
 
 from fairsieve import FairRobustClassifier, fit, fit_seeds
 from fairsieve.data import make_synthetic
+from fairsieve.training.linear_trainer import stop_switching
 
 SHORT = {"epochs": 4, "warmup_epochs": 1, "clean_ratio": 0.9, "batch_size": 20}
 SPARE = 16 * 2**20
@@ -72,6 +73,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     began, first = time.perf_counter(), {}
+    stop_switching("compiled")  # loading compiled code in the middle would look like a leak
     with tempfile.TemporaryDirectory(prefix="fairsieve-load-") as scratch:
         fits = kinds(Path(scratch))
         for number in range(arguments.fits):
