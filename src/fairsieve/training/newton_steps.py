@@ -27,8 +27,8 @@ __all__ = [
 
 PLAIN_STEPS = 100
 PLAIN_ACCURACY = 1e-6  # decrease of the summed loss that a step promises, at which the plain model is done
-PLAIN_NOISE = 1e-14  # the same, relative to the loss: below this it is rounding
-HALVINGS = 30
+PLAIN_NOISE = {8: 1e-14, 4: 1e-10}  # the same, relative to the loss: below this it is rounding, by item size
+HALVINGS = 20
 MANY = 100_000  # samples from which on most steps use a part of them
 PART = 50_000
 
@@ -87,11 +87,12 @@ def find_plain_optimum(
     parameters = objective.zeros() if start is None else start
     scores = objective.scores(parameters)
     losses = objective.losses(scores)
+    noise = PLAIN_NOISE[objective.features.dtype.itemsize]
     for number in range(1, PLAIN_STEPS + 1):
         curvature = objective.curvature(scores, weights)
         step = take_step(objective, curvature, parameters, scores, losses, weights)
         parameters, scores, losses = step.parameters, step.scores, step.losses
-        if step.decrement <= PLAIN_ACCURACY + PLAIN_NOISE * step.value:
+        if step.decrement <= PLAIN_ACCURACY + noise * step.value:
             return PlainOptimum(parameters, number, converged=True)
     return PlainOptimum(parameters, PLAIN_STEPS, converged=False)
 
@@ -125,12 +126,13 @@ def take_step(
     direction = curvature.solve(gradient)
     slope = float((gradient * direction).sum())
     before, length = objective.value(parameters, losses, weights), 1.0
+    noise = PLAIN_NOISE[objective.features.dtype.itemsize]
     for _ in range(HALVINGS):
         there = parameters + length * direction
         scores = objective.scores(there)
         losses = objective.losses(scores)
         value = objective.value(there, losses, weights)
-        if value <= before + 1e-4 * length * slope + 1e-12 * abs(before):
+        if value <= before + 1e-4 * length * slope + 100 * noise * abs(before):
             break
         length /= 2
     return _Step(parameters=there, scores=scores, losses=losses, value=value, decrement=-slope)
