@@ -79,7 +79,7 @@ ENTRIES = [
     Bad("fit_seeds: a path for a seed", lambda: fit_seeds(None, samples(), seeds=["../x", "../y"], checkpoint_dir="k"),
         "seed", "must be a whole number", "got '../x'", "at least 0 and below 2**63"),
     Bad("Fitted.predict: too few features", lambda: trained().predict(X[:, :2]),
-        "features", "must have the columns that the model was trained on", "shape (40, 2)", "the columns"),
+        "features", "must have the 3 columns that the model was trained on", "shape (40, 2)", "the 3 columns"),
     Bad("Fitted.predict: gaps", lambda: trained().predict(X * np.nan),
         "features", "must be finite", "120 are not", "impute them first"),
     Bad("FairRobustClassifier: a clean ratio in per cent", lambda: classifier(clean_ratio=90),

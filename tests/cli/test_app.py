@@ -133,11 +133,11 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encodin
         "-o",
         "run",
     )
-    done = run("train", "people.csv", *options, env=environment, cwd=tmp_path)
+    done = run("train", "people.csv", *options, env=environment, cwd=tmp_path, encoding=encoding)
     assert done.returncode == 0, done.stderr
     assert "Accuracy" in done.stdout
     assert (tmp_path / "run" / "report.html").is_file()
-    done = run("audit", "people.csv", *options[:4], env=environment, cwd=tmp_path)
+    done = run("audit", "people.csv", *options[:4], env=environment, cwd=tmp_path, encoding=encoding)
     assert done.returncode == 0, done.stderr
 
 
