@@ -94,6 +94,7 @@ def test_batches_draw_ungrouped_samples_by_their_share():
 
 
 @pytest.mark.parametrize("fairness", NOTIONS)
+@pytest.mark.filterwarnings("ignore:warmup_epochs must be below epochs")
 def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity(fairness):
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
