@@ -65,6 +65,9 @@ def say_audit(found: Audit) -> None:
         ]
         table.add_row(Text(printable(str(label))), *entries)
     Console().print(table)
+    if not estimate.credible:
+        say(upper(estimate_sentence(estimate)))
+        return
     count = len(found.suspects["row"])
     rather = f"{'1 label is' if count == 1 else f'{count:,} labels are'} more likely wrong than right"
     say(upper(estimate_sentence(estimate)), rather + (": the surest first" if count else "."))

@@ -52,7 +52,7 @@ class Theme:
     muted: str
     link: str
     hues: dict[str, str]
-    # Words and ground of a claim that holds, that does not, and that cannot be told.
+    # Words and ground of a claim that holds, that does not, and that is inconclusive.
     holds: tuple[str, str]
     fails: tuple[str, str]
     unknown: tuple[str, str]

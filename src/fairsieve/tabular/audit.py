@@ -55,7 +55,7 @@ def audit(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
         numbers, part.label_codes, sensitive_features=part.group_codes, random_state=asked.seed
     )
     estimate = named_estimate(found, part)
-    wrong = np.flatnonzero(estimate.wrong > 0.5)
+    wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     likeliest = estimate.true_class[wrong].argmax(axis=1)
     classes = part.labels.values

@@ -120,7 +120,7 @@ def test_without_figures_there_is_no_library():
 
 
 def test_claims_are_counted_and_told_in_words(sample):
-    for words in ("claims hold", "claim does not hold", "claim cannot be told"):
+    for words in ("claims hold", "claim does not hold", "claim is inconclusive"):
         assert words in sample
     for words in ("✓</span> Holds", "✗</span> Does not hold", "?</span> Cannot tell"):
         assert words in sample

@@ -40,7 +40,7 @@ model = skops.io.load("model.skops", trusted=["numpy.dtype"])  # scikit-learn's 
 def model_card(run: TableRun) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
     problem = run.problem
-    outcomes = {True: "holds", False: "does not hold", None: "cannot be told"}
+    outcomes = {True: "holds", False: "does not hold", None: "inconclusive"}
     verdicts = [
         f"- **{markdown(verdict.claim)}** ({outcomes[verdict.holds]}) {markdown(verdict.evidence)}"
         for verdict in run_verdicts(run)
@@ -57,8 +57,8 @@ def model_card(run: TableRun) -> str:
         "What changed": f"{markdown(upper(headline(run)))}.\n\n" + "\n".join(verdicts),
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
         f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}",
-        "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}; they are in "
-        f"`suspects.csv`.{warning}\n\n{table_markdown(dropped_table(run))}",
+        "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}"
+        f"{'; they are in `suspects.csv`' if len(run.suspects['row']) else ''}.{warning}\n\n{table_markdown(dropped_table(run))}",
         "Limits": LIMITS,
         "Using it": LOADING,
         "Settings": "\n".join(

@@ -119,6 +119,8 @@ def _estimate(run: TableRun) -> dict[str, Any] | None:
     if run.estimate is None:
         return None
     return {
+        "conclusive": bool(run.estimate.credible),
+        "reason": str(run.estimate.credible),
         "clean_ratio": run.estimate.clean_ratio,
         "interval": list(run.estimate.interval),
         "aimed": run.estimate.aimed,

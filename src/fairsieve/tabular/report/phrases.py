@@ -15,6 +15,7 @@ __all__ = [
     "group_name",
     "headline",
     "interval",
+    "is_inconclusive",
     "is_worse",
     "main_gap",
     "suspects_sentence",
@@ -65,9 +66,16 @@ def gap_sentence(gap: Gap, groups: list[str | None]) -> str:
     )
 
 
+def is_inconclusive(run: TableRun) -> bool:
+    """Return whether the data could not tell which labels are wrong."""
+    return run.estimate is not None and not run.estimate.credible
+
+
 def suspects_sentence(run: TableRun) -> str:
     """Say how many labels to look at."""
     count = len(run.suspects["row"])
+    if is_inconclusive(run):
+        return "which labels are wrong cannot be known"
     if not count:
         return "no label looks wrong"
     return f"{count:,} {'label looks' if count == 1 else 'labels look'} wrong"
@@ -75,6 +83,8 @@ def suspects_sentence(run: TableRun) -> str:
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     """Say how many labels were found to be right, and how the others came about."""
+    if not estimate.credible:
+        return f"inconclusive: {estimate.credible} Training {estimate.training}."
     low, high = estimate.interval
     if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
         most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"

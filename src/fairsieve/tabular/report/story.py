@@ -6,7 +6,7 @@ from fairsieve.report.document import Block, Document, Facts, Section, Text
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.report.guide import COLUMNS, DROPPED, EPOCHS, GAPS, GROUPS, SUSPECTS, TRADE_OFF
-from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline
+from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline, is_inconclusive
 from fairsieve.tabular.report.plots import dropped_figure, epochs_figure, groups_figure, trade_off_figure
 from fairsieve.tabular.report.summary_tables import (
     columns_table,
@@ -113,7 +113,9 @@ def _suspects(run: TableRun) -> list[Block]:
         return [Text(SUSPECTS), suspects_table(run)]
     none = "No label looks wrong: none of the rows left out has a label that the model would change."
     if run.collapse is not None:
-        none = "Since the fair model collapsed, nobody can be told to look wrong by it."
+        none = "The fair model collapsed, so it says nothing about single labels."
+    if is_inconclusive(run):
+        none = "Which labels are wrong cannot be known from this table, so none is named."
     return [Text(none)]
 
 
