@@ -43,10 +43,7 @@ def folder(tmp_path_factory):
     [
         ("predict", "run", "people.csv", "-o", "predicted.csv"),
         ("audit", "people.csv", *ROLES),
-        pytest.param(
-            ("demo", "--seeds", "1", "-o", "demo"),
-            marks=pytest.mark.xfail(reason="fairsieve.paper.methods imports torch", strict=False),
-        ),
+        ("demo", "--seeds", "1", "-o", "demo"),
         ("data", "list"),
         ("data", "describe", "synthetic"),
     ],

@@ -68,7 +68,7 @@ class VerifiedRates:
 
         >>> rates = VerifiedRates(np.full((2, 1), 15), np.zeros((2, 1)), np.zeros((2, 1)), np.full((2, 1), 0.2))
         >>> rates.narrowing(10).round(3).tolist()
-        [[0.027], [0.027]]
+        [[0.026], [0.026]]
         """
         now = self.checked.sum(axis=0) + 1.0
         return np.asarray((self.high - self.low) * (1 - np.sqrt(now / (now + more))))

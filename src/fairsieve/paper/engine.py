@@ -7,11 +7,10 @@ records. Workers may be lost; their runs are made again.
 
 from __future__ import annotations
 
-import pickle
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -58,7 +57,7 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
     """
     left, losses = dict(enumerate(work)), 0
     while left:
-        with closing(_call_workers(left, jobs)) as results:
+        with _closing(_call_workers(left, jobs)) as results:
             while True:
                 try:
                     result = next(results)
@@ -74,6 +73,17 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
                 losses = 0
                 del left[result.place]
                 yield result
+
+
+@contextmanager
+def _closing(results: Generator[_Finished | _Failure]) -> Iterator[Generator[_Finished | _Failure]]:
+    """Close the results at the end; joblib's warning that runs were cancelled by it is expected then."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")
+            results.close()
 
 
 class _Failure(NamedTuple):
@@ -139,14 +149,14 @@ def _call(place: int, work: Work) -> _Finished | _Failure:
     try:
         record = work()
     except Exception as error:
-        return _Failure(_picklable(error))
+        return _Failure(_sendable(error))
     return _Finished(place, time.perf_counter() - started, record)
 
 
-def _picklable(error: Exception) -> Exception:
-    """Return the error, or its text where it cannot be sent to another process."""
+def _sendable(error: Exception) -> Exception:
+    """Return the error, or its text where another process could not make it again from its arguments."""
     try:
-        pickle.loads(pickle.dumps(error))
+        type(error)(*error.args)
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error

@@ -76,7 +76,7 @@ def find_plain_optimum(
     --------
     >>> objective = LinearObjective(np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 1]), 2)
     >>> find_plain_optimum(objective).parameters.round(2).tolist()
-    [[0.93, -0.15]]
+    [[0.85, 0.29]]
     """
     if weights is None:
         weights = np.ones(objective.samples)

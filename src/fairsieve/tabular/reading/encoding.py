@@ -23,6 +23,8 @@ from fairsieve.tabular.reading.table import TextColumn, as_objects
 
 __all__ = ["as_frame", "encode", "fit_preparation", "new_categories", "notes_on_new"]
 
+LARGEST = float(np.finfo(np.float32).max)
+
 
 def fit_preparation(values: Values) -> ColumnTransformer:
     """Fit the preparation of columns: numbers are filled and standardised, texts have a column for each value."""
@@ -139,7 +141,10 @@ def _encode_numbers(part: Pipeline, columns: list[Any], block: NDArray[np.float3
     fill, scale = part["fill"], part["scale"]
     for place, column in enumerate(columns):
         filled = np.where(np.isnan(column), fill.statistics_[place], column)
-        block[:, place] = (filled - scale.mean_[place]) / scale.scale_[place]
+        standard = (filled - scale.mean_[place]) / scale.scale_[place]
+        block[:, place] = np.clip(
+            standard, -LARGEST, LARGEST
+        )  # a value far from all in training stays finite
     for place, column in enumerate(fill.indicator_.features_, start=len(columns)):
         block[:, place] = (np.isnan(columns[column]) - scale.mean_[place]) / scale.scale_[place]
 

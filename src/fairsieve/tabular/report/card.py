@@ -58,7 +58,8 @@ def model_card(run: TableRun) -> str:
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
         f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}",
         "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}"
-        f"{'; they are in `suspects.csv`' if len(run.suspects['row']) else ''}.{warning}\n\n{table_markdown(dropped_table(run))}",
+        f"{'; they are in `suspects.csv`' if len(run.suspects['row']) else ''}.{warning}\n\n"
+        f"{table_markdown(dropped_table(run))}",
         "Limits": LIMITS,
         "Using it": LOADING,
         "Settings": "\n".join(
