@@ -15,19 +15,30 @@ from tests.support.architecture import page_with_listing
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+NAMES = ("README.md", "docs/pytorch.md", "docs/scikit-learn.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+BLOCKS = {
+    f"{name}-{number}": code
+    for name, text in PAGES.items()
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    if name != "README.md" or code not in PAGES["docs/pytorch.md"] + PAGES["docs/scikit-learn.md"]
+}
 
 
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_code_runs(code):
-    exec(compile(code, "README.md", "exec"), {})
+@pytest.mark.parametrize("name", BLOCKS)
+def test_code_runs(name):
+    exec(compile(BLOCKS[name], name, "exec"), {})
+
+
+def test_the_readme_is_short():
+    assert len(TEXT.splitlines()) <= 160
 
 
 def test_the_printed_output_of_fit_is_true(capsys):
-    code = next(block for block in BLOCKS if "fit(None" in block)
+    code = next(block for block in BLOCKS.values() if "fit(None" in block)
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out.strip()
-    assert f"```text\n{printed}\n```" in TEXT
+    assert f"```text\n{printed}\n```" in PAGES["docs/pytorch.md"]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +49,8 @@ def test_the_printed_output_of_fit_is_true(capsys):
         "docs/architecture.md",
         "docs/comparing.md",
         "docs/csv.md",
+        "docs/pytorch.md",
+        "docs/scikit-learn.md",
         "docs/scaling.md",
     ],
 )
