@@ -20,7 +20,6 @@ from fairsieve.selection.batches import batch_count
 from fairsieve.training.fit import ModelLike, fit
 from fairsieve.training.newton import (
     AVERAGED,
-    STEP_SIZE,
     UPDATES,
     PlainOptimum,
     find_plain_optimum,
@@ -89,11 +88,12 @@ class _NewtonSolver:
         self.settings: dict[str, Any] = {
             "fairness": estimator.fairness,
             "epochs": self.steps,
-            "step_size": STEP_SIZE if estimator.step_size is None else estimator.step_size,
             "average_last": AVERAGED if estimator.average_last is None else estimator.average_last,
             "pos_label": estimator.pos_label,
             "device": estimator.device,
         }
+        if estimator.step_size is not None:
+            self.settings["step_size"] = estimator.step_size
         Settings.of(self.settings)  # before anything is trained
 
     @cached_property

@@ -25,7 +25,14 @@ from fairsieve.training.fit import check_data
 from fairsieve.training.loop import train_all
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, new_objective
-from fairsieve.training.newton_trainer import AVERAGED, STEP_SIZE, UPDATES, NewtonTrainer, to_host
+from fairsieve.training.newton_trainer import (
+    AVERAGED,
+    STEP_SIZE,
+    STEP_SIZE_WITHOUT_CLEANING,
+    UPDATES,
+    NewtonTrainer,
+    to_host,
+)
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec
 
@@ -76,10 +83,12 @@ def fit_newton(
     began = time.perf_counter()
     check_data(data, evaluation)
     rows, weights = weighted_rows(sample_weight, len(data))
-    defaults = {"epochs": UPDATES, "step_size": STEP_SIZE, "average_last": AVERAGED}
+    chosen = selection_method(method)
+    step_size = STEP_SIZE if chosen.cleans else STEP_SIZE_WITHOUT_CLEANING
+    defaults = {"epochs": UPDATES, "step_size": step_size, "average_last": AVERAGED}
     spec = TrainingSpec(
         data=data if len(rows) == len(data) else data.take(rows),
-        method=selection_method(method),
+        method=chosen,
         settings=Settings.of(defaults | settings),
         seed=seed,
         evaluation=evaluation,
