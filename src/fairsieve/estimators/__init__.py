@@ -1,1 +1,1 @@
-"""scikit-learn's shells around the method: one line changed in code that people already have."""
+"""Estimators for scikit-learn: the classifier, the sieve, the resampler, scorers and displays."""
