@@ -38,8 +38,6 @@ USED_ELSEWHERE = {  # not yet private
     "fairsieve.selection.backends.numpy.as_losses",
     "fairsieve.selection.backends.sharded.Group",
     "fairsieve.selection.exact_sums.rounded",
-    "fairsieve.tabular.preparation.TablePart",
-    "fairsieve.tabular.reading.read.read_csv",
     "fairsieve.training.autograd.covariance_penalty",
     "fairsieve.training.checkpoint.optimizer_state.unpack",
     "fairsieve.training.checkpoint.resume.restore_trainer",
@@ -50,9 +48,8 @@ USED_ELSEWHERE = {  # not yet private
 # Functions named after what they return instead of what they do.
 NAMED_OF = {"shard_of"}  # public and documented
 NOT_YET_RENAMED = """
-    _categories _codes _decision _left _pairs _rates _record _usage _with_missing budget collapse
-    device estimate features flips indices kind kinds looks mask model outputs probabilities
-    settings signals suspects text
+    _codes _decision budget collapse device estimate features flips indices kind looks mask model
+    outputs probabilities signals suspects
 """
 NAMED_OF |= {f"{name}_of" for name in NOT_YET_RENAMED.split()}
 # Functions with many parameters that may be passed by position.
