@@ -19,10 +19,7 @@ MOST_PARAMETERS = 7
 # Files with the same name as another one.
 SAME_FILE_NAME: set[str] = set()
 # Classes that several modules define.
-SAME_CLASS_NAME = {  # not yet renamed
-    "Verdict",
-    "_Step",
-}
+SAME_CLASS_NAME: set[str] = set()
 # Names that only their own module uses, and that are public all the same.
 USED_ELSEWHERE = {  # not yet private
     "fairsieve.label_noise.predictors.log_losses",

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from fairsieve import Cells, CollapseError, CollapseWarning, FairRobustClassifier
 from fairsieve.label_noise.collapse import collapse_of, compare_held_out
-from fairsieve.label_noise.estimate import CleanRatioEstimate, Verdict
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
 
 rng = np.random.default_rng(0)
 GROUPS = rng.integers(0, 2, 400)
@@ -93,7 +93,7 @@ def given_labels(labels, groups):
     cells = Cells.of(labels, groups)
     own = np.eye(cells.shape[0])[cells.label_codes]
     rates = np.zeros(cells.shape)
-    return cells, CleanRatioEstimate(1.0, (1.0, 1.0), rates, rates, False, Verdict(True, ""), own, cells)
+    return cells, CleanRatioEstimate(1.0, (1.0, 1.0), rates, rates, False, Credibility(True, ""), own, cells)
 
 
 def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():

@@ -11,7 +11,7 @@ from fairsieve import CollapseWarning, FairRobustClassifier, InvalidInputError, 
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.correction import train_auto
-from fairsieve.label_noise.estimate import CleanRatioEstimate, Verdict
+from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
 from fairsieve.samples import Samples
 
 DATA = make_synthetic(2000, seed=0)
@@ -117,7 +117,7 @@ def test_keeping_follows_the_chances(seed, n, groups):
     right = rng.random(n)
     true_class = np.where(cells.label_codes[:, None] == [0, 1], right[:, None], 1 - right[:, None])
     rates = np.zeros(cells.shape)
-    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, Verdict(True, ""), true_class, cells)
+    found = CleanRatioEstimate(0.9, (0.8, 1.0), rates, rates, False, Credibility(True, ""), true_class, cells)
     kept = found.keep(seed)
     assert (np.diff(kept) > 0).all()
     assert set(cells.label_codes[kept]) == {0, 1}

@@ -13,18 +13,24 @@ from fairsieve.label_noise.explanations import Choice
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.selection.cells import Cells
 
-__all__ = ["CleanRatioEstimate", "Verdict", "noise_by_cell", "rightest_of_each_class", "warn_if_inconclusive"]
+__all__ = [
+    "CleanRatioEstimate",
+    "Credibility",
+    "noise_by_cell",
+    "rightest_of_each_class",
+    "warn_if_inconclusive",
+]
 
 SURE = 0.9  # chance to be wrong of a label that is left out as aimed
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Credibility:
     """Whether the estimate is conclusive, and why; true in conditions where it is.
 
     Examples
     --------
-    >>> bool(Verdict(False, "the labels say nothing")), str(Verdict(False, "the labels say nothing"))
+    >>> bool(Credibility(False, "the labels say nothing")), str(Credibility(False, "the labels say nothing"))
     (False, 'the labels say nothing')
     """
 
@@ -56,7 +62,7 @@ class CleanRatioEstimate:
         Chance of a label of that *true* class and group to be flipped.
     aimed : bool
         Whether labels look wrong on purpose: where they are surest, rather than at random.
-    credible : Verdict
+    credible : Credibility
         Whether the estimate is conclusive, with the reason in words; it can be used as a condition. Where
         it is not, no label is called wrong.
     true_class : array of shape (n, classes)
@@ -76,7 +82,7 @@ class CleanRatioEstimate:
     noise: NDArray[np.float64]
     flip_rates: NDArray[np.float64]
     aimed: bool
-    credible: Verdict
+    credible: Credibility
     true_class: NDArray[np.float64]
     cells: Cells
     predictor: Choice | None = None

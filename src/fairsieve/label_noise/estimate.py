@@ -13,7 +13,7 @@ from fairsieve.inputs import Checked, check_samples, read_seed
 from fairsieve.label_noise.clean_ratio_estimate import (
     SURE,
     CleanRatioEstimate,
-    Verdict,
+    Credibility,
     noise_by_cell,
     warn_if_inconclusive,
 )
@@ -36,7 +36,7 @@ from fairsieve.label_noise.verified import (
 )
 from fairsieve.selection.cells import Cells
 
-__all__ = ["CleanRatioEstimate", "Verdict", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
+__all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
 MOST = 8_000  # samples that the estimate looks at
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
@@ -129,30 +129,32 @@ def _weigh(
     return _random_estimate(random, used, verdict, survey, checked, choice)
 
 
-def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Verdict:
+def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
     stands = f"The estimate stands on {choice}."
     if disagree:
-        return Verdict(
+        return Credibility(
             False,
             "the explanations disagree: wrong labels aimed at the clearest rows and a bent boundary without wrong "
             f"labels both fit. {stands}",
         )
     if random.found and 4 * random.error > WIDE:
-        return Verdict(False, f"the share of wrong labels is uncertain by ±{2 * random.error:.0%}. {stands}")
+        return Credibility(
+            False, f"the share of wrong labels is uncertain by ±{2 * random.error:.0%}. {stands}"
+        )
     if random.found and random.rates.max() >= 0.5:
-        return Verdict(False, f"some cells would have more wrong labels than right ones. {stands}")
+        return Credibility(False, f"some cells would have more wrong labels than right ones. {stands}")
     if random.found:
-        return Verdict(
+        return Credibility(
             True, f"even where a class is surest, some labels say another, at a steady rate. {stands}"
         )
     if random.most > UNSEEN:
-        return Verdict(
+        return Credibility(
             False,
             f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong without "
             f"showing. {stands}",
         )
-    return Verdict(
+    return Credibility(
         True,
         "no labels wrong at random, and none aimed at the clearest rows, were found; labels wrong in another way, "
         f"by the features, do not show. {stands}",
@@ -160,7 +162,7 @@ def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) 
 
 
 def _without_suspects(
-    random: RandomFlips, verdict: Verdict, aimed: bool, cells: Cells, choice: Choice, surveyed: int
+    random: RandomFlips, verdict: Credibility, aimed: bool, cells: Cells, choice: Choice, surveyed: int
 ) -> CleanRatioEstimate:
     """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
     own = np.zeros((len(cells), cells.shape[0]))
@@ -181,7 +183,7 @@ def _without_suspects(
 def _random_estimate(
     random: RandomFlips,
     used: list[Predictor],
-    verdict: Verdict,
+    verdict: Credibility,
     survey: Survey,
     checked: Checked,
     choice: Choice,
@@ -228,7 +230,7 @@ def _aimed_estimate(
         float(np.average(wrong > chance, weights=weights)) for chance in (0.5, SURE, 0.99)
     )
     if sure > CREDIBLE:
-        verdict = Verdict(
+        verdict = Credibility(
             False,
             f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
             "wrong.",
@@ -247,7 +249,7 @@ def _aimed_estimate(
         noise_by_cell(true_class, cells),
         rates.T,
         True,
-        Verdict(True, "labels turn around where the class is surest, as if they were wrong on purpose"),
+        Credibility(True, "labels turn around where the class is surest, as if they were wrong on purpose"),
         true_class,
         cells,
         choice,
@@ -279,7 +281,7 @@ def _verified_estimate(
         noise,
         rates.flip_rates,
         False,
-        Verdict(True, f"learnt from {count} checked labels. The estimate stands on {choice}."),
+        Credibility(True, f"learnt from {count} checked labels. The estimate stands on {choice}."),
         true_class,
         cells,
         choice,

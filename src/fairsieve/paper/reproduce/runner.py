@@ -31,7 +31,7 @@ TUNING_FACTOR = 25
 
 
 @dataclass(frozen=True)
-class _Step:
+class _Progress:
     """Where the work stands: runs done and in all, seconds left, and what was done last."""
 
     done: int
@@ -70,13 +70,13 @@ class _Clock:
         """Set the jobs that are left."""
         self.left = Counter(job.kind for job in jobs)
 
-    def note(self, job: _Job, seconds: float) -> _Step:
+    def note(self, job: _Job, seconds: float) -> _Progress:
         """Count a job as done, and return the progress."""
         self.done += 1
         self.left[job.kind] -= 1
         self.seconds[job.kind].append(seconds)
         remaining = sum(count * self.expected(kind) for kind, count in self.left.items()) / self.workers
-        return _Step(self.done, self.done + self.left.total(), remaining, str(job))
+        return _Progress(self.done, self.done + self.left.total(), remaining, str(job))
 
     def expected(self, kind: tuple[str, str, bool]) -> float:
         """Estimate the seconds of one job: the mean of those measured, or a first guess."""
@@ -95,7 +95,7 @@ def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
 
 def reproduce(
     experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
-) -> Iterator[_Step]:
+) -> Iterator[_Progress]:
     """Make the runs that ``results`` do not hold yet, record them in ``path``, and yield the progress after each.
 
     Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
