@@ -237,6 +237,7 @@ def test_training_walks_where_flips_are_aimed_and_thins_where_they_are_random(ra
         assert same.indices.tolist() == fitted.indices.tolist()
 
 
+@pytest.mark.filterwarnings("ignore::fairsieve.errors.CollapseWarning")  # nothing can be learnt here
 def test_an_inconclusive_estimate_is_a_warning_and_no_suspects():
     data = pure_noise(400)
     model = FairRobustClassifier(random_state=0)
