@@ -20,7 +20,7 @@ CELL_COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")
 def draw_demo(demo: Demo, path: Path) -> None:
     """Draw the demo into a file; its ending says the format."""
     plt = pyplot()
-    figure, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
     _draw_flips(axes[0, 0], demo)
     _draw_selection(axes[0, 1], demo)
     _draw_disparity(axes[1, 0], demo)
@@ -30,6 +30,11 @@ def draw_demo(demo: Demo, path: Path) -> None:
         figure.savefig(path)
     finally:
         plt.close(figure)
+
+
+def _legend_below(axis: Any, handles: Any, columns: int) -> None:
+    """Put the legend under the axis, where it hides no point."""
+    axis.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=columns)
 
 
 def _scatter(axis: Any, demo: Demo, mask: Any, **style: Any) -> None:
@@ -47,12 +52,12 @@ def _draw_flips(axis: Any, demo: Demo) -> None:
     _scatter(axis, demo, demo.flipped, c="black", alpha=0.8)
     axis.set(title="Flipped labels (black)", xlabel="x₁", ylabel="x₂")
     handles = [
-        axis.scatter([], [], c="#0072B2", s=14, label="y = 1"),
-        axis.scatter([], [], c="#D55E00", s=14, label="y = 0"),
-        axis.scatter([], [], c="black", marker="o", s=14, label="z = 0"),
-        axis.scatter([], [], c="black", marker="x", s=14, label="z = 1"),
+        axis.scatter([], [], c="#0072B2", s=14, label="label 1"),
+        axis.scatter([], [], c="#D55E00", s=14, label="label 0"),
+        axis.scatter([], [], c="black", marker="o", s=14, label="group 0"),
+        axis.scatter([], [], c="black", marker="x", s=14, label="group 1"),
     ]
-    axis.legend(handles=handles, loc="lower right", ncols=2)
+    _legend_below(axis, handles, columns=4)
 
 
 def _draw_selection(axis: Any, demo: Demo) -> None:
@@ -74,7 +79,7 @@ def _draw_selection(axis: Any, demo: Demo) -> None:
             ("#CC0000", "flipped, kept"),
         )
     ]
-    axis.legend(handles=handles, loc="lower right")
+    _legend_below(axis, handles, columns=2)
 
 
 def _draw_disparity(axis: Any, demo: Demo) -> None:
@@ -94,7 +99,7 @@ def _draw_disparity(axis: Any, demo: Demo) -> None:
         ylabel="disparity",
     )
     axis.set_ylim(bottom=0)
-    axis.legend()
+    _legend_below(axis, axis.get_lines()[: len(DEMO_METHODS)], columns=4)
 
 
 def _draw_ratios(axis: Any, demo: Demo) -> None:
@@ -102,8 +107,8 @@ def _draw_ratios(axis: Any, demo: Demo) -> None:
     history = demo.fits["fairsieve"].history
     lines = [(i, j) for i in range(len(history.classes)) for j in range(len(history.groups))]
     for (i, j), shade in zip(lines, CELL_COLOURS, strict=False):
-        name = f"y = {history.classes[i]}, z = {history.groups[j]}"
+        name = f"label {history.classes[i]}, group {history.groups[j]}"
         axis.plot(history.epochs, history.ratios[:, i, j], color=shade, label=name)
     axis.set(title="Ratios of fairsieve", xlabel="epoch", ylabel="share of the class")
     axis.set_ylim(0, 1)
-    axis.legend(loc="center right")
+    _legend_below(axis, axis.get_lines(), columns=2)
