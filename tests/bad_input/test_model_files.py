@@ -22,10 +22,10 @@ from tests.support.people import people, write_csv
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.sampling.adapters.transformers import _read_state
 from fairsieve.tabular import saved_model as model_module
-from fairsieve.tabular.predict import predict
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.saved_model import load_model, save_model
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.tabular.table_run import train_table
 
 REFUSED = "is not a model that fairsieve kept, or it is damaged|must hold nothing but types of scikit-learn"
 
@@ -40,7 +40,7 @@ class Attack:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
-    run = train(
+    run = train_table(
         Asked(write_csv(folder / "people.csv", people(300)), "income", ["sex"], clean_ratio=0.9, epochs=4)
     )
     save_model(run.model, folder / "model.skops")
@@ -229,7 +229,7 @@ def test_a_model_that_breaks_while_predicting_is_told(kept, here):
     del model["prepare"].named_transformers_["numbers"]["scale"].mean_
     skops.io.dump(model, here / "model.skops")
     with pytest.raises(InvalidInputError, match="or it is damaged"):
-        predict(here, kept / "people.csv")
+        predict_table(here, kept / "people.csv")
 
 
 @pytest.mark.parametrize("hostile", [{"parts": [], "is_observed": Attack()}, Attack(), np.array([1, 2])])

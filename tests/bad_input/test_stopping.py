@@ -19,7 +19,7 @@ from fairsieve.data import export, fetch
 from fairsieve.estimators import classifier
 from fairsieve.paper import compare, demo
 from fairsieve.paper.reproduce import runner
-from fairsieve.tabular import audit, predict, train
+from fairsieve.tabular import label_audit, table_prediction, table_run
 from fairsieve.training.newton_trainer import NewtonTrainer
 
 ROLES = ("--label", "income", "--sensitive", "sex")
@@ -68,7 +68,7 @@ def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, updates):
 
 
 def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
-    monkeypatch.setattr(train, "train", interrupt)
+    monkeypatch.setattr(table_run, "train_table", interrupt)
     options = ("train", "people.csv", *ROLES, "--out", "run")
     expected = "Stopped. Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on.\n"
     assert stopped(monkeypatch, capsys, *options) == expected
@@ -80,8 +80,8 @@ def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("module", "function", "arguments", "message"),
     [
-        (predict, "predict", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
-        (audit, "audit", ("audit", "people.csv", *ROLES), "Nothing was written."),
+        (table_prediction, "predict_table", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
+        (label_audit, "audit_table", ("audit", "people.csv", *ROLES), "Nothing was written."),
         (compare, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
         (runner, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
         (fetch, "fetch", ("data", "fetch", "adult"), "Nothing was left half-written."),
@@ -129,13 +129,13 @@ def test_ctrl_c_inside_another_error_is_still_a_stop(capsys):
 
 PROGRAM = """
 import sys, time
-from fairsieve.tabular import train as training
+from fairsieve.tabular import table_run
 
 def wait(*_, **__):
     print("begun", flush=True)
     time.sleep(60)
 
-training.train = wait
+table_run.train_table = wait
 from fairsieve.__main__ import main
 main()
 """

@@ -7,7 +7,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_run import train_table
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FILE = "people \"'><img src=x onerror=alert(2)><script>alert(3)<!-- {{ 7 * 7 }} &lt;b>.csv"
@@ -20,7 +20,7 @@ def page(make_page, tmp_path_factory):
     table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
     path = write_csv(tmp_path_factory.mktemp("run") / FILE, table)
     asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, epochs=12)
-    return make_page(run_document(train(asked)))
+    return make_page(run_document(train_table(asked)))
 
 
 def test_it_loads_in_silence_and_alone(page):

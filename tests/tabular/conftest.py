@@ -6,7 +6,7 @@ import pytest
 from tests.support.people import people, write_csv
 
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_run import train_table
 
 
 @pytest.fixture(scope="session")
@@ -16,4 +16,4 @@ def people_csv(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(people_csv):
-    return train(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, epochs=24))
+    return train_table(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, epochs=24))

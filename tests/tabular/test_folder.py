@@ -23,7 +23,7 @@ from fairsieve.tabular.report.metrics_file import record_json
 from fairsieve.tabular.report.phrases import headline
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_run import train_table
 
 FILES = {"model.skops", "metrics.json", "suspects.csv", "report.html", "card.md"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -129,7 +129,7 @@ def hostile_run(tmp_path_factory):
         old = sorted(set(table[name]))
         hostile[names[name]] = [values[old.index(value)] for value in table[name]]
     path = write_csv(tmp_path_factory.mktemp("hostile") / "people.csv", hostile)
-    return train(Asked(path, names["income"], [names["sex"]], clean_ratio=0.9, epochs=8))
+    return train_table(Asked(path, names["income"], [names["sex"]], clean_ratio=0.9, epochs=8))
 
 
 def test_hostile_names_stay_text_on_the_page(hostile_run):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_run import train_table
 from fairsieve.training.newton_trainer import NewtonTrainer
 
 
@@ -27,8 +27,8 @@ def test_a_killed_train_ends_the_same(run, tmp_path, monkeypatch):
     monkeypatch.setattr(NewtonTrainer, "run_epoch", killed)
     for _ in range(2):
         with pytest.raises(Killed):
-            train(run.asked, checkpoint_dir=tmp_path, checkpoint_every=1)
-    resumed = train(run.asked, checkpoint_dir=tmp_path, checkpoint_every=1)
+            train_table(run.asked, checkpoint_dir=tmp_path, checkpoint_every=1)
+    resumed = train_table(run.asked, checkpoint_dir=tmp_path, checkpoint_every=1)
     assert resumed.model["model"].coef_.tolist() == run.model["model"].coef_.tolist()
     assert resumed.suspects["row"].tolist() == run.suspects["row"].tolist()
     assert calls[0] <= 2 + 24 + 2  # at most one update was made twice after each kill

@@ -13,7 +13,6 @@ from sklearn.preprocessing import FunctionTransformer
 from tests.support.people import people, write_csv
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.predict import predict
 from fairsieve.tabular.saved_model import (
     TRUSTED,
     interpolate,
@@ -22,6 +21,7 @@ from fairsieve.tabular.saved_model import (
     make_pipeline,
     save_model,
 )
+from fairsieve.tabular.table_prediction import predict_table
 from fairsieve.training.linear_model import LinearModel
 
 
@@ -104,7 +104,7 @@ def test_predictions_of_new_rows(run, folder, tmp_path):
     table["job"][0] = "pilot"
     table["hours"][1] = ""  # no gap there in training
     path = write_csv(tmp_path / "new.csv", table)
-    read, predicted, probability, notes = predict(folder, path)
+    read, predicted, probability, notes = predict_table(folder, path)
     assert len(read) == len(predicted) == 50
     assert set(predicted) == {"high", "low"}
     assert (probability >= 0.5).all()
@@ -126,7 +126,7 @@ def test_new_rows_that_do_not_fit(folder, tmp_path, change, message):
     change(table)
     path = write_csv(tmp_path / "new.csv", table)
     with pytest.raises(InvalidInputError, match=message):
-        predict(folder, path)
+        predict_table(folder, path)
 
 
 def test_what_counted_as_missing_counts_again(run, folder, tmp_path):
@@ -134,11 +134,11 @@ def test_what_counted_as_missing_counts_again(run, folder, tmp_path):
     table["age"][0] = "unknown"
     path = write_csv(tmp_path / "new.csv", table)
     (folder / "metrics.json").write_text('{"settings": {"missing": ["unknown"]}}')
-    assert len(predict(folder, path)[1]) == 50
+    assert len(predict_table(folder, path)[1]) == 50
 
 
 def test_a_folder_without_a_model_is_told(tmp_path):
     with pytest.raises(
         InvalidInputError, match=r"RUN must be a folder that fairsieve train made; .* has no model"
     ):
-        predict(tmp_path, tmp_path / "new.csv")
+        predict_table(tmp_path, tmp_path / "new.csv")

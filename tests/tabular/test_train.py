@@ -13,12 +13,12 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.estimators import classifier
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.collapse import Collapse
-from fairsieve.tabular import train as train_module
-from fairsieve.tabular.audit import audit
+from fairsieve.tabular import table_run as train_module
+from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.reading.encoding import encode
 from fairsieve.tabular.request import Asked, parse_clean_ratio
 from fairsieve.tabular.saved_model import column_kinds
-from fairsieve.tabular.train import STAGES, train
+from fairsieve.tabular.table_run import STAGES, train_table
 
 FEW = {"epochs": 8, "clean_ratio": 0.9}
 
@@ -53,13 +53,13 @@ def test_the_parts_have_all_rows_and_every_cell(run):
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
     assert set(column_kinds(run.model)) == {"age", "hours", "job"}
-    kept = train(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
+    kept = train_table(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
     assert set(column_kinds(kept.model)) == {"age", "hours", "job", "sex"}
 
 
 def test_the_same_seed_gives_the_same_run(run, people_csv):
     stages = []
-    again = train(run.asked, stages.append)
+    again = train_table(run.asked, stages.append)
     assert stages == list(STAGES)
     np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
     assert again.scores == run.scores
@@ -69,12 +69,12 @@ def test_the_same_seed_gives_the_same_run(run, people_csv):
 def test_parquet_gives_the_model_that_csv_gives(run, people_csv, tmp_path):
     frame = pandas.read_csv(people_csv, na_values=["?"])
     frame.to_parquet(tmp_path / "people.parquet")
-    again = train(dataclasses.replace(run.asked, data=tmp_path / "people.parquet"))
+    again = train_table(dataclasses.replace(run.asked, data=tmp_path / "people.parquet"))
     np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
 
 
 def test_auto_finds_how_many_labels_are_wrong(people_csv):
-    found = train(Asked(people_csv, "income", ["sex"], epochs=8))
+    found = train_table(Asked(people_csv, "income", ["sex"], epochs=8))
     assert found.estimate is not None
     assert found.clean_ratio == found.estimate.clean_ratio
     assert all(cell.noise is not None for cell in found.dropped)
@@ -85,7 +85,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     table["income"] = ["middle" if place % 3 == 0 else value for place, value in enumerate(table["income"])]
     table["old"] = ["?" if place % 50 == 0 else "yes" if place % 2 else "no" for place in range(900)]
     path = write_csv(tmp_path / "three.csv", table)
-    found = train(Asked(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
+    found = train_table(Asked(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
     assert found.problem.labels.classes == ("high", "low", "middle")
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.test_groups[-1] is None
@@ -93,7 +93,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     with pytest.raises(
         InvalidInputError, match="--positive must be given for equal opportunity with 3 labels"
     ):
-        train(Asked(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
+        train_table(Asked(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
 
 
 def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, people_csv):
@@ -102,7 +102,7 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     table["income"][:5] = [""] * 5
     table["sex"][7] = "unknown"
     path = write_csv(tmp_path / "test.csv", table)
-    found = train(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+    found = train_table(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
@@ -118,13 +118,13 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
     with pytest.raises(
         InvalidInputError, match=r"must be a column of test.csv; got 'hours'. Did you mean 'hour'"
     ):
-        train(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+        train_table(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
 
 
 def test_after_a_collapse_the_plain_model_is_kept(people_csv, monkeypatch):
     collapse = Collapse(0.4, 0.8, 0.1, certain=True, told=True)
     monkeypatch.setattr(classifier, "collapse_of", lambda *_, **__: collapse)
-    found = train(Asked(people_csv, "income", ["sex"], **FEW))
+    found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
     assert found.collapse == collapse
     assert found.along == (0.0,)
     assert found.scores[0] == found.scores[-1]
@@ -141,7 +141,7 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
 
     monkeypatch.setattr(FairRobustClassifier, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train(Asked(people_csv, "income", ["sex"], **FEW))
+        train_table(Asked(people_csv, "income", ["sex"], **FEW))
 
 
 def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
@@ -149,7 +149,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
     fits = []
     fit = FairRobustClassifier.fit
     monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
-    found = train(Asked(people_csv, "income", ["sex"], **FEW))
+    found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
     (model,) = fits
     codes = model.plain_model_.predict_codes(encode(found.model["prepare"], found.problem.test.values))
     accuracy = (codes == found.problem.test.label_codes).mean()
@@ -174,7 +174,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
 )
 def test_what_is_asked_is_checked(people_csv, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        train(Asked(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options))
+        train_table(Asked(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options))
 
 
 @pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
@@ -192,7 +192,7 @@ def test_an_audit_counts_estimates_and_lists(tmp_path):
     flipped = random.choice(2000, 300, replace=False)
     for place in flipped:
         table["income"][place] = "low" if table["income"][place] == "high" else "high"
-    found = audit(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
+    found = audit_table(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
     assert found.estimate.cells.counts.sum() == 2000
     assert found.estimate.noise.shape == (2, 2)
     suspects = found.suspects

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.audit import audit
 from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.reading.encoding import encode
@@ -19,7 +19,7 @@ from fairsieve.tabular.report.phrases import estimate_sentence, headline
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.report.verdicts import guess_warning, worse_warning
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.train import train
+from fairsieve.tabular.table_run import train_table
 
 
 def notes_of(path, **options):
@@ -106,7 +106,7 @@ def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
         "sex": random.choice(["man", "woman"], 400).tolist(),
         "income": ["high" if value > 0 else "low" for value in score],
     }
-    found = audit(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"])).estimate
+    found = audit_table(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"])).estimate
     low, high = found.interval
     assert low < high == 1
     assert low <= 1 - 3 / 400
@@ -125,7 +125,7 @@ def test_large_numbers_do_no_harm(tmp_path, size):
     asked = Asked(path, "income", ["sex"], clean_ratio=0.9, epochs=4)
     if size == "1e308":  # a few of these have no finite sum
         asked = dataclasses.replace(asked, drop=["hours"])
-    run = train(asked)
+    run = train_table(asked)
     assert np.isfinite(run.model["model"].coef_).all()
     (hours,) = (feature for feature in run.problem.features if feature.column == "hours")
     assert hours.kind == ("categories" if size == "1e308" else "numbers")

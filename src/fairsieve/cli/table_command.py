@@ -82,7 +82,7 @@ def train_command(
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
     from fairsieve.cli.table_output import say_run
-    from fairsieve.tabular import train as training
+    from fairsieve.tabular import table_run as training
     from fairsieve.tabular.reading.table import Reading
     from fairsieve.tabular.report import folder as folders
     from fairsieve.tabular.request import Asked, parse_clean_ratio
@@ -115,7 +115,9 @@ def train_command(
         folders.new_folder(out, force=force) as folder,
         _stages(len(training.STAGES) + 1) as tell,
     ):
-        run = training.train(asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every)
+        run = training.train_table(
+            asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every
+        )
         tell("writing the report")
         folders.write_run(run, folder)
     say_run(run, out)
@@ -153,7 +155,7 @@ def predict_command(
     Example: fairsieve predict run new-people.csv -o predicted.csv
     """
     from fairsieve.files import check_new, write_output
-    from fairsieve.tabular import predict as predicting
+    from fairsieve.tabular import table_prediction as predicting
     from fairsieve.tabular.predictions_file import predictions_csv
     from fairsieve.tabular.reading.table import Reading
 
@@ -161,7 +163,7 @@ def predict_command(
         raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        table, predicted, probability, notes = predicting.predict(
+        table, predicted, probability, notes = predicting.predict_table(
             run, data, Reading(separator, decimal, tuple(missing or ()))
         )
         added: dict[str, list[str]] = {}
@@ -205,7 +207,7 @@ def audit_command(
     """
     from fairsieve.cli.table_output import say_audit
     from fairsieve.files import check_new, write_output
-    from fairsieve.tabular import audit as auditing
+    from fairsieve.tabular import label_audit as auditing
     from fairsieve.tabular.reading.table import Reading
     from fairsieve.tabular.report.csv_files import suspects_csv
     from fairsieve.tabular.request import Asked
@@ -225,7 +227,7 @@ def audit_command(
     if out is not None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), _stages(2) as tell:
-        found = auditing.audit(asked, tell)
+        found = auditing.audit_table(asked, tell)
     say_audit(found)
     if out is not None:
         write_output(out, suspects_csv(found.suspects).encode())

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.number_format import percent
-from fairsieve.tabular.audit import Audit
+from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.reading.features import Feature, used
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name, headline
 from fairsieve.tabular.report.verdicts import guess_warning, label_warning, upper, worse_warning
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["say_audit", "say_run"]
 

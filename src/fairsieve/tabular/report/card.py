@@ -13,7 +13,7 @@ from fairsieve.tabular.report.story import (
 )
 from fairsieve.tabular.report.summary_tables import dropped_table, groups_table, overall_table
 from fairsieve.tabular.report.verdicts import label_warning, run_verdicts, upper
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["model_card"]
 

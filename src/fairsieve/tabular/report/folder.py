@@ -18,7 +18,7 @@ from fairsieve.tabular.report.csv_files import suspects_csv
 from fairsieve.tabular.report.metrics_file import FORMAT, record_json
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.saved_model import save_model
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["check_page_packages", "new_folder", "write_run"]
 

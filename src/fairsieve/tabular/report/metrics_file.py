@@ -9,7 +9,7 @@ from typing import Any
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.report.phrases import group_name, headline, main_gap
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = [
     "FORMAT",

@@ -6,7 +6,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.number_format import number, points
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Gap, Share, widest_gap
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = [
     "NOTIONS",

@@ -7,7 +7,7 @@ import numpy as np
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.report.phrases import group_name
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
 

@@ -24,7 +24,7 @@ from fairsieve.tabular.report.verdicts import (
     upper,
     worse_warning,
 )
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["clean_ratio_sentence", "list_settings", "run_document", "sensitive_sentence", "test_sentence"]
 

@@ -10,7 +10,7 @@ from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import Gap, Share, gap_between
 from fairsieve.tabular.report.phrases import group_name, interval
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
 

@@ -8,7 +8,7 @@ from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.dropped import DroppedCell, Uneven, most_uneven
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.report.phrases import gap_sentence, group_name, interval, is_worse, main_gap
-from fairsieve.tabular.train import TableRun
+from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
 

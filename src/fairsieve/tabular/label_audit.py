@@ -18,7 +18,7 @@ from fairsieve.tabular.reading.groups import Groups
 from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.request import Asked
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "audit_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Audit:
     notes: list[str]
 
 
-def audit(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
+def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
     tell = report or (lambda stage: None)
     package("pandas", "reading a table")  # report a missing package before the work

@@ -17,10 +17,10 @@ from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
 from fairsieve.tabular.saved_model import column_kinds, damaged, linear_part, load_model
 
-__all__ = ["predict"]
+__all__ = ["predict_table"]
 
 
-def predict(
+def predict_table(
     run: Path | str, data: Path | str, reading: Reading | None = None
 ) -> tuple[InputTable, NDArray[np.str_], NDArray[np.float64], list[str]]:
     """Predict the label of every row of a table by the model in a run's folder.

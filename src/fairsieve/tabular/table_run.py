@@ -33,7 +33,7 @@ from fairsieve.tabular.saved_model import interpolate, make_pipeline
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 
-__all__ = ["STAGES", "TableRun", "train"]
+__all__ = ["STAGES", "TableRun", "train_table"]
 
 STAGES = ("reading the table", "training both models", "measuring")
 ALONG_THE_WAY = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -94,7 +94,7 @@ class TableRun:
         return self.problem.asked
 
 
-def train(
+def train_table(
     asked: Asked,
     report: Callable[[str], None] | None = None,
     *,
