@@ -64,7 +64,7 @@ TABLES = [
                 "must stand in quotes")),
     train("a quote that is not closed", "open-quote.csv",
           told=("open-quote.csv", 'must have a second "', "one is not closed", "add it, or take the first out")),
-    train("semicolons", "semicolons.csv",
+    train("semicolons", "semicolons.csv", "--separator", ",",
           told=("semicolons.csv", "between its columns, not a comma", "a semicolon", "add --separator ';'")),
     train("a binary file", "binary.csv",
           told=("binary.csv", "is neither text nor Parquet", "binary", "save the table as CSV")),

@@ -192,15 +192,17 @@ def test_bins_drop_and_separator(folder):
     write_csv(folder / "semicolons.csv", table, ";")
     common = ("train", "semicolons.csv", "--label", "income", "--out", "BINS", *QUICK)
     with pytest.raises(FairsieveError, match="add --separator ';'"):
-        fairsieve(folder, *common, "--sensitive", "age")
-    common = (*common, "--separator", ";", "--decimal", ",", "--drop", "job")
+        fairsieve(folder, *common, "--sensitive", "age", "--separator", ",")
+    common = (*common, "--drop", "job")
     with pytest.raises(FairsieveError, match="add --bins age="):
         fairsieve(folder, *common, "--sensitive", "age")
     printed = fairsieve(folder, *common, "--sensitive", "age", "--bins", "age=30,50")
     assert "Learnt from 2 columns: 1 of numbers, 1 of categories." in printed
     assert "Left out: job (you asked for it)." in printed
+    assert "Assumed from the first rows: a semicolon between fields and a decimal comma in numbers" in printed
     record = json.loads((folder / "BINS" / "metrics.json").read_text())
     assert record["settings"]["bins"] == {"age": [30.0, 50.0]}
+    assert (record["settings"]["separator"], record["settings"]["decimal"]) == (";", ",")
     assert record["data"]["groups"] == ["30 to under 50", "50 and over", "under 30"]
 
 

@@ -91,12 +91,15 @@ Separator = Annotated[
     str,
     typer.Option(
         metavar="CHARACTER",
-        help="The character between fields: , ; | or tab.",
-        autocompletion=among(",", ";", "|", "tab"),
+        help="The character between fields: , ; | tab, or auto.",
+        autocompletion=among(",", ";", "|", "tab", "auto"),
     ),
 ]
 Decimal = Annotated[
-    str, typer.Option(metavar="CHARACTER", help="The decimal mark: . or ,", autocompletion=among(".", ","))
+    str,
+    typer.Option(
+        metavar="CHARACTER", help="The decimal mark: . , or auto.", autocompletion=among(".", ",", "auto")
+    ),
 ]
 Missing = Annotated[
     list[str] | None,

@@ -56,8 +56,8 @@ def train_command(
     ] = False,
     drop: Drop = None,
     categories: Categories = None,
-    separator: Separator = ",",
-    decimal: Decimal = ".",
+    separator: Separator = "auto",
+    decimal: Decimal = "auto",
     missing: Missing = None,
     epochs: Annotated[
         int | None, typer.Option(help="Updates of training; by default 40.", show_default=False)
@@ -136,8 +136,8 @@ def predict_command(
     run: Annotated[Path, typer.Argument(help="A folder that fairsieve train made.")],
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file with the same columns.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV file to write.")],
-    separator: Separator = ",",
-    decimal: Decimal = ".",
+    separator: Separator = "auto",
+    decimal: Decimal = "auto",
     missing: Missing = None,
     escape_formulas: Annotated[
         bool,
@@ -169,7 +169,7 @@ def predict_command(
         added: dict[str, list[str]] = {}
         for wanted, values in (
             ("predicted", predicted.tolist()),
-            ("probability", [f"{value:.4f}" for value in probability]),
+            ("probability", [f"{value:.4f}".replace(".", table.reading.decimal) for value in probability]),
         ):
             name = _free_name(wanted, table.columns)
             added[name] = values
@@ -192,8 +192,8 @@ def audit_command(
     small_groups: SmallGroups = "stop",
     drop: Drop = None,
     categories: Categories = None,
-    separator: Separator = ",",
-    decimal: Decimal = ".",
+    separator: Separator = "auto",
+    decimal: Decimal = "auto",
     missing: Missing = None,
     seed: Seed = 0,
     force: Force = False,

@@ -131,10 +131,11 @@ def _table_csv(table: Table) -> str:
     return csv_text(zip(*columns, strict=True))
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
     """Write rows as CSV in which no field is a formula, and none ends its row."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([_safe_field(value) for value in row] for row in rows)
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+    writer.writerows([_safe_field(value) for value in row] for row in rows)
     return stream.getvalue()
 
 

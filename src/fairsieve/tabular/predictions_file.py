@@ -35,7 +35,9 @@ def predictions_csv(
         is_parquet = stream.read(4) == b"PAR1"
     if escape_formulas or is_parquet:
         columns = {name: _texts(column) for name, column in table.columns.items()} | dict(added)
-        return columns_csv(columns, escape_formulas=escape_formulas).encode()
+        return columns_csv(
+            columns, escape_formulas=escape_formulas, separator=table.reading.separator
+        ).encode()
     content = path.read_bytes()
     encoding = find_encoding(path.name, content)
     errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"

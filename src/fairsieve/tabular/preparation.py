@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, TextColumn
 from fairsieve.tabular.request import Asked
 
-__all__ = ["TableProblem", "named_estimate", "read_problem", "read_whole"]
+__all__ = ["TableProblem", "WholeTable", "named_estimate", "read_problem", "read_whole"]
 
 
 LEAST_ROWS = 30  # to learn from
@@ -130,7 +130,18 @@ class TableProblem:
     notes: list[str]
 
 
-def read_whole(asked: Asked) -> tuple[_TablePart, Labels, Groups, list[Feature], list[str]]:
+class WholeTable(NamedTuple):
+    """A whole table: in its roles, less the rows without a label, and as it was read."""
+
+    part: _TablePart
+    labels: Labels
+    groups: Groups
+    features: list[Feature]
+    notes: list[str]
+    table: InputTable
+
+
+def read_whole(asked: Asked) -> WholeTable:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_table(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
@@ -141,7 +152,8 @@ def read_whole(asked: Asked) -> tuple[_TablePart, Labels, Groups, list[Feature],
     features = describe_features(table, apart=apart, drop=asked.drop, categories=asked.categories)
     part, more = _read_part(table, labels, groups, features)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
-    return part, labels, groups, features, [*leaks, *table.notes, *notes, *_large_notes(features), *more]
+    notes = [*leaks, *table.notes, *notes, *_large_notes(features), *more]
+    return WholeTable(part, labels, groups, features, notes, table)
 
 
 def _large_notes(features: list[Feature]) -> list[str]:
@@ -178,7 +190,7 @@ def _read_part(
 
 def read_problem(asked: Asked) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
-    whole, labels, groups, features, notes = read_whole(asked)
+    whole, labels, groups, features, notes, read = read_whole(asked)
     if asked.test_file is None:
         train_rows, test_rows, _ = split_indices(
             whole.cells, test=asked.test, validation=0.0, seed=asked.seed
@@ -204,6 +216,7 @@ def read_problem(asked: Asked) -> TableProblem:
             f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
             f"{len(train)}: lower it, or give a larger table"
         )
+    asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
     return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)])
 
 

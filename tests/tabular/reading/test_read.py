@@ -68,8 +68,8 @@ def test_short_rows_have_gaps_and_unnamed_columns_are_told(tmp_path):
         ("", "table.csv is empty: the first row must hold the columns' names"),
         (" \n \n", "is empty"),
         ("a,b\n", "must have rows below the names of its columns"),
-        ("a;b\n1;2\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
-        ("a\tb\n1\t2\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
+        ("a;b\n1;2;3\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
+        ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
         (
             "a,b\n1,2\n1,2,3\n",
             "must have as many fields in every row as in the first, 2; row 3 has 3: a text",
@@ -136,12 +136,12 @@ def test_parquet_is_read_as_csv_is(tmp_path):
     [
         (
             {"separator": "::"},
-            "--separator must be one character, or tab, and no quote or line end; got '::'",
+            "--separator must be one character, or tab, and no quote or line end, or auto; got '::'",
         ),
         ({"separator": '"'}, "no quote or line end"),
         ({"separator": "\n"}, "no quote or line end"),
         ({"decimal": "x"}, "--decimal must be . or ,"),
-        ({"decimal": ","}, "differ from the separator"),
+        ({"separator": ",", "decimal": ","}, "differ from the separator"),
     ],
 )
 def test_readings_are_checked(options, message):

@@ -33,6 +33,7 @@ LARGEST = 1e307  # beyond it the sum of a few values overflows
 EXACT = 2**53  # beyond it a double does not tell whole numbers apart
 CODE = re.compile(r"0\d+")  # 00501 is a code, not a number
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,4})?")
+THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")  # points between thousands, and a decimal comma
 WHOLE = re.compile(r"[-+]?\d+")
 MOST_DIGITS = 40  # of a whole number that is written out
 
@@ -59,12 +60,21 @@ def parse_numbers(column: TextColumn | NumberColumn, decimal: str = ".") -> Pars
         return ParsedNumbers(np.where(odd, np.nan, numbers) if odd.any() else numbers, odd)
     texts = column.values
     if decimal == ",":
-        texts = as_objects(text.replace(",", ".") for text in texts)
+        texts = as_objects(_with_point(text) for text in texts)
     to_numeric = package("pandas", "reading a table").to_numeric
     parsed = np.asarray(to_numeric(texts, errors="coerce"), dtype=np.float64)
     parsed = np.append(np.where(np.abs(parsed) < LARGEST, parsed, np.nan), np.nan)
     numbers = parsed[column.codes]
     return ParsedNumbers(numbers, column.known & np.isnan(numbers))
+
+
+def _with_point(text: str) -> str:
+    """Write a number that has a decimal comma with a point.
+
+    >>> _with_point("3,5"), _with_point("1.234,5")
+    ('3.5', '1234.5')
+    """
+    return (text.replace(".", "") if THOUSANDS.fullmatch(text) else text).replace(",", ".")
 
 
 def whole_numbers(column: TextColumn | NumberColumn) -> NDArray[Any] | None:
@@ -160,7 +170,7 @@ def canonical(column: TextColumn | NumberColumn, decimal: str = ".") -> TextColu
         return TextColumn(codes, as_objects(range(len(values)))).recoded(texts)
     texts = column.values.tolist()
     if decimal == ",":
-        texts = [text.replace(",", ".") for text in texts]
+        texts = [_with_point(text) for text in texts]
     used = [text for text, count in zip(texts, column.counts, strict=True) if count]
     if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for text in used):
         return column

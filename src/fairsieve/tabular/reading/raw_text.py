@@ -8,6 +8,7 @@ import io
 from collections.abc import Sequence
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.reading.dialect import SEPARATORS
 
 __all__ = ["check_separator", "decoded", "find_encoding", "first_row", "uneven_rows"]
 
@@ -19,7 +20,6 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 
 
 def find_encoding(name: str, content: bytes) -> str:

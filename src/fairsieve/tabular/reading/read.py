@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
+from fairsieve.tabular.reading.dialect import assume_dialect
 from fairsieve.tabular.reading.parquet import parquet_columns
 from fairsieve.tabular.reading.raw_text import check_separator, decoded, first_row, uneven_rows
 from fairsieve.tabular.reading.table import InputTable, NumberColumn, Reading, TextColumn, headless_hint
@@ -24,7 +26,8 @@ FIRST_ROW = 2  # a spreadsheet has the names in row 1
 def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
     r"""Read a CSV file with the columns' names in its first row, or a Parquet file.
 
-    Nothing is guessed from values here; spaces around them are dropped.
+    What stands between fields, and the decimal mark, are found from the first rows unless ``reading`` says them; spaces
+    around values are dropped.
 
     Examples
     --------
@@ -46,6 +49,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
             f"the table must be a file that can be read; {path}: {error.strerror}"
         ) from error
     if is_parquet:
+        reading = replace(reading, separator=",", decimal=".")  # of which it has neither
         names, columns = parquet_columns(path, reading.all_missing)
         rows = np.arange(len(columns[0]) if columns else 0) + FIRST_ROW
         table = _named_table(path.name, names, columns, rows, reading, [])
@@ -63,6 +67,8 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     text = text.lstrip("\r\n")
     if not text.strip():
         raise InvalidInputError(f"{name} is empty: the first row must hold the columns' names")
+    reading, assumed = assume_dialect(text, reading)
+    notes = [*notes, *assumed]
     check_separator(name, first_row(name, text, reading.separator), text, reading.separator)
     pandas = package("pandas", "reading a table")
     try:

@@ -37,27 +37,28 @@ class Reading:
     Attributes
     ----------
     separator : str
-        The character between two fields; "tab" for a tab.
+        The character between two fields; "tab" for a tab, "auto" to find it from the first rows.
     decimal : str
-        The decimal mark, "." or ",".
+        The decimal mark, "." or ","; "auto" to find it from the first rows.
     missing : sequence of str
         Values that count as missing, beside those in :data:`MISSING`.
     """
 
-    separator: str = ","
-    decimal: str = "."
+    separator: str = "auto"
+    decimal: str = "auto"
     missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
-        if len(self.separator) != 1 or self.separator in '"\r\n':
+        if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InvalidInputError(
-                f"--separator must be one character, or tab, and no quote or line end; got {self.separator!r}"
-            )
-        if self.decimal not in (".", ",") or self.decimal == self.separator:
-            raise InvalidInputError(
-                f"--decimal must be . or , and differ from the separator; got {self.decimal!r} with the separator "
+                "--separator must be one character, or tab, and no quote or line end, or auto; got "
                 f"{self.separator!r}"
+            )
+        if self.decimal not in (".", ",", "auto") or self.decimal == self.separator != "auto":
+            raise InvalidInputError(
+                "--decimal must be . or , and differ from the separator, or auto; got "
+                f"{self.decimal!r} with the separator {self.separator!r}"
             )
 
     @property

@@ -16,7 +16,9 @@ __all__ = ["columns_csv", "suspects_csv"]
 TITLES = {"suggested": "suggested_label"}
 
 
-def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True) -> str:
+def columns_csv(
+    columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True, separator: str = ","
+) -> str:
     r"""Write columns as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to.
 
     Examples
@@ -29,9 +31,9 @@ def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool =
     """
     rows = chain([columns], zip(*columns.values(), strict=True))
     if escape_formulas:
-        return csv_text(rows)
+        return csv_text(rows, separator)
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
+    csv.writer(stream, delimiter=separator, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 
