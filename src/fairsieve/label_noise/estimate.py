@@ -35,6 +35,7 @@ from fairsieve.label_noise.verified import (
     learn_true_class,
 )
 from fairsieve.selection.cells import Cells
+from fairsieve.training.threads import one_blas_thread
 
 __all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
@@ -91,6 +92,7 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
+@one_blas_thread()
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
     """Estimate from samples that have been checked, and labels that somebody verified, if any."""
     data = checked.data

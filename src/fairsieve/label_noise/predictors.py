@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_plain, log_chances
 from fairsieve.samples import Samples
+from fairsieve.training.threads import one_openmp_thread
 
 __all__ = [
     "Predictor",
@@ -201,22 +202,23 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
     scores, models = np.empty((len(survey), survey.classes - 1)), []
     features = survey.features.astype(np.float32)
     weighted = (survey.weights != survey.weights[0]).any()  # binning with weights takes longer
-    for fold in range(folds):
-        inside = survey.folds == fold
-        model = HistGradientBoostingClassifier(
-            max_iter=TREES,
-            max_leaf_nodes=LEAVES,
-            learning_rate=RATE,
-            max_bins=BINS,
-            early_stopping=False,
-            random_state=seed,
-        ).fit(
-            features[~inside],
-            survey.labels[~inside],
-            sample_weight=survey.weights[~inside] if weighted else None,
-        )
-        scores[inside] = _boosted_logits(model, features[inside], survey.classes)
-        models.append(model)
+    with one_openmp_thread():  # trees of a few thousand samples gain nothing from several
+        for fold in range(folds):
+            inside = survey.folds == fold
+            model = HistGradientBoostingClassifier(
+                max_iter=TREES,
+                max_leaf_nodes=LEAVES,
+                learning_rate=RATE,
+                max_bins=BINS,
+                early_stopping=False,
+                random_state=seed,
+            ).fit(
+                features[~inside],
+                survey.labels[~inside],
+                sample_weight=survey.weights[~inside] if weighted else None,
+            )
+            scores[inside] = _boosted_logits(model, features[inside], survey.classes)
+            models.append(model)
 
     def predict(features: Floats) -> Floats:
         narrow = features.astype(np.float32)

@@ -11,17 +11,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from fairsieve.optional import is_tensor
 from fairsieve.training.curvature import Curvature
+from fairsieve.training.threads import MOST_THREADS, map_in_threads
 
 __all__ = ["LinearObjective"]
 
@@ -75,7 +73,7 @@ class LinearObjective:
         ]
         if self.is_sparse and features.dtype == np.float64:
             self.chunks = [slice(0, self.samples)]
-        self.threads = min(os.cpu_count() or 1, len(self.chunks), 8)
+        self.threads = min(os.cpu_count() or 1, MOST_THREADS)
         if self.is_sparse or self.xp is not np or self.samples * self.columns < THREADS_PAY:
             self.threads = 1
         self.has_matrix = self.outputs * (self.columns + 1) <= HESSIAN_COLUMNS
@@ -283,15 +281,18 @@ class LinearObjective:
 
     def _gram(self, features: Array, bend: Array, *, convex: bool) -> NDArray[np.float64]:
         """Return ``featuresᵀ · diag(bend) · features``."""
-        total = np.zeros((features.shape[1], features.shape[1]))
         rows = max(1, CHUNK_BYTES // (8 * features.shape[1])) if self.xp is np else len(features)
-        for first in range(0, len(features), rows):
+
+        def multiply(first: int) -> NDArray[np.float64]:
             part, own = features[first : first + rows], bend[first : first + rows, None]
             if convex:  # a product with itself takes half the operations
                 part = part * self.xp.sqrt(own)
-                total += self._on_host(part.T @ part)
-            else:
-                total += self._on_host(part.T @ (part * own))
+                return self._on_host(part.T @ part)
+            return self._on_host(part.T @ (part * own))
+
+        total = np.zeros((features.shape[1], features.shape[1]))
+        for product in map_in_threads(multiply, range(0, len(features), rows), self.threads):
+            total += product
         return total
 
     def _times(self, features: Any, parameters: NDArray[np.float64]) -> Array:
@@ -305,15 +306,8 @@ class LinearObjective:
         return (features @ moved[:, :-1].T.to(features.dtype)).double() + moved[:, -1]
 
     def _over_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
-        """Do some work for each chunk of rows, on several threads if that pays; return the results in order.
-
-        The threads are ours: those of a BLAS library wait for each other after every product, which is slow
-        where other processes are busy.
-        """
-        if self.threads == 1:
-            return [work(part) for part in self.chunks]
-        with _blas().limit(limits=1), ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, self.chunks))
+        """Do some work for each chunk of rows, on several threads if that pays; return the results in order."""
+        return map_in_threads(work, self.chunks, self.threads)
 
     def _by_sample(self, function: Callable[..., Array], *arrays: Array) -> Array:
         """Apply a function to one value, or row, per sample; chunk by chunk, so that the cache holds them."""
@@ -368,9 +362,3 @@ class LinearObjective:
             return self.xp.where(scores >= 0, 1.0, small) / (1.0 + small)
         powers = self.xp.exp(scores - self.xp.amax(scores, 1)[:, None])
         return powers / powers.sum(1)[:, None]
-
-
-@cache
-def _blas() -> Any:
-    """Return the BLAS libraries of this process; looking for them takes some milliseconds."""
-    return ThreadpoolController().select(user_api="blas")

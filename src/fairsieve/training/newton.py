@@ -35,6 +35,7 @@ from fairsieve.training.newton_trainer import (
 )
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.threads import one_blas_thread
 
 __all__ = [
     "AVERAGED",
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 
+@one_blas_thread()
 def fit_newton(
     model: None,
     data: Samples,

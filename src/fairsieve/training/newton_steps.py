@@ -13,6 +13,7 @@ from fairsieve.samples import Samples
 from fairsieve.training.curvature import Curvature
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_objective import LinearObjective
+from fairsieve.training.threads import one_blas_thread
 
 __all__ = [
     "MANY",
@@ -65,6 +66,7 @@ def to_model(parameters: NDArray[np.float64]) -> LinearModel:
     return LinearModel(parameters[:, :-1].copy(), parameters[:, -1] - shift)
 
 
+@one_blas_thread()
 def find_plain_optimum(
     objective: LinearObjective,
     weights: Any = None,
