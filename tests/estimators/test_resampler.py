@@ -40,7 +40,7 @@ def test_cells_are_in_proportion_to_the_ratios(seed, classes, groups):
     chosen = np.flatnonzero(rng.random(120) < 0.7)
     ratios = rng.dirichlet(np.ones(groups), classes)
     selector = Chosen(list(range(classes)), list(range(groups)), chosen, ratios)
-    rows = _draw_rows(selector, labels, columns, seed % 1000)
+    rows = _draw_rows(selector, labels, columns, seed % 1000, chosen)
     assert len(rows) == len(chosen)
     assert (np.diff(rows) >= 0).all()
     assert np.isin(rows, chosen).all()

@@ -32,8 +32,8 @@ from fairsieve.inputs import (
 )
 from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
-from fairsieve.label_noise.suspects import probabilities_of, suspects_of
-from fairsieve.label_noise.verified import Verification, check_verification
+from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
+from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.optional import require
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
@@ -268,9 +268,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             warn_if_inconclusive(self.estimate_)
             return
         if verified is not None:
-            raise InvalidInputError(
-                f"verified_labels say how many labels are right; got clean_ratio={given} too: pass clean_ratio='auto'"
-            )
+            refuse_known_ratio("clean_ratio", given)
         self.estimate_, self.clean_ratio_ = None, given
         if int(given * len(checked.data) + 1e-9) < 1:
             raise InvalidInputError(
@@ -285,7 +283,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         trusted = fitted.indices
         wrong = None
         if self.estimate_ is not None:  # who was kept is partly chance
-            trusted, wrong = self.estimate_.believed, self.estimate_.wrong
+            trusted = np.union1d(self.estimate_.believed, self.estimate_.checked)
+            wrong = self.estimate_.wrong
         times = fitted.history.times_selected
         self._suspects = suspects_of(decision, data, trusted, times, rows, wrong=wrong)
         self._rows = rows
@@ -323,13 +322,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         right; rows that were checked already are left out.
         """
         check_is_fitted(self)
-        if self.estimate_ is None:
-            raise InvalidInputError(
-                "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
-                f"clean_ratio={self.clean_ratio!r}"
-            )
-        rows, weights = self.estimate_.next_to_verify(n)
-        return self._rows[rows], weights
+        return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""

@@ -15,6 +15,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._sieve_inputs import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
+from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.selection.batches import batch_shares, draw_batches
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import shown
@@ -63,20 +64,38 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
         self.estimator = estimator
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> FairRobustResampler:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        verified_labels: Any = None,
+        verified_weight: ArrayLike | None = None,
+    ) -> FairRobustResampler:
         """Select and draw the rows, which are then in ``sample_indices_``; see :meth:`fit_resample`."""
         seed = read_seed(self.random_state)
-        if self.estimator is not None and not has_fit_parameter(self.estimator, "sensitive_features"):
-            raise InvalidInputError(
-                "estimator must take sensitive_features in fit, as FairRobustClassifier does; got "
-                f"{shown(self.estimator)}: pass None for that one"
-            )
+        options = {
+            name: value
+            for name, value in (("verified_labels", verified_labels), ("verified_weight", verified_weight))
+            if value is not None
+        }
+        for name in ("sensitive_features", *options):
+            if self.estimator is not None and not has_fit_parameter(self.estimator, name):
+                raise InvalidInputError(
+                    f"estimator must take {name} in fit, as FairRobustClassifier does; got "
+                    f"{shown(self.estimator)}: pass None for that one"
+                )
         X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
         selector = (
             FairRobustClassifier(random_state=seed) if self.estimator is None else clone(self.estimator)
         )
-        self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features)
-        self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed)
+        self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features, **options)
+        selected, self._label_rows = self.estimator_.sample_indices_, None
+        if verified_labels is not None:
+            found: Any = self.estimator_.estimate_
+            labels, self._label_rows = _draw_labels(found, self.estimator_.classes_, labels, seed)
+            selected = selected if found.verified is None else np.arange(len(labels))
+        self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed, selected)
         self.sensitive_features_ = None
         if sensitive_features is not None:
             self.sensitive_features_ = _safe_indexing(sensitive_features, self.sample_indices_)
@@ -87,7 +106,14 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def fit_resample(self, X: Any, y: ArrayLike, sensitive_features: Any = None) -> tuple[Any, Any]:
+    def fit_resample(
+        self,
+        X: Any,
+        y: Any,
+        sensitive_features: Any = None,
+        verified_labels: Any = None,
+        verified_weight: ArrayLike | None = None,
+    ) -> tuple[Any, Any]:
         """Select, draw, and return the rows of X and y in the containers that they came in.
 
         Two values, so that it fits into the pipelines of imbalanced-learn. The groups of the rows are in
@@ -100,9 +126,21 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
         X : array, sparse matrix, data frame or list of shape (n, d)
         y : n labels, or n indicators of three or more classes, as ``label_binarize`` makes them
         sensitive_features : n values, or several columns of them, optional
+        verified_labels : n labels, optional
+            The checked label where somebody checked; None, NaN or masked elsewhere. Nobody is left out then:
+            the checked rows come back with their checked labels, and every other row with a label that is drawn
+            by the chances learnt from them. With fewer than ten checked rows those alone are corrected.
+        verified_weight : n numbers, optional
+            For rows that were not checked at random: the inverse of the chance to be checked.
         """
-        self.fit(X, y, sensitive_features)
-        return _safe_indexing(X, self.sample_indices_), _safe_indexing(y, self.sample_indices_)
+        self.fit(X, y, sensitive_features, verified_labels, verified_weight)
+        rows = self.sample_indices_
+        if self._label_rows is None:
+            return _safe_indexing(X, rows), _safe_indexing(y, rows)
+        labels = _safe_indexing(y, self._label_rows[rows])
+        if hasattr(y, "iloc"):  # the index of a row stays beside it, whatever its label
+            labels = labels.set_axis(y.index[rows])
+        return _safe_indexing(X, rows), labels
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags and those that imbalanced-learn adds, which needs not be installed."""
@@ -155,7 +193,22 @@ def _decode_indicators(y: Any) -> Any:
     return indicators.argmax(axis=1)
 
 
-def _draw_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) -> NDArray[np.int64]:
+def _draw_labels(
+    found: CleanRatioEstimate, classes: NDArray[Any], labels: NDArray[Any], seed: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Draw a label for each row by the chances that checked labels gave.
+
+    Returns the labels, and for each a row that was given that label: so they can be taken from any container.
+    """
+    codes = found.draw_labels(seed) if found.verified is not None else found.true_codes
+    given = np.searchsorted(classes, labels)
+    _, first = np.unique(given, return_index=True)
+    return classes[codes], np.where(codes == given, np.arange(len(labels)), first[codes])
+
+
+def _draw_rows(
+    selector: Any, y: ArrayLike, sensitive_features: Any, seed: int, selected: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Draw as many rows as were selected, those of each cell in proportion to its ratio."""
     samples = np.shape(y)[0]
     cells = Cells.of(
@@ -165,7 +218,7 @@ def _draw_rows(selector: Any, y: ArrayLike, sensitive_features: Any, seed: int) 
         group_values=selector.sensitive_values_,
         missing="own",
     )
-    selected = np.asarray(selector.sample_indices_, dtype=np.int64)
+    selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
     if len(selected) == 0:
         return selected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._encoding import encode_table
-from fairsieve.estimators._folds import FittedCopy, Folds, TrainingTask, make_folds, select_rows
+from fairsieve.estimators._folds import FittedCopy, TrainingTask, make_folds, select_rows
 from fairsieve.estimators._rounds import Round, RoundSettings, find_best_round, run_rounds
 from fairsieve.estimators._sieve_inputs import check_estimator, check_sieve_samples, check_targets
+from fairsieve.estimators._sieve_task import SieveTask
 from fairsieve.inputs import Checked, read_lasting_seed, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
-from fairsieve.label_noise.suspects import suspects_of
+from fairsieve.label_noise.possible_labels import PossibleLabels
+from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
+from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.label_noise.weighting import Flips, LabelWeighting
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
@@ -108,13 +111,16 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The groups; tuples, where several columns are crossed. A last value None stands for the samples
         without a group, which train but do not count for fairness.
     weights_ : array of shape (n,)
-        The weight of each sample, without its own ``sample_weight``.
+        The weight of each sample, without its own ``sample_weight``; with verified labels, of all labels
+        together that may be right.
     sample_indices_ : integer array
         The selected rows; for random flips, those whose label is more likely right than wrong.
     ratios_ : array of shape (classes, groups)
         The share of each group in each class.
     clean_ratio_ : float
         As given or estimated.
+    estimate_ : CleanRatioEstimate or None
+        What was estimated; None where ``clean_ratio`` and ``flips`` were both given.
     flip_rates_ : array of shape (classes, groups) or None
         How often labels of each true class are flipped in each group; None where samples are selected.
     history_ : dict of arrays
@@ -172,6 +178,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        verified_labels: Any = None,
+        verified_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> SieveClassifier:
         """Train on labels that may be wrong.
@@ -185,6 +193,13 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
             Each multiplies its sample's weight in training; a sample of weight 0 is left out.
+        verified_labels : n labels, optional
+            The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given
+            labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"`` and
+            ``flips="auto"``. The classifier is then fitted to each sample under every label that may be
+            right, weighted by its chance, and rounds are compared by the same chances.
+        verified_weight : n numbers, optional
+            For rows that were not checked at random: the inverse of the chance to be checked.
         **fit_params
             Further arguments of the classifier's ``fit``, for every copy of it that is fitted, such as
             ``eval_set=[(X_check, y_check)]`` for early stopping; in a pipeline with the name of the step,
@@ -200,7 +215,20 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warn_of_groups(data.cells)
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
-        task = TrainingTask(
+
+        def encode() -> Checked:
+            numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
+            return Checked(numeric, None if own is None else own / own.mean(), rows, given)
+
+        verified = None
+        if verified_labels is not None or verified_weight is not None:
+            verified = check_verification(encode(), verified_labels, verified_weight)
+            refuse_known_ratio("clean_ratio", self.clean_ratio)
+            refuse_known_ratio("flips", self.flips)
+        folds = make_folds(self.cv, X, data.cells, rows, given, seed)
+        if verified is not None and not verified.enough:
+            data = data.with_labels(verified.correct(data))
+        plain_task = TrainingTask(
             estimator=self.estimator,
             X=X,
             labels=data.labels,
@@ -208,35 +236,49 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit_params=fit_params,
             n_jobs=self.n_jobs,
         )
-        folds = make_folds(self.cv, X, data.cells, rows, given, seed)
-
-        def predict_out_of_fold(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-            return task.out_of_fold(_multiply(weights, own), folds)
+        task = SieveTask(plain=plain_task, plain_cells=data.cells, folds=folds, own=own)
 
         def estimate() -> CleanRatioEstimate:
-            numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
-            weights = None if own is None else own / own.mean()
-            return estimate_of(Checked(numeric, weights, np.arange(len(data)), len(data)), seed)
+            return estimate_of(encode(), seed, verified)
 
-        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = predict_out_of_fold
+        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, self.flips, estimate)
+        if verified is not None and verified.enough:
+            found = estimate()
+            weigh_labels = PossibleLabels.of(found)
+            task = replace(task, entries=weigh_labels)
+        rounds = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
+        best = find_best_round(rounds, self.tolerance)
+        plain = task.fit(None)
+        fitted = plain if best == 0 else task.fit(rounds[best].weights)
+        self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
+        self.classes_, self._fitted_classes = plain_task.classes, fitted.classes
+        self.estimate_ = weigh_labels.found
+        self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
+        return self._store_rounds(task.by_sample(rounds), best, data, rows, given)
+
+    def _run_rounds(
+        self,
+        task: SieveTask,
+        weigh_labels: Any,
+        settings: RoundSettings,
+        seed: int,
+        data: Samples,
+        verified: Verification | None,
+    ) -> list[Round]:
+        """Run the rounds, and take from checkpoints what they hold."""
+        ask = task.out_of_fold
         if self.checkpoint_dir is not None:
             described = describe_sieve(
-                self.estimator, X, data, own, **self._describe(settings, seed, folds, task)
+                self.estimator,
+                task.plain.X,
+                data,
+                task.own,
+                **self._describe(settings, seed, task, verified),
             )
-            shape = (len(data), len(task.classes))
-            ask = RoundCheckpoints(
-                predict_out_of_fold, Path(self.checkpoint_dir), described, shape, self.rounds + 1
-            )
-        weigh_labels = LabelWeighting(data.cells, self.clean_ratio, self.flips, estimate)
+            shape = (len(task.cells), len(task.plain.classes))
+            ask = RoundCheckpoints(ask, Path(self.checkpoint_dir), described, shape, self.rounds + 1)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
-            rounds = run_rounds(ask, weigh_labels, data.cells, settings, self.rounds, report)
-        best = find_best_round(rounds, self.tolerance)
-        plain = task.fit(own)
-        fitted = plain if best == 0 else task.fit(_multiply(rounds[best].weights, own))
-        self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
-        self.classes_, self._fitted_classes = task.classes, fitted.classes
-        self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
-        return self._store_rounds(rounds, best, data, rows, given)
+            return run_rounds(ask, weigh_labels, task.cells, settings, self.rounds, report)
 
     def _check_settings(self) -> RoundSettings:
         """Check the parameters; return those that the rounds need."""
@@ -255,18 +297,19 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _describe(
-        self, settings: RoundSettings, seed: int, folds: Folds, task: TrainingTask
+        self, settings: RoundSettings, seed: int, task: SieveTask, verified: Verification | None
     ) -> dict[str, Any]:
         """Return what the checkpoints of a fit must agree on, in plain values."""
+        options = dict(task.plain.fit_params)
         try:
-            fit_params = joblib.hash(dict(task.fit_params)) if task.fit_params else None
+            fit_params = joblib.hash(options) if options else None
         except Exception as error:  # whatever the parameters' own pickling raises
             raise InvalidInputError(
                 f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
             ) from None
-        return {
+        return ({} if verified is None else {"verified": joblib.hash(tuple(verified))}) | {
             "rule": repr(settings),
-            "cv": self.cv if self.cv is None or isinstance(self.cv, Integral) else joblib.hash(folds),
+            "cv": self.cv if self.cv is None or isinstance(self.cv, Integral) else joblib.hash(task.folds),
             "seed": seed,
             "clean_ratio": self.clean_ratio,
             "flips": self.flips,
@@ -292,7 +335,9 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         times = np.asarray([each.kept for each in rounds[1:]], np.int32).sum(axis=0, dtype=np.int32)
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
-        self._suspects = suspects_of(decision, data, kept, times, rows)
+        if self.estimate_ is not None:  # what somebody checked needs no second look
+            kept = np.union1d(kept, self.estimate_.checked)
+        self._suspects, self._rows = suspects_of(decision, data, kept, times, rows), rows
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -309,6 +354,15 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return {name: column.copy() for name, column in self._suspects.items()}
+
+    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Choose rows of the training data to check next, with weights for ``verified_weight``.
+
+        See :meth:`FairRobustClassifier.next_to_verify
+        <fairsieve.estimators.classifier.FairRobustClassifier.next_to_verify>`.
+        """
+        check_is_fitted(self)
+        return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of each sample, an array of shape (n,)."""
@@ -331,10 +385,3 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def _multiply(
-    weights: NDArray[np.float64] | None, own: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
-    """Multiply two sets of weights, either of which may be None for ones."""
-    return own if weights is None else weights if own is None else weights * own

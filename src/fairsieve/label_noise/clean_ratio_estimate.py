@@ -95,6 +95,21 @@ class CleanRatioEstimate:
         return 1 - self.true_class[np.arange(len(self.cells)), self.cells.label_codes]
 
     @property
+    def checked(self) -> NDArray[np.int64]:
+        """Samples whose label somebody checked."""
+        return np.flatnonzero(False if self.verified_codes is None else self.verified_codes >= 0)
+
+    @property
+    def true_codes(self) -> NDArray[np.int64]:
+        """The given class of each sample, and the true one where somebody checked."""
+        given = self.cells.label_codes
+        return (
+            given
+            if self.verified_codes is None
+            else np.where(self.verified_codes < 0, given, self.verified_codes)
+        )
+
+    @property
     def believed(self) -> NDArray[np.int64]:
         """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
         return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))

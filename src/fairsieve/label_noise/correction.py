@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.verified import Verification
 from fairsieve.samples import Samples
 from fairsieve.training.fit import ModelLike, fit
 from fairsieve.training.result import Fitted
@@ -63,6 +64,7 @@ def train_auto(
             train=train,
             **settings,
         )
+    data, estimate = _correct_checked(data, estimate)
     if estimate.aimed and not estimate.credible:
         settings |= {"clean_ratio": estimate.clean_ratio, "signal": signal or "loss"}
         return train(model, data, "fairsieve", seed=seed, sample_weight=sample_weight, **settings)
@@ -72,6 +74,14 @@ def train_auto(
     part = data if len(rows) == len(data) else data.take(rows)
     fitted = train(model, part, "fairbatch", seed=seed, sample_weight=weights, **settings)
     return replace(fitted.over(rows, len(data)), method="fairsieve")
+
+
+def _correct_checked(data: Samples, estimate: CleanRatioEstimate) -> tuple[Samples, CleanRatioEstimate]:
+    """Set the labels right that somebody checked, where they are too few to learn from."""
+    if estimate.verified_codes is None:
+        return data, estimate
+    corrected = data.with_labels(Verification(estimate.verified_codes, None).correct(data))
+    return corrected, replace(estimate, cells=corrected.cells)
 
 
 def _train_on_chances(

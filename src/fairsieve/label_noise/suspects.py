@@ -8,9 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
+from fairsieve.errors import InvalidInputError
+from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.samples import Samples
 
-__all__ = ["probabilities_of", "suspects_of"]
+__all__ = ["choose_to_verify", "probabilities_of", "suspects_of"]
+
+
+def choose_to_verify(
+    estimate: CleanRatioEstimate | None, n: int, rows: NDArray[np.int64], clean_ratio: Any
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Choose samples to check next by an estimate, and name them by ``rows``; with weights."""
+    if estimate is None:
+        raise InvalidInputError(
+            "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
+            f"clean_ratio={clean_ratio!r}"
+        )
+    chosen, weights = estimate.next_to_verify(n)
+    return rows[chosen], weights
 
 
 def suspects_of(

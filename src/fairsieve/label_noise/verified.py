@@ -23,12 +23,19 @@ from scipy.special import log_softmax, softmax
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked
-from fairsieve.samples import check_weights
+from fairsieve.samples import Samples, check_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.missing import missing_in
 from fairsieve.validation import shown
 
-__all__ = ["Verification", "VerifiedRates", "check_verification", "check_verified", "learn_true_class"]
+__all__ = [
+    "Verification",
+    "VerifiedRates",
+    "check_verification",
+    "check_verified",
+    "learn_true_class",
+    "refuse_known_ratio",
+]
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +91,19 @@ class Verification(NamedTuple):
     def enough(self) -> bool:
         """Whether there are enough to learn from."""
         return int((self.codes >= 0).sum()) >= FEW
+
+    def correct(self, data: Samples) -> NDArray[Any]:
+        """Return the labels with the checked ones set right."""
+        classes = np.asarray(data.cells.classes, dtype=data.labels.dtype)
+        return np.where(self.codes >= 0, classes[self.codes], data.labels)
+
+
+def refuse_known_ratio(name: str, value: Any) -> None:
+    """Refuse a parameter that says how labels went wrong beside checked labels, which say it."""
+    if value != "auto":
+        raise InvalidInputError(
+            f"verified_labels say how many labels are right; got {name}={value} too: pass {name}='auto'"
+        )
 
 
 def check_verification(

@@ -89,6 +89,8 @@ class LabelWeighting:
     clean_ratio : float
     flip_rates : array of shape (classes, groups) or None
         None where samples are selected.
+    found : CleanRatioEstimate or None
+        What was estimated.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class LabelWeighting:
         self.cells, self.flips, self.estimate = cells, flips, estimate
         self.given = None if clean_ratio == "auto" else float(clean_ratio)
         self.flip_rates: Floats | None = None
+        self.found: CleanRatioEstimate | None = None
         self.first: LabelWeights | None = None
 
     def __call__(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
@@ -120,7 +123,7 @@ class LabelWeighting:
     def find_rates(self, probabilities: Floats) -> None:
         """Find how many labels are wrong, and whether at random."""
         found = self.estimate() if self.given is None or self.flips == "auto" else None
-        aimed = self.flips == "aimed"
+        self.found, aimed = found, self.flips == "aimed"
         if found is not None:
             self.clean_ratio = found.clean_ratio
             aimed = found.aimed if self.flips == "auto" else aimed

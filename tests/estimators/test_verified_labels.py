@@ -1,0 +1,245 @@
+"""Verified labels in the three estimators: what they change, and how they travel through scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from fairsieve import FairRobustClassifier, FairRobustResampler, InvalidInputError, Samples, SieveClassifier
+from fairsieve.data import flip_margin, make_synthetic
+from fairsieve.errors import FairsieveWarning
+from fairsieve.estimators.scorers import fairness_scorer
+from fairsieve.metrics import accuracy, equalized_odds_disparity
+
+DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
+NOISY = flip_margin(DATA, 0.2)
+SIEVE = SieveClassifier(LogisticRegression(), rounds=3, cv=2, random_state=0)
+GIVEN = {"sensitive_features": DATA.groups}
+
+
+def checked_rows(count, data=DATA, seed=0):
+    verified = np.full(len(data), None, dtype=object)
+    rows = np.random.default_rng(seed).permutation(len(data))[:count]
+    verified[rows] = data.labels[rows]
+    return verified
+
+
+VERIFIED = checked_rows(150)
+ROWS = np.flatnonzero(VERIFIED != None)  # noqa: E711
+
+
+@pytest.fixture(scope="module")
+def sieve():
+    return clone(SIEVE).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+
+
+@pytest.fixture(scope="module")
+def resampled():
+    resampler = FairRobustResampler(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairsieveWarning)
+        return resampler, *resampler.fit_resample(
+            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
+        )
+
+
+def test_checked_rows_mend_a_sieve_under_attack(sieve):
+    """A fifth of the surest labels is flipped, which nothing but the checked rows tells."""
+    plain, ours = sieve.plain_estimator_.predict(TEST.features), sieve.predict(TEST.features)
+    assert accuracy(TEST.labels, ours) > accuracy(TEST.labels, plain) + 0.05
+    groups = {"sensitive_features": TEST.groups}
+    assert equalized_odds_disparity(TEST.labels, ours, **groups) < equalized_odds_disparity(
+        TEST.labels, plain, **groups
+    )
+
+
+def test_a_sieve_measures_its_rounds_by_the_chances(sieve):
+    found = sieve.history_["accuracy"]
+    plain = sieve.plain_estimator_.predict(DATA.features)
+    true, seen = accuracy(DATA.labels, plain), accuracy(NOISY.labels, plain)
+    assert abs(found[0] - true) < 0.5 * abs(seen - true)
+    assert sieve.best_round_ > 0
+    assert found[sieve.best_round_] > found[0]
+    assert (sieve.history_["kept"][0], len(sieve.weights_)) == (1200, 1200)
+    assert (sieve.weights_ > 0).all()
+    assert sieve.estimate_.verified.checked.sum() == 150
+    assert sieve.clean_ratio_ == pytest.approx(0.8, abs=0.06)
+
+
+def test_checked_rows_are_neither_suspects_nor_checked_again(sieve):
+    suspects = sieve.suspects()["row"]
+    assert not np.isin(ROWS, suspects).any()
+    assert NOISY.flipped[suspects].mean() > 0.5
+    rows, weights = sieve.next_to_verify(40)
+    assert not np.isin(ROWS, rows).any()
+    assert weights.mean() == pytest.approx(1.0)
+
+
+def test_all_rows_checked_is_training_on_the_truth():
+    """The sieve is fitted as if the true labels had been given and none were wrong."""
+    checked = clone(SIEVE).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=DATA.labels)
+    known = clone(SIEVE).set_params(clean_ratio=1.0, flips="random").fit(DATA.features, DATA.labels, **GIVEN)
+    assert checked.history_["accuracy"][1:] == pytest.approx(known.history_["accuracy"][1:], abs=0.01)
+    assert np.mean(checked.predict(TEST.features) == known.predict(TEST.features)) > 0.98
+
+
+@pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(random_state=0)])
+def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
+    row = int(NOISY.flipped.argmax())
+    verified = np.full(1200, np.nan)
+    verified[row] = DATA.labels[row]
+    fitted = clone(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
+    assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
+    assert fitted.estimate_.verified is None
+    assert row not in fitted.suspects()["row"]
+    corrected = NOISY.labels.copy()
+    corrected[row] = DATA.labels[row]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairsieveWarning)
+        known = clone(model).fit(DATA.features, corrected, **GIVEN)
+    agree = np.mean(fitted.predict(TEST.features) == known.predict(TEST.features))
+    assert agree > 0.98
+
+
+def test_three_classes_and_three_groups():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 900)
+    centres = np.array([[0.0, 2.0], [2.0, -1.0], [-2.0, -1.0]])
+    names = np.array(["a", "b", "c"])
+    data = Samples(rng.normal(size=(900, 2)) + centres[codes], names[codes], rng.choice(["x", "y", "z"], 900))
+    given = np.where((rng.random(900) < 0.4) & (codes == 0), "b", data.labels)
+    options = {"sensitive_features": data.groups, "verified_labels": checked_rows(200, data)}
+    model = SieveClassifier(
+        DecisionTreeClassifier(max_depth=3, random_state=0), rounds=2, cv=2, random_state=0
+    )
+    model.fit(data.features, given, **options)
+    assert model.ratios_.shape == model.flip_rates_.shape == (3, 3)
+    assert model.flip_rates_[0].mean() == pytest.approx(0.4, abs=0.12)
+    assert model.flip_rates_[2].max() < 0.1
+    assert model.score(data.features, data.labels) > model.plain_estimator_.score(data.features, data.labels)
+    X, y = FairRobustResampler(model, random_state=0).fit_resample(data.features, given, **options)
+    assert len(X) == len(y) == 900
+    assert set(y) == {"a", "b", "c"}
+
+
+def test_resampled_labels_are_nearer_the_truth(resampled):
+    resampler, X, y = resampled
+    rows = resampler.sample_indices_
+    assert len(y) == 1200
+    assert X.tolist() == DATA.features[rows].tolist()
+    assert np.mean(y == DATA.labels[rows]) > np.mean(NOISY.labels == DATA.labels) + 0.05
+    inside = np.isin(rows, ROWS)
+    assert y[inside].tolist() == DATA.labels[rows[inside]].tolist()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "list"])
+def test_resampled_labels_come_back_in_their_container(resampled, kind):
+    names = np.array(["no", "yes"])
+    verified = np.array([None if value is None else names[value] for value in VERIFIED], dtype=object)
+    given = names[NOISY.labels]
+    X, y = {
+        "pandas": lambda: (
+            pd.DataFrame(DATA.features, index=np.arange(1200) + 5),
+            pd.Series(pd.Categorical(given), index=np.arange(1200) + 5),
+        ),
+        "polars": lambda: (pl.DataFrame(DATA.features, schema=list("abc")), pl.Series("label", given)),
+        "list": lambda: (DATA.features.tolist(), given.tolist()),
+    }[kind]()
+    resampler = FairRobustResampler(random_state=0)
+    some, labels = resampler.fit_resample(X, y, **GIVEN, verified_labels=verified)
+    assert (type(some), type(labels)) == (type(X), type(y))
+    assert list(labels) == names[resampled[2]].tolist()
+    if kind == "pandas":
+        assert labels.dtype == y.dtype
+        assert labels.index.equals(some.index)
+
+
+@pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(random_state=0)], ids=["sieve", "classifier"])
+def test_pipelines_and_searches_pass_them_on(model):
+    with config_context(enable_metadata_routing=True):
+        routed = clone(model).set_fit_request(
+            sensitive_features=True, verified_labels=True, verified_weight=True
+        )
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), routed),
+            {f"{type(model).__name__.lower()}__fairness": ["equalized_odds", "demographic_parity"]},
+            scoring=fairness_scorer(with_accuracy=True),
+            cv=2,
+            error_score="raise",
+        )
+        search.fit(
+            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED, verified_weight=np.ones(1200)
+        )
+    assert search.best_estimator_[-1].estimate_.verified.checked.sum() == 150
+
+
+def test_a_pipeline_of_imbalanced_learn_passes_them_to_the_resampler():
+    pytest.importorskip("imblearn")
+    from imblearn.pipeline import make_pipeline as make_imbalanced_pipeline
+
+    class Resampler(FairRobustResampler):
+        """Defined after imblearn was imported, which adds ``set_fit_resample_request``."""
+
+    with config_context(enable_metadata_routing=True):
+        resampler = Resampler(random_state=0)
+        wanted = {"sensitive_features": True, "verified_labels": True}
+        resampler.set_fit_resample_request(**wanted).set_fit_request(**wanted)
+        search = GridSearchCV(
+            make_imbalanced_pipeline(resampler, LogisticRegression()),
+            {"logisticregression__C": [1.0]},
+            cv=2,
+            error_score="raise",
+        )
+        search.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+    fitted = search.best_estimator_
+    assert fitted[0].estimator_.estimate_.verified.checked.sum() == 150
+    assert accuracy(TEST.labels, fitted.predict(TEST.features)) > 0.6
+
+
+def test_bad_input_is_named():
+    for model, name, value in (
+        (clone(SIEVE).set_params(clean_ratio=0.9), "clean_ratio", "0.9"),
+        (clone(SIEVE).set_params(flips="aimed"), "flips", "aimed"),
+    ):
+        with pytest.raises(InvalidInputError, match=f"got {name}={value} too: pass {name}='auto'"):
+            model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+    with pytest.raises(InvalidInputError, match="verified_weight belongs to verified_labels"):
+        clone(SIEVE).fit(DATA.features, NOISY.labels, **GIVEN, verified_weight=np.ones(1200))
+    with pytest.raises(InvalidInputError, match=r"the shape \(1200,\); got \(3,\)"):
+        FairRobustResampler(SIEVE).fit_resample(
+            DATA.features, NOISY.labels, **GIVEN, verified_labels=[1, 0, 1]
+        )
+
+    class OnlyGroups(LogisticRegression):
+        def fit(self, X, y, sensitive_features=None):
+            return super().fit(X, y)
+
+    with pytest.raises(InvalidInputError, match="estimator must take verified_labels in fit"):
+        FairRobustResampler(OnlyGroups()).fit_resample(
+            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
+        )
+
+
+def test_checkpoints_of_other_checked_labels_are_refused(tmp_path):
+    model = clone(SIEVE).set_params(checkpoint_dir=tmp_path, rounds=1)
+    first = model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED).predict_proba(
+        TEST.features
+    )
+    again = clone(model).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
+    assert again.predict_proba(TEST.features).tolist() == first.tolist()
+    with pytest.raises(ValueError, match="verified"):
+        clone(model).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=checked_rows(150, seed=1))
