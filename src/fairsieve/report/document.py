@@ -112,7 +112,7 @@ class Table:
     """Rows of cells under a caption.
 
     ``filterable`` adds a field that searches the rows; ``reference_title`` says what the cells' references
-    are, for example "the paper's".
+    are, for example "the paper's". With ``rows_at_once``, a page shows so many rows, and buttons for the others.
     """
 
     name: str
@@ -121,6 +121,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     filterable: bool = False
     reference_title: str = "reference"
+    rows_at_once: int | None = None
 
     def __post_init__(self) -> None:
         _check_name("a table", self.name)
@@ -145,6 +146,7 @@ class Series:
 
     ``deviation`` is shaded around lines and drawn as bars at points; ``interval`` is drawn as such bars from its
     lower to its upper end, which need not be equally far; ``labels`` name the points;
+    a "dumbbell" joins two values of ``x`` (before and after) at one height ``y``;
     ``dashed`` sets a reference apart (the paper's values, a Pareto front). ``look`` is its colour and symbol; where it
     is None, the figure chooses a look that no other series has.
     """
@@ -152,7 +154,7 @@ class Series:
     name: str
     x: Sequence[float | str]
     y: Sequence[float]
-    kind: Literal["line", "points", "bars"] = "line"
+    kind: Literal["line", "points", "bars", "dumbbell"] = "line"
     deviation: Sequence[float] | None = None
     x_deviation: Sequence[float] | None = None
     labels: Sequence[str] | None = None
@@ -172,12 +174,19 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes.
+
+    ``x_range`` and ``y_range`` fix an axis, so that panels can be compared; ``y_names`` names the heights 0, 1, 2 …
+    from the top down.
+    """
 
     title: str
     x_title: str
     y_title: str
     series: Sequence[Series]
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    y_names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

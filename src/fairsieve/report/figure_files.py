@@ -78,8 +78,11 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
             _draw_bars(axis, series, look, x, _index(bars, series), len(bars))
         elif series.kind == "points":
             _draw_points(axis, series, look, x)
+        elif series.kind == "dumbbell":
+            _draw_dumbbell(axis, series, look, x)
         else:
             _draw_line(axis, series, look, x)
+    _fix_axes(axis, panel)
     if places:
         axis.set_xticks(list(places.values()))
         labels = axis.set_xticklabels([str(value) for value in places])
@@ -88,6 +91,20 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
         if max(len(str(value)) for value in places) * len(places) > 40:
             axis.tick_params(axis="x", rotation=30)
         axis.grid(visible=False, axis="x")
+
+
+def _fix_axes(axis: Any, panel: Panel) -> None:
+    """Set the ranges that a panel fixes, and name the heights that it names."""
+    if panel.x_range is not None:
+        axis.set_xlim(*panel.x_range)
+    if panel.y_range is not None:
+        axis.set_ylim(*panel.y_range)
+    if panel.y_names:
+        axis.set_ylim(len(panel.y_names) - 0.5, -0.5)
+        axis.set_yticks(range(len(panel.y_names)))
+        for label in axis.set_yticklabels(list(panel.y_names)):
+            label.set_parse_math(False)
+        axis.grid(visible=False, axis="y")
 
 
 def _positions(panel: Panel) -> dict[float | str, int]:
@@ -146,6 +163,25 @@ def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
         elinewidth=0.8,
         capsize=2,
     )
+
+
+def _draw_dumbbell(axis: Any, series: Series, look: Look, x: Any) -> None:
+    """Draw two values, before (open) and after (filled), and a line that joins them."""
+    places = np.asarray(series.y, dtype=float) + (-0.13, 0.13)
+    axis.plot(x, places, color=_hue(look), linewidth=2.5, alpha=0.45)
+    reach = _lengths(None, series.x_interval, x)
+    for i, face in enumerate((THEMES["light"].background, _hue(look))):
+        axis.errorbar(
+            x[i],
+            places[i],
+            xerr=None if reach is None else reach[:, i : i + 1],
+            marker=SYMBOLS[look.symbol].matplotlib,
+            markersize=6,
+            color=_hue(look),
+            markerfacecolor=face,
+            elinewidth=0.8,
+            capsize=2,
+        )
 
 
 def _lengths(deviations: Any, intervals: Any, middle: Any) -> Any:

@@ -41,6 +41,9 @@ def chart_data(figure: Figure) -> dict[str, Any]:
             "x_title": _plotly_text(panel.x_title),
             "y_title": _plotly_text(panel.y_title),
             "categories": _has_categories(panel),
+            "x_range": panel.x_range,
+            "y_range": panel.y_range,
+            "y_names": [_plotly_text(name) for name in panel.y_names],
             "series": [_series_data(series, names.index(series.name), looks) for series in panel.series],
         }
         for panel in figure.panels
@@ -100,8 +103,22 @@ def _panel_table(name: str, panel: Panel) -> Table:
         for extra in (series.labels, series.x_deviation, series.x_interval)
     )
     unique = len({(series.name, series.dashed) for series in panel.series}) == len(panel.series)
-    columns, rows = (_wide_table if shared and unique and not labelled else _long_table)(panel)
+    layout = _wide_table if shared and unique and not labelled else _long_table
+    if panel.series and all(series.kind == "dumbbell" for series in panel.series):
+        layout = _dumbbell_table
+    columns, rows = layout(panel)
     return Table(name, panel.title, columns, rows)
+
+
+def _dumbbell_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
+    """Make a table with a row for each series, and a column for each of its two ends."""
+    ends = panel.series[0].labels or ("before", "after")
+    columns = [Column("series"), *(Column(title, True) for title in ends)]
+    rows = [
+        [Cell(series.name), *(_x_cell(x, _spread(None, series.x_interval, i)) for i, x in enumerate(series.x))]
+        for series in panel.series
+    ]
+    return columns, rows
 
 
 def _wide_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:

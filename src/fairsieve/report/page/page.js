@@ -32,6 +32,7 @@ function sortBy(head) {
   // What has no value stays last, whichever way the rest goes.
   keyed.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : compare(a, b) * (down ? -1 : 1)));
   body.append(...keyed.map(([, row]) => row));
+  showRows(head.closest(".table"), 0);
   for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
 }
@@ -49,21 +50,41 @@ for (const entry of all("tbody [title]")) {
   });
 }
 
-function filterRows(box) {
+// Shows the rows that match the filter: all of them, or so many at once, from the place-th row on.
+function showRows(box, place) {
   const rows = [...box.querySelector("tbody").rows];
-  const words = box.querySelector("input").value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const row of rows) {
+  const words = (box.querySelector("input")?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const matching = rows.filter((row) => {
     const text = row.textContent.toLowerCase();
-    row.hidden = !words.every((word) => text.includes(word));
-  }
-  const left = rows.filter((row) => !row.hidden).length;
-  box.querySelector("output").textContent = `${left} of ${rows.length} rows`;
+    return words.every((word) => text.includes(word));
+  });
+  const pager = box.querySelector(".pager");
+  const first = Math.max(0, Math.min(place, matching.length - 1));
+  const count = pager ? Number(pager.dataset.rows) : matching.length;
+  const visible = new Set(matching.slice(first, first + count));
+  for (const row of rows) row.hidden = !visible.has(row);
+  const filter = box.querySelector(".filter output");
+  if (filter) filter.textContent = `${matching.length} of ${rows.length} rows`;
+  if (!pager) return;
+  const last = Math.min(first + count, matching.length);
+  pager.hidden = false;
+  pager.dataset.place = first;
+  pager.querySelector("output").textContent = last ? `rows ${first + 1} to ${last} of ${matching.length}` : "no rows";
+  pager.querySelector("[data-step='-1']").disabled = first === 0;
+  pager.querySelector("[data-step='1']").disabled = last >= matching.length;
 }
 
-for (const input of all(".filter input")) {
-  const box = input.closest(".table");
-  input.addEventListener("input", () => filterRows(box));
-  filterRows(box);
+for (const button of all(".pager button")) {
+  button.addEventListener("click", () => {
+    const { place, rows } = button.parentElement.dataset;
+    showRows(button.closest(".table"), Number(place) + Number(button.dataset.step) * Number(rows));
+  });
+}
+
+for (const box of all(".table")) {
+  if (!box.querySelector(".filter, .pager")) continue;
+  box.querySelector("input")?.addEventListener("input", () => showRows(box, 0));
+  showRows(box, 0);
 }
 
 // ---- Charts
@@ -109,11 +130,25 @@ function band(series, colour) {
 
 // Of a deviation to both sides, or from end to end of an interval.
 function errorBars(values, ends, middle, colour) {
-  const look = { color: colour, thickness: 1, width: 3 };
+  const look = { color: colour, thickness: 1.5, width: 4 };
   if (!ends) return values && { array: values, ...look };
   const array = ends.map(([, high], i) => high - middle[i]);
   const arrayminus = ends.map(([low], i) => middle[i] - low);
   return { type: "data", symmetric: false, array, arrayminus, ...look };
+}
+
+// Two values of one thing, before (open) and after (filled), joined; a little apart, so that both intervals show.
+function dumbbell(series, name, panel, colour) {
+  const labels = series.labels ?? ["before", "after"];
+  const places = [series.y[0] - 0.13, series.y[1] + 0.13];
+  const ends = [0, 1].map((i) => ({
+    type: "scatter", mode: "markers", x: [series.x[i]], y: [places[i]], name, hoverinfo: "text",
+    hovertext: [`<b>${name}</b><br>${labels[i]}: ${shown(series.x[i])}${spread(null, series.x_interval?.[i])}`],
+    marker: { color: i ? colour : theme().background, symbol: series.symbol, size: 11, line: { color: colour, width: 2 } },
+    error_x: errorBars(null, series.x_interval && [series.x_interval[i]], [series.x[i]], colour),
+  }));
+  const joined = { type: "scatter", mode: "lines", x: series.x, y: places, line: { color: colour, width: 3 }, opacity: 0.45, hoverinfo: "skip" };
+  return [joined, ...ends];
 }
 
 function tracesOf(series, name, panel) {
@@ -127,6 +162,7 @@ function tracesOf(series, name, panel) {
     const marker = { color: colour, pattern, line: { color: colour, width: 1 } };
     return [{ ...trace, type: "bar", marker, error_y: errorBars(series.deviation, series.interval, series.y, theme().ink) }];
   }
+  if (series.kind === "dumbbell") return dumbbell(series, name, panel, colour);
   const symbol = series.symbol + (series.dashed ? "-open" : "");
   const marker = { color: colour, symbol, size: 8, line: { color: colour, width: series.dashed ? 1.5 : 0 } };
   if (series.kind === "points") {
@@ -141,6 +177,13 @@ function tracesOf(series, name, panel) {
   return series.deviation ? [band(series, colour), drawn] : [drawn];
 }
 
+// An axis that a panel fixes; the others fit their data.
+const fixedRange = (panel, axis) =>
+  axis === "y" && panel.y_names.length ? [panel.y_names.length - 0.5, -0.5] : panel[`${axis}_range`];
+const rangeOf = (panel, axis) => (fixedRange(panel, axis) ? { range: fixedRange(panel, axis) } : {});
+const namesOf = ({ y_names }) =>
+  y_names.length ? { tickvals: y_names.map((_, i) => i), ticktext: y_names, showgrid: false } : {};
+
 function layoutOf(panel, plot) {
   const { ink, muted, line } = theme();
   const axis = { gridcolor: line + "B0", linecolor: muted, zeroline: false, automargin: true, ticks: "" };
@@ -149,8 +192,8 @@ function layoutOf(panel, plot) {
     margin: { l: 40, r: 10, t: 8, b: 26 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: "system-ui, sans-serif", size: 12, color: muted },
-    xaxis: { ...axis, type: panel.categories ? "category" : "linear", showgrid: !panel.categories },
-    yaxis: { ...axis, type: "linear" },
+    xaxis: { ...axis, type: panel.categories ? "category" : "linear", showgrid: !panel.categories, ...rangeOf(panel, "x") },
+    yaxis: { ...axis, type: "linear", ...rangeOf(panel, "y"), ...namesOf(panel) },
     hoverlabel: { bgcolor: theme().panel, bordercolor: muted, font: { color: ink }, align: "left" },
     hovermode: "closest", showlegend: false, barmode: "group", bargroupgap: 0.08, uirevision: "keep",
     // A finger on a chart scrolls the page.
@@ -165,13 +208,13 @@ class Chart {
     this.hidden = new Set();
     this.reset = figure.querySelector(".reset");
     this.reset.addEventListener("click", () => {
-      for (const plot of this.plots) Plotly.relayout(plot, { "xaxis.autorange": true, "yaxis.autorange": true });
+      this.plots.forEach((plot, i) => Plotly.relayout(plot, this.wholeView(this.data.panels[i])));
       this.reset.hidden = true;
     });
     this.draw();
     for (const plot of this.plots) {
       plot.on("plotly_relayout", () => {
-        this.reset.hidden = this.plots.every(({ layout }) => layout.xaxis.autorange && layout.yaxis.autorange);
+        this.reset.hidden = this.plots.every(({ layout }, i) => this.isWhole(layout, this.data.panels[i]));
       });
     }
     for (const box of all("[data-series]", figure)) {
@@ -180,6 +223,21 @@ class Chart {
         this.draw();
       });
     }
+  }
+
+  wholeView(panel) {
+    return Object.fromEntries(["x", "y"].map((axis) => {
+      const range = fixedRange(panel, axis);
+      return range ? [`${axis}axis.range`, range.slice()] : [`${axis}axis.autorange`, true];
+    }));
+  }
+
+  isWhole(layout, panel) {
+    return ["x", "y"].every((axis) => {
+      const range = fixedRange(panel, axis);
+      const now = layout[`${axis}axis`];
+      return range ? range.every((end, i) => end === now.range[i]) : now.autorange;
+    });
   }
 
   draw() {
