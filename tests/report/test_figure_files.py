@@ -65,3 +65,17 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"fairsieve\[plot\]"):
         write_figure_files(by_rate(), tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_dumbbells_name_their_heights_within_the_fixed_axis(tmp_path):
+    series = [
+        Series(name, [0.2, 0.4], [i, i], "dumbbell", x_interval=[(0.1, 0.4)] * 2)
+        for i, name in enumerate(("men", "$women$"))
+    ]
+    panel = Panel(
+        "Rate", "share", "group", series, x_range=(0, 1), y_range=(0, 1), y_names=("men", "$women$")
+    )
+    texts, _, _ = drawn(Figure("f", "Rates", [panel]), tmp_path)
+    assert texts.count("men") == texts.count("$women$") == 2  # at the axis, and in the legend
+    assert "1.0" in texts
+    assert "1.2" not in texts

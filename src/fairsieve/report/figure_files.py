@@ -167,7 +167,7 @@ def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
 
 def _draw_dumbbell(axis: Any, series: Series, look: Look, x: Any) -> None:
     """Draw two values, before (open) and after (filled), and a line that joins them."""
-    places = np.asarray(series.y, dtype=float) + (-0.13, 0.13)
+    places = np.asarray(series.y, dtype=float) + np.array([-0.13, 0.13])
     axis.plot(x, places, color=_hue(look), linewidth=2.5, alpha=0.45)
     reach = _lengths(None, series.x_interval, x)
     for i, face in enumerate((THEMES["light"].background, _hue(look))):

@@ -58,3 +58,28 @@ def test_points_have_rows_of_their_own():
     points, cells = data_tables(trade_off())
     assert [cell.text for cell in points.rows[0]] == ["LR", "five seeds", "0.578 ± 0.012", "0.663 ± 0.008"]
     assert [cell.text for cell in cells.rows[0]] == ["woman, 0", "658", "600 ± 20"]
+
+
+def dumbbells():
+    """Two groups, each before and after."""
+    series = [
+        Series(
+            name,
+            [0.2 + i / 10, 0.4],
+            [i, i],
+            "dumbbell",
+            labels=("plain", "fair"),
+            x_interval=[(0.1, 0.4)] * 2,
+        )
+        for i, name in enumerate(("men", "women"))
+    ]
+    return Figure("f", "Rates", [Panel("Rate", "share", "group", series, (0, 1), None, ("men", "women"))])
+
+
+def test_dumbbells_stand_in_a_table_with_both_ends():
+    (table,) = data_tables(dumbbells())
+    assert [column.title for column in table.columns] == ["series", "plain", "fair"]
+    assert [cell.text for cell in table.rows[1]] == ["women", "0.3 [0.1, 0.4]", "0.4 [0.1, 0.4]"]
+    panel = chart_data(dumbbells())["panels"][0]
+    assert panel["x_range"] == (0, 1)
+    assert panel["y_names"] == ["men", "women"]

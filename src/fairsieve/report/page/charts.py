@@ -115,7 +115,10 @@ def _dumbbell_table(panel: Panel) -> tuple[list[Column], list[list[Cell]]]:
     ends = panel.series[0].labels or ("before", "after")
     columns = [Column("series"), *(Column(title, True) for title in ends)]
     rows = [
-        [Cell(series.name), *(_x_cell(x, _spread(None, series.x_interval, i)) for i, x in enumerate(series.x))]
+        [
+            Cell(series.name),
+            *(_x_cell(x, _spread(None, series.x_interval, i)) for i, x in enumerate(series.x)),
+        ]
         for series in panel.series
     ]
     return columns, rows

@@ -2,39 +2,86 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fairsieve.report.document import Figure, Panel, Series
+from fairsieve.report.looks import Look, looks_of
 from fairsieve.selection.fairness import ABBREVIATIONS
-from fairsieve.tabular.report.phrases import group_name
+from fairsieve.tabular.evaluation import Measure
+from fairsieve.tabular.report.phrases import group_name, main_gap
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
 
 MODELS = ("plain model", "fair model")
 MOST_POINTS = 120  # along a line
-MOST_CELLS = 12
+MOST_GROUPS = 12
+MOST_LABELS = 3
 MOST_MEASURES = 6
 
 
+def group_looks(run: TableRun) -> dict[str, Look]:
+    """Choose a colour and a symbol for each group: the same in every figure."""
+    names = [group_name(group) for group in run.test_groups]
+    return looks_of([*names, *map(group_name, run.history.groups)])
+
+
 def groups_figure(run: TableRun) -> Figure:
-    """Draw a panel for each rate: the groups side by side, under the plain model and under the fair one."""
-    places = [place for place, group in enumerate(run.test_groups) if group is not None]
+    """Draw a panel for each rate: where each group stands under the plain model and under the fair one."""
+    looks = group_looks(run)
+    measures = _select_measures(run)
+    ends = _shared_range(measures)
     panels = []
-    for measure in run.measures[:MOST_MEASURES]:
+    for measure in measures:
+        places = [
+            place
+            for place, group in enumerate(run.test_groups)
+            if group is not None and measure.plain[place].total
+        ]
         series = []
-        for place in places:
+        for height, place in enumerate(places):
             shares = [measure.plain[place], measure.fair[place]]
-            if shares[0].total:
-                values, intervals = [share.value for share in shares], [share.interval for share in shares]
-                name = group_name(run.test_groups[place])
-                series.append(Series(name, MODELS, values, "bars", interval=intervals))
-        panels.append(Panel(measure.title, "", measure.meaning, series))
+            name = group_name(run.test_groups[place])
+            series.append(
+                Series(
+                    name,
+                    [share.value for share in shares],
+                    [height, height],
+                    "dumbbell",
+                    labels=MODELS,
+                    x_interval=[share.interval for share in shares],
+                    look=looks[name],
+                )
+            )
+        names = [group_name(run.test_groups[place]) for place in places]
+        panels.append(Panel(measure.title, measure.meaning, "group", series, x_range=ends, y_names=names))
     return Figure(
         "groups",
-        f"Rates by {run.problem.groups.title} under both models, on the test part; lines, 95 % intervals.",
+        f"Rates by {run.problem.groups.title} on the test part, from the plain model (open) to the fair one (filled). "
+        "Thin lines are 95 % intervals.",
         panels,
     )
+
+
+def _shared_range(measures: list[Measure]) -> tuple[float, float]:
+    """Find one axis for all rates: tenths around every interval, and a little more, so that no marker is cut."""
+    shares = [share for measure in measures for share in (*measure.plain, *measure.fair) if share.total]
+    low = min((share.interval[0] for share in shares), default=0.0)
+    high = max((share.interval[1] for share in shares), default=1.0)
+    return math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+
+
+def _select_measures(run: TableRun) -> list[Measure]:
+    """Select the rates to draw: first the one that the headline is about, then those that fairness compares."""
+    gap = main_gap(run)
+
+    def order(measure: Measure) -> tuple[bool, bool]:
+        return gap is None or measure is not gap.measure, run.asked.fairness not in measure.notions
+
+    return sorted(run.measures, key=order)[:MOST_MEASURES]
 
 
 def trade_off_figure(run: TableRun) -> Figure:
@@ -74,16 +121,19 @@ def trade_off_figure(run: TableRun) -> Figure:
 
 def dropped_figure(run: TableRun) -> Figure:
     """Draw the shares dropped: a group of bars for each label, a bar for each group."""
+    looks = group_looks(run)
     series = []
     for group in dict.fromkeys(cell.group for cell in run.dropped):
         cells = [cell for cell in run.dropped if cell.group == group]
+        name = group_name(group)
         series.append(
             Series(
-                group_name(group),
+                name,
                 [f"labelled {cell.label}" for cell in cells],
                 [cell.dropped.value for cell in cells],
                 "bars",
                 interval=[cell.dropped.interval for cell in cells],
+                look=looks.get(name),
             )
         )
     return Figure(
@@ -94,24 +144,37 @@ def dropped_figure(run: TableRun) -> Figure:
 
 
 def epochs_figure(run: TableRun) -> Figure:
-    """Draw ratios and losses of the cells, epoch by epoch."""
+    """Draw ratios and losses, epoch by epoch: a panel for each label, a line for each group."""
     history = run.history
     rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MOST_POINTS)).round().astype(int))
-    epochs = history.epochs[rows].tolist()
-    sizes = np.ravel(history.sizes)
-    chosen = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CELLS])
-    chosen = chosen[sizes[chosen] > 0]
-    groups = len(history.groups)
+    sizes = np.asarray(history.sizes)
+    labels = np.argsort(-sizes.sum(axis=1), kind="stable")[:MOST_LABELS]
+    groups = np.sort(np.argsort(-sizes.sum(axis=0), kind="stable")[:MOST_GROUPS])
+    highest = float(np.nanmax(history.cell_losses[rows], initial=0.0)) * 1.05 or 1.0
     panels = []
-    for title, y_title, table in (
-        ("Ratios", "share of the label that the group has", history.ratios),
-        ("Losses", "mean loss over those kept", history.cell_losses),
+    for title, y_title, table, y_range in (
+        ("Ratios", "share of the label that the group has", history.ratios, (0.0, 1.02)),
+        ("Losses", "mean loss over those trained on", history.cell_losses, (0.0, highest)),
     ):
-        lines = []
-        for cell in chosen:
-            label, group = history.classes[cell // groups], history.groups[cell % groups]
-            values = table[rows, cell // groups, cell % groups]
-            lines.append(Series(f"{label}, {group_name(group)}", epochs, values.round(5).tolist()))
-        panels.append(Panel(title, "epoch", y_title, lines))
-    few = "" if len(chosen) == (sizes > 0).sum() else f" Only the {MOST_CELLS} largest cells are drawn."
-    return Figure("epochs", f"Ratios and losses of the cells (label, group) by epoch.{few}", panels)
+        for label in np.sort(labels):
+            lines = _epoch_lines(run, rows, label, groups, table)
+            name = f"{title}, labelled {history.classes[label]}"
+            panels.append(Panel(name, "epoch", y_title, lines, y_range=y_range))
+    few = ""
+    if len(labels) < sizes.shape[0] or len(groups) < sizes.shape[1]:
+        few = f" Only the {len(labels)} largest labels and the {len(groups)} largest groups are drawn."
+    return Figure("epochs", f"Ratios and losses of each label and group by epoch.{few}", panels)
+
+
+def _epoch_lines(
+    run: TableRun, rows: NDArray[np.int64], label: int, groups: NDArray[np.int64], table: NDArray[np.float64]
+) -> list[Series]:
+    """Draw a line for each group that has people of a label."""
+    history, looks = run.history, group_looks(run)
+    lines = []
+    for group in groups:
+        if np.asarray(history.sizes)[label, group]:
+            name = group_name(history.groups[group])
+            values = table[rows, label, group].round(5).tolist()
+            lines.append(Series(name, history.epochs[rows].tolist(), values, look=looks[name]))
+    return lines

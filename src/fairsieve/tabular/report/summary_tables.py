@@ -14,6 +14,7 @@ from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
 
+ROWS_AT_ONCE = 20
 MOST_SUSPECTS = 500  # on the page; the file has all
 MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
 
@@ -66,6 +67,7 @@ def groups_table(run: TableRun) -> Table:
         heads,
         rows,
         filterable=len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
         reference_title="95 % interval",
     )
 
@@ -90,6 +92,7 @@ def gaps_table(run: TableRun) -> Table:
         heads,
         rows,
         filterable=len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
         reference_title="95 % interval",
     )
 
@@ -174,7 +177,14 @@ def suspects_table(run: TableRun) -> Table:
         Column("group"),
         Column("epochs kept", True),
     ]
-    return Table("suspects", f"Labels to check, {shown}; suspects.csv has all", heads, rows, filterable=True)
+    return Table(
+        "suspects",
+        f"Labels to check, {shown}; suspects.csv has all",
+        heads,
+        rows,
+        True,
+        rows_at_once=ROWS_AT_ONCE,
+    )
 
 
 def columns_table(run: TableRun) -> Table:
@@ -205,4 +215,11 @@ def columns_table(run: TableRun) -> Table:
         Column("different values", True),
         Column("what is made of it"),
     ]
-    return Table("columns", "The columns, and what was made of each", heads, rows, filterable=len(rows) > 12)
+    return Table(
+        "columns",
+        "The columns, and what was made of each",
+        heads,
+        rows,
+        len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
+    )
