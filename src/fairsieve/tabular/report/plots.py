@@ -150,12 +150,12 @@ def epochs_figure(run: TableRun) -> Figure:
     sizes = np.asarray(history.sizes)
     labels = np.argsort(-sizes.sum(axis=1), kind="stable")[:MOST_LABELS]
     groups = np.sort(np.argsort(-sizes.sum(axis=0), kind="stable")[:MOST_GROUPS])
-    highest = float(np.nanmax(history.cell_losses[rows], initial=0.0)) * 1.05 or 1.0
     panels = []
-    for title, y_title, table, y_range in (
-        ("Ratios", "share of the label that the group has", history.ratios, (0.0, 1.02)),
-        ("Losses", "mean loss over those trained on", history.cell_losses, (0.0, highest)),
+    for title, y_title, table in (
+        ("Ratios", "share of the label that the group has", history.ratios),
+        ("Losses", "mean loss over those trained on", history.cell_losses),
     ):
+        y_range = (0.0, 1.05 * float(np.nanmax(table[rows], initial=0.0)) or 1.0)
         for label in np.sort(labels):
             lines = _epoch_lines(run, rows, label, groups, table)
             name = f"{title}, labelled {history.classes[label]}"

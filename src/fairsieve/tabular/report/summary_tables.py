@@ -148,6 +148,7 @@ def dropped_table(run: TableRun) -> Table:
         heads,
         rows,
         reference_title="95 % interval",
+        rows_at_once=ROWS_AT_ONCE,
     )
 
 
