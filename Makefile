@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 BASE := build/base
 PIP_INSTALL := -m pip install --quiet --constraint constraints.txt --editable
 
-.PHONY: setup demo test test-base nightly stress lint format bench clean
+.PHONY: setup demo docs test test-base nightly stress lint format bench clean
 
 setup: $(STAMP)
 
@@ -27,6 +27,16 @@ demo: $(VENV)/.demo
 
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+# The site; tutorials that have not changed since the last build are not run again.
+$(VENV)/.docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) '.[docs]'
+	touch $@
+
+docs: $(VENV)/.docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going --quiet -d build/doctrees docs build/site
+	$(BIN)/python docs/_extensions/check_links.py build/site
 
 # The tests that need no torch, in an environment that has none.
 $(BASE)/.ready: pyproject.toml constraints.txt
@@ -79,5 +89,6 @@ fuzz: setup # ten minutes for each reader
 	test -z "$$(ls -A findings)"
 
 clean:
-	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo \
+		docs/tutorials docs/reference/generated docs/reference/command-line.md docs/_static/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -62,7 +62,7 @@ def equalized_odds_disparity(
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
 ) -> float:
-    """Compute max over z, y, ŷ of |Pr(ŷ | z, y) − Pr(ŷ | y)|: how far groups of the same label differ.
+    """Compute max over z, y, ŷ of ``|Pr(ŷ | z, y) − Pr(ŷ | y)|``: how far groups of the same label differ.
 
     With two classes the maximum over ŷ changes nothing and this is the paper's EO disparity. A group
     with no sample of a label is left out for that label.
@@ -82,7 +82,7 @@ def demographic_parity_disparity(
     sample_weight: ArrayLike | None = None,
     method: Method = "to_overall",
 ) -> float:
-    """Compute max over z, ŷ of |Pr(ŷ | z) − Pr(ŷ)|: how far groups differ in what is predicted.
+    """Compute max over z, ŷ of ``|Pr(ŷ | z) − Pr(ŷ)|``: how far groups differ in what is predicted.
 
     >>> demographic_parity_disparity([0, 1], [0, 1], sensitive_features=["a", "b"], method="between_groups")
     1.0
@@ -100,7 +100,7 @@ def equal_opportunity_disparity(
     method: Method = "to_overall",
     pos_label: Any | None = None,
 ) -> float:
-    """Compute max over z of |Pr(ŷ = y | z, y) − Pr(ŷ = y | y)| for the positive label y alone.
+    """Compute max over z of ``|Pr(ŷ = y | z, y) − Pr(ŷ = y | y)|`` for the positive label y alone.
 
     ``pos_label`` is the last label in sorted order when None, and must be given with three or more.
 

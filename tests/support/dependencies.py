@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TOOLS = {"dev", "fuzz", "test"}  # for those who work on fairsieve
+TOOLS = {"dev", "docs", "fuzz", "test"}  # for those who work on fairsieve
 EXTRAS = {name: found for name, found in PROJECT["optional-dependencies"].items() if name not in TOOLS}
 BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->\n"
 
