@@ -35,6 +35,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.optional import require
+from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.result import Fitted
@@ -232,8 +233,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         solver = new_solver(self, checked, seed)
         self._estimate(checked, seed, given, check_verification(checked, verified_labels, verified_weight))
-        fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
-        plain = None if fitted.interrupted else solver.train_plain()
+        with warn_of_one_folder():
+            fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
+            plain = None if fitted.interrupted else solver.train_plain()
         self.interrupted_ = plain is None or plain.interrupted
         self.n_iter_ = len(fitted.history)
         self.plain_model_ = None if plain is None else plain.predictor

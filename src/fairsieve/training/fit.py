@@ -17,6 +17,7 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import budget_of
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between, seed_folders
+from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.loop import train_all
 from fairsieve.training.methods import SelectionMethod, selection_method
@@ -123,6 +124,7 @@ def fit(
     )[0]
 
 
+@warn_of_one_folder()
 def fit_seeds(
     model: ModelLike,
     data: Samples,

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints
@@ -72,7 +73,7 @@ def _share_processors(
 
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for worker in [pool.submit(work) for _ in range(workers)]:
+            for worker in [pool.submit(copy_context().run, work) for _ in range(workers)]:
                 worker.result()
         finally:
             stop.set()

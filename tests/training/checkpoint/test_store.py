@@ -22,7 +22,7 @@ from tests.support.stopping import (
     stopped_then_resumed,
 )
 
-from fairsieve import CheckpointWarning, InvalidInputError, Samples, fit, fit_seeds
+from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, Samples, fit, fit_seeds
 from fairsieve.training import linear_trainer
 from fairsieve.training.checkpoint import store as checkpoints
 from fairsieve.training.checkpoint.optimizer_state import pack, tensor_array, unpack
@@ -162,6 +162,27 @@ def test_a_disk_that_is_full_from_the_start_gives_one_warning(noisy, tmp_path, m
     assert len(told) == 1
     assert names(tmp_path / "new")[-1] == "000012.safetensors"
     assert (tmp_path / "new" / checkpoints.MARK).exists()
+
+
+@pytest.mark.parametrize("fails", [checkpoints.MARK, "000012.json"], ids=["at the start", "at the end"])
+def test_a_full_disk_gives_one_warning_for_all_models_of_a_fit(noisy, tmp_path, monkeypatch, fails):
+    write_whole = checkpoints.write_whole
+
+    def writing(target, content):
+        if target.name == fails:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(target, content)
+
+    monkeypatch.setattr(checkpoints, "write_whole", writing)
+    with pytest.warns(CheckpointWarning, match=r"seed-[01] \(No space left") as told:
+        fit_seeds(None, noisy, seeds=[0, 1], checkpoint_dir=tmp_path / "seeds", **SHORT)
+    assert len(told) == 1
+    folder, options = tmp_path / "models", {"solver": "adam", "clean_ratio": 0.9, "random_state": 0}
+    model = FairRobustClassifier(epochs=12, checkpoint_dir=folder, **options)
+    with pytest.warns(CheckpointWarning, match=r"fair \(No space left") as told:
+        model.fit(noisy.features, noisy.labels, sensitive_features=noisy.groups)
+    assert len(told) == 1  # nothing is remembered from the fit before
+    assert [path.name for path in sorted(folder.iterdir())] == ["fair", "plain"]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(noisy, tmp_path):

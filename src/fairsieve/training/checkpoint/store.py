@@ -14,7 +14,8 @@ import json
 import re
 import stat
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from safetensors.numpy import load, save
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.files import sync_folder, write_whole
 
-__all__ = ["Checkpoint", "CheckpointFolder"]
+__all__ = ["Checkpoint", "CheckpointFolder", "warn_of_one_folder"]
 
 FORMAT = 2
 KEPT = 2
@@ -35,6 +36,22 @@ LARGEST_JSON = 64 * 2**20
 MARK = "fairsieve-checkpoints.txt"  # nothing is removed from a folder without it: it is somebody else's
 FILE_NAME = re.compile(r"(\d{6,12})\.(json|safetensors)", re.ASCII)
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_unwritten: ContextVar[dict[str, Path] | None] = ContextVar("unwritten", default=None)  # the first folder
+
+
+@contextlib.contextmanager
+def warn_of_one_folder() -> Iterator[None]:
+    """Warn only once that checkpoints cannot be written, whatever folders are used in this context.
+
+    A fit that trains several models keeps one folder for each; a full disk is one piece of news for all.
+    """
+    outer = _unwritten.get()
+    token = _unwritten.set({} if outer is None else outer)
+    try:
+        yield
+    finally:
+        _unwritten.reset(token)
 
 
 class Checkpoint(NamedTuple):
@@ -162,8 +179,10 @@ class CheckpointFolder:
                         (self.folder / f"{old:06d}.{ending}").unlink()
 
     def warn_not_written(self, error: OSError, number: int = 0) -> None:
-        """Say once that checkpoints cannot be written."""
-        if not self.has_warned:
+        """Say once that checkpoints cannot be written, see :func:`warn_of_one_folder`."""
+        unwritten = _unwritten.get()
+        first = self.folder if unwritten is None else unwritten.setdefault("first", self.folder)  # one step
+        if not self.has_warned and first is self.folder:
             self.has_warned = True
             warnings.warn(
                 f"checkpoint {number:06d} could not be written to {self.folder} ({error.strerror or error}); "
