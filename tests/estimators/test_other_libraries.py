@@ -28,14 +28,15 @@ def test_scikit_learns_own_model_predicts_the_same(model):
 
 
 def test_skops_stores_it(model):
-    skops = pytest.importorskip("skops.io")
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
     text = skops.dumps(model.to_sklearn())
     assert skops.get_untrusted_types(data=text) == []
     assert (skops.loads(text).predict(model.features) == model.predict(model.features)).all()
 
 
 def test_skl2onnx_converts_it(model):
-    skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     features = model.features.astype(np.float32)
     converted = skl2onnx.to_onnx(model.to_sklearn(), features[:1], options={"zipmap": False})
     session = runtime.InferenceSession(converted.SerializeToString())
@@ -45,17 +46,20 @@ def test_skl2onnx_converts_it(model):
 
 
 def test_shap_explains_it(model):
-    shap = pytest.importorskip("shap")
+    shap = pytest.importorskip("shap", reason="shap is not installed")
     explained = shap.LinearExplainer(model.to_sklearn(), model.features)(model.features[:5])
     total = explained.values.sum(axis=1) + explained.base_values
     assert total == pytest.approx(model.decision_function(model.features[:5]), abs=1e-6)
 
 
-def test_mlflow_stores_it(model, tmp_path):
-    mlflow = pytest.importorskip("mlflow")
+@pytest.mark.filterwarnings("ignore")  # MLflow and what it imports warn of their own affairs
+def test_mlflow_stores_it_in_its_default_format(model, tmp_path):
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed", minversion="2.0")
     folder = tmp_path / "model"
     mlflow.sklearn.save_model(model.to_sklearn(), folder)
-    assert (mlflow.sklearn.load_model(folder).predict(model.features) == model.predict(model.features)).all()
+    expected = model.predict(model.features)
+    assert (mlflow.sklearn.load_model(folder).predict(model.features) == expected).all()
+    assert (mlflow.pyfunc.load_model(str(folder)).predict(model.features) == expected).all()
 
 
 def test_a_module_has_no_scikit_learn_model():

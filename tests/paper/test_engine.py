@@ -7,34 +7,42 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from tests.stress.commands import members, wait_until_alone
+from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
-from fairsieve.errors import FairsieveWarning, MissingExtraError, WorkerError
+from fairsieve.errors import FairsieveWarning, WorkerError
 from fairsieve.paper.compare import Comparison, compare
 from fairsieve.paper.engine import run_and_record
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.records import append_record
 
-
-def make_run(number):
-    return {"run": str(number)}
-
-
-def kill_worker(marker):
-    """Kill the worker; with a marker, only the first time."""
-    if marker is None or not marker.exists():
-        if marker is not None:
-            marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"run": "killed"}
+SLOW_RUNS = """
+import os, sys, time
+from pathlib import Path
+from fairsieve.paper.engine import run_and_record
+folder = Path(sys.argv[1])
 
 
-def raise_missing_extra():
-    raise MissingExtraError("fairlearn", extra="fairlearn", purpose="a method")
+def sleep_long():
+    (folder / f"begun-{os.getpid()}").touch()
+    time.sleep(120)
+
+
+list(run_and_record([sleep_long] * 2, folder / "records.jsonl", jobs=2))
+"""
+
+
+def wait_for(happens, seconds):
+    until = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def recorded(path):
@@ -57,6 +65,19 @@ def test_the_runs_of_a_killed_worker_are_made_again(tmp_path):
         places = sorted(finished.place for finished in run_and_record(work, path, jobs=2))
     assert places == list(range(5))
     assert recorded(path) == ["0", "1", "2", "3", "killed"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the processes of a group from /proc")
+def test_workers_end_soon_after_their_caller_was_killed(tmp_path):
+    caller = subprocess.Popen([sys.executable, "-c", SLOW_RUNS, str(tmp_path)], start_new_session=True)
+    try:
+        wait_for(lambda: len(list(tmp_path.glob("begun-*"))) == 2, 60)
+        caller.kill()
+        caller.wait()
+        assert wait_until_alone(caller.pid, 10)
+    finally:
+        for worker in members(caller.pid):
+            os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.filterwarnings("ignore:a worker was lost")

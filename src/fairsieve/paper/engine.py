@@ -7,10 +7,13 @@ records. Workers may be lost; their runs are made again.
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -27,6 +30,7 @@ __all__ = ["Work", "run_and_record"]
 Work = Callable[[], Record]
 
 MOST_LOSSES = 3  # times in a row that workers may be lost before a new record arrives
+SECONDS_BETWEEN_LOOKS = 1.0
 RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
 
 
@@ -102,7 +106,7 @@ def _call_workers(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Fa
     if engine == "RayBackend":
         yield from _call_ray(work, jobs)
         return
-    calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
+    calls = [joblib.delayed(_call_locally)(os.getpid(), place, each) for place, each in work.items()]
     try:
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
     except ValueError:  # joblib says so of Spark's backend
@@ -141,6 +145,25 @@ def _call_ray(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failur
     finally:
         for waiting in running:
             ray.cancel(waiting, force=True)
+
+
+def _call_locally(caller: int, place: int, work: Work) -> _Finished | _Failure:
+    """Make one run in a worker that ends when the process that started it is gone."""
+    if os.getppid() == caller:  # a process of this machine, not a thread, and not a cluster's worker
+        _end_with(caller)
+    return _call(place, work)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Watch the parent from a thread; a killed one cannot end its workers, and joblib's wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end with the parent", daemon=True).start()
 
 
 def _call(place: int, work: Work) -> _Finished | _Failure:
