@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.people import people, write_csv
 
+from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
@@ -20,7 +21,8 @@ def page(make_page, tmp_path_factory):
     table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
     path = write_csv(tmp_path_factory.mktemp("run") / FILE, table)
     asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, epochs=12)
-    return make_page(run_document(train_table(asked)))
+    run = train_table(asked)
+    return make_page(run_document(run, decide_run(run)))
 
 
 def test_it_loads_in_silence_and_alone(page):

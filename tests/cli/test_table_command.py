@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import FairsieveError
-from fairsieve.tabular.report import folder as folders
+from fairsieve.tabular.table_results import TrainResult
 
 QUICK = ("--clean-ratio", "0.9", "--epochs", "8")
 
@@ -55,8 +55,11 @@ def train(folder, out, *arguments):
 
 def test_from_a_table_to_predictions(folder):
     printed = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert "accuracy ." in printed.splitlines()[0].lower()
-    assert "the true-positive rate of" in printed or "the false-positive rate of" in printed
+    assert printed.splitlines()[0].startswith(
+        ("Use the fair model", "Inconclusive: ", "Do not use this model: ")
+    )
+    assert ": Accuracy is kept, within one point. ." in printed
+    assert "Widest gap of the plain model: " in printed
     assert "Learnt from 3 columns: 2 of numbers, 1 of categories." in printed
     assert "Missing values" in printed
     assert "'low' being the positive label; open RUN/report.html" in printed
@@ -168,11 +171,11 @@ def test_a_run_is_not_overwritten(folder):
 
 
 def test_a_failure_leaves_nothing_that_looks_finished(folder, monkeypatch):
-    def broken(run, place):
+    def broken(self, place):
         (place / "report.html").write_text("half")
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(folders, "write_run", broken)
+    monkeypatch.setattr(TrainResult, "write", broken)
     with pytest.raises(AssertionError):
         train(folder, "BROKEN")
     assert not [path for path in folder.iterdir() if "BROKEN" in path.name]
@@ -212,7 +215,7 @@ def test_an_audit_prints_and_writes(folder):
     )
     assert "income \\ sex" in printed
     assert "of the labels are right (95 % interval" in printed
-    assert "are more likely wrong than right" in printed
+    assert "Check the labels that are likeliest wrong" in printed
     assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")
     assert not list(folder.glob("*.skops"))
 

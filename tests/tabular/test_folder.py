@@ -16,10 +16,11 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.report.page import render_page
 from fairsieve.report.table_files import NUMBER
+from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.report.card import model_card
 from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
 from fairsieve.tabular.report.folder import new_folder, write_run
-from fairsieve.tabular.report.metrics_file import record_json
+from fairsieve.tabular.report.metrics_file import record_json, run_record
 from fairsieve.tabular.report.phrases import headline
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.request import Asked
@@ -37,7 +38,7 @@ def test_a_run_is_written_whole(run, tmp_path):
     out = tmp_path / "deep" / "RUN"
     with new_folder(out) as folder:
         assert not out.exists()
-        write_run(run, folder)
+        write_run(run, decide_run(run), folder)
     assert names_in(out) == FILES
     assert names_in(out.parent) == {"RUN"}
 
@@ -59,7 +60,7 @@ def test_a_run_is_replaced_only_by_force(run, tmp_path):
     out.mkdir()  # an empty folder may be there
     for _ in range(2):
         with new_folder(out, force=True) as folder:
-            write_run(run, folder)
+            write_run(run, decide_run(run), folder)
     (out / "mine.txt").write_text("gone with the run")
     with pytest.raises(InvalidInputError, match="holds a run: add --force to replace it"), new_folder(out):
         pass
@@ -87,7 +88,7 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path, force):
 
 
 def test_numbers_for_programs(run):
-    record = json.loads(record_json(run))
+    record = json.loads(record_json(run_record(run, decide_run(run))))
     assert record["settings"]["label"] == "income"
     assert record["data"]["train_rows"] + record["data"]["test_rows"] == 600
     assert record["plain"]["accuracy"]["value"] == run.scores[0]["accuracy"].value
@@ -98,12 +99,13 @@ def test_numbers_for_programs(run):
 def test_the_headline_says_what_changed(run):
     plain, fair = (run.scores[place]["accuracy"].value for place in (0, -1))
     assert f"accuracy {plain:.3f} → {fair:.3f}".replace("0.", ".") in headline(run)
-    assert "below that of" in headline(run)
+    assert "widest gap of the plain model: " in headline(run)
+    assert "; of the fair model: " in headline(run)
     assert headline(run).endswith("labels look wrong")
 
 
 def test_the_card_has_its_sections(run):
-    card = model_card(run)
+    card = model_card(run, decide_run(run))
     for title in ("The model", "What it is for", "How it was measured", "The labels", "Limits", "Using it"):
         assert f"\n## {title}\n" in card
     assert "The model does not learn from sex" in card
@@ -114,9 +116,9 @@ def test_a_collapse_is_told_everywhere(run):
     collapsed = dataclasses.replace(
         run, collapse=Collapse(0.4, 0.8, 0.1, certain=True, told=True), along=(0.0,)
     )
-    page = render_page(run_document(collapsed))
+    page = render_page(run_document(collapsed, decide_run(collapsed)))
     assert "The plain model is kept instead" in page
-    assert "The plain model, since the fair one collapsed" in model_card(collapsed)
+    assert "The plain model, since the fair one collapsed" in model_card(collapsed, decide_run(collapsed))
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +135,7 @@ def hostile_run(tmp_path_factory):
 
 
 def test_hostile_names_stay_text_on_the_page(hostile_run):
-    page = render_page(run_document(hostile_run))
+    page = render_page(run_document(hostile_run, decide_run(hostile_run)))
     assert "<img" not in page
     assert "<b>low" not in page
     assert "<script>alert" not in page
@@ -141,14 +143,22 @@ def test_hostile_names_stay_text_on_the_page(hostile_run):
 
 
 def test_hostile_values_stay_text_in_the_card(hostile_run):
-    card = model_card(hostile_run)
+    card = model_card(hostile_run, decide_run(hostile_run))
     assert "<img" not in card
     assert "<script>" not in card
 
 
 def test_hostile_values_are_no_formulas(hostile_run):
-    rows = list(csv.reader(io.StringIO(suspects_csv(hostile_run.suspects))))
-    assert rows[0] == ["row", "label", "suggested_label", "loss", "probability", "group", "epochs_kept"]
+    rows = list(csv.reader(io.StringIO(suspects_csv(hostile_run.suspects, hostile_run.problem.table))))
+    ours = ["row", "label", "suggested_label", "loss", "probability", "group", "epochs_kept"]
+    assert rows[0][:7] == ours
+    assert rows[0][7:] == [
+        "age",
+        "hours",
+        HOSTILE,
+        "'=cmd()|' /C calc'!A0",
+        "</script><script>alert(2)</script>",
+    ]
     for row in rows[1:]:
         assert row[1] in ("'+cmd()", "<b>low")
         assert row[5] in ("'=1+1", "'@SUM(1)")
@@ -174,7 +184,7 @@ def test_a_name_taken_meanwhile_is_not_taken_again(run, tmp_path):
     def write_late():
         with new_folder(out) as late:
             with new_folder(out) as early:
-                write_run(run, early)
+                write_run(run, decide_run(run), early)
             (late / "metrics.json").write_text("late")
 
     with pytest.raises(InvalidInputError, match="holds a run: add --force"):

@@ -16,7 +16,7 @@ from fairsieve.label_noise.collapse import Collapse
 from fairsieve.tabular import table_run as train_module
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.reading.encoding import encode
-from fairsieve.tabular.request import Asked, parse_clean_ratio
+from fairsieve.tabular.request import Asked, _parse_clean_ratio
 from fairsieve.tabular.saved_model import column_kinds
 from fairsieve.tabular.table_run import STAGES, train_table
 
@@ -179,11 +179,11 @@ def test_what_is_asked_is_checked(people_csv, options, message):
 
 @pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
 def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
-    assert (parse_clean_ratio("auto"), parse_clean_ratio("0.9")) == ("auto", 0.9)
+    assert (_parse_clean_ratio("auto"), _parse_clean_ratio("0.9")) == ("auto", 0.9)
     with pytest.raises(
         InvalidInputError, match=r'--clean-ratio must be .*, or "auto" to have it estimated; got'
     ):
-        Asked(people_csv, "income", ["sex"], clean_ratio=parse_clean_ratio(wrong))
+        Asked(people_csv, "income", ["sex"], clean_ratio=_parse_clean_ratio(wrong))
 
 
 def test_an_audit_counts_estimates_and_lists(tmp_path):

@@ -15,6 +15,7 @@ from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.reading.encoding import encode
+from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.report.phrases import estimate_sentence, headline
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.report.verdicts import guess_warning, worse_warning
@@ -83,7 +84,7 @@ def test_a_model_that_is_worse_in_both_is_told_first(with_change):
     assert headline(worse).startswith("the fair model is worse in both: accuracy .")
     assert "EO disparity" in headline(worse)
     assert "try --clean-ratio auto, or a higher one" in worse_warning(worse)
-    assert worse_warning(worse) in str(run_document(worse))
+    assert worse_warning(worse) in str(run_document(worse, decide_run(worse)))
     for change in ((0.02, 0.01), (-0.02, -0.01), (-0.0001, 0.01), (-0.02, 0.0)):
         assert headline(with_change(*change)).startswith("accuracy .")
         assert worse_warning(with_change(*change)) == ""
@@ -93,7 +94,7 @@ def test_a_model_that_is_worse_than_a_guess_is_told(run):
     accuracy = {"accuracy": Score(0.3, (0, 1)), "disparity": Score(0.1, (0, 1))}
     bad = dataclasses.replace(run, scores=[*run.scores[:-1], accuracy])
     assert "for everyone would be right more often" in guess_warning(bad)
-    assert guess_warning(bad) in str(run_document(bad))
+    assert guess_warning(bad) in str(run_document(bad, decide_run(bad)))
     best = dataclasses.replace(run, scores=[accuracy, {**accuracy, "accuracy": Score(1.0, (0, 1))}])
     assert guess_warning(best) == ""
 

@@ -14,6 +14,7 @@ __all__ = [
     "Data",
     "Decimal",
     "Drop",
+    "FailOn",
     "Fairness",
     "Force",
     "Label",
@@ -109,3 +110,12 @@ Missing = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The seed of everything random.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OUTCOME",
+        help="End with exit status 3 where the decision is inconclusive (or worse), or do-not-use.",
+        show_default=False,
+        autocompletion=among("inconclusive", "do-not-use"),
+    ),
+]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from fairsieve.cli.options import (
     Data,
     Decimal,
     Drop,
+    FailOn,
     Fairness,
     Force,
     Label,
@@ -27,6 +28,9 @@ from fairsieve.cli.options import (
 )
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from fairsieve.tabular.decision import Decision, Outcome
 
 __all__ = ["audit_command", "predict_command", "train_command"]
 
@@ -73,6 +77,7 @@ def train_command(
         int | None,
         typer.Option(help="Epochs between checkpoints; by default a twentieth of all.", show_default=False),
     ] = None,
+    fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
     """Train a plain and a fair model on a table.
@@ -81,46 +86,56 @@ def train_command(
 
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
+    from fairsieve import tabular
     from fairsieve.cli.table_output import say_run
-    from fairsieve.tabular import table_run as training
-    from fairsieve.tabular.reading.table import Reading
+    from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.report import folder as folders
-    from fairsieve.tabular.request import Asked, parse_clean_ratio
+    from fairsieve.tabular.table_run import STAGES
     from fairsieve.validation import check_at_least
 
     if test is not None and test_file is not None:
         raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
-    asked = Asked(
-        data,
-        label,
-        sensitive,
-        positive=positive,
-        fairness=fairness,
-        clean_ratio=parse_clean_ratio(clean_ratio),
-        test=0.2 if test is None else test,
-        test_file=test_file,
-        bins=bins or (),
-        small_groups=small_groups,  # type: ignore[arg-type]
-        keep_sensitive=keep_sensitive,
-        drop=drop or (),
-        categories=categories or (),
-        reading=Reading(separator, decimal, tuple(missing or ())),
-        epochs=epochs,
-        seed=seed,
-    )
     check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
+    worst = check_fail_on(fail_on)
     folders.check_page_packages()
     with (
         stoppable(lambda: _say_left(checkpoint_dir)),
         folders.new_folder(out, force=force) as folder,
-        _stages(len(training.STAGES) + 1) as tell,
+        _stages(len(STAGES) + 1) as tell,
     ):
-        run = training.train_table(
-            asked, tell, checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every
+        result = tabular.train(
+            data,
+            label=label,
+            sensitive=sensitive,
+            report=tell,
+            checkpoint_dir=checkpoint_dir,
+            checkpoint_every=checkpoint_every,
+            positive=positive,
+            fairness=fairness,
+            clean_ratio=clean_ratio,
+            test=0.2 if test is None else test,
+            test_file=test_file,
+            bins=bins or (),
+            small_groups=small_groups,
+            keep_sensitive=keep_sensitive,
+            drop=drop or (),
+            categories=categories or (),
+            separator=separator,
+            decimal=decimal,
+            missing=missing or (),
+            epochs=epochs,
+            seed=seed,
         )
         tell("writing the report")
-        folders.write_run(run, folder)
-    say_run(run, out)
+        result.write(folder)
+    say_run(result, out)
+    _end(result.decision, worst)
+
+
+def _end(decision: Decision, worst: Outcome | None) -> None:
+    """End with status 3 where the decision is as bad as ``--fail-on`` says, or worse."""
+    if decision.fails(worst):
+        raise typer.Exit(3)
 
 
 def _say_left(checkpoint_dir: Path | None) -> str:
@@ -154,30 +169,18 @@ def predict_command(
 
     Example: fairsieve predict run new-people.csv -o predicted.csv
     """
-    from fairsieve.files import check_new, write_output
-    from fairsieve.tabular import table_prediction as predicting
-    from fairsieve.tabular.predictions_file import predictions_csv
+    from fairsieve import tabular
+    from fairsieve.files import check_new
     from fairsieve.tabular.reading.table import Reading
 
     if out.exists() and data.exists() and out.samefile(data):
         raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        table, predicted, probability, notes = predicting.predict_table(
-            run, data, Reading(separator, decimal, tuple(missing or ()))
-        )
-        added: dict[str, list[str]] = {}
-        for wanted, values in (
-            ("predicted", predicted.tolist()),
-            ("probability", [f"{value:.4f}".replace(".", table.reading.decimal) for value in probability]),
-        ):
-            name = _free_name(wanted, table.columns)
-            added[name] = values
-            if name != wanted:
-                notes.append(f"The table has a column {wanted!r} already; that of the model is {name!r}.")
-        write_output(out, predictions_csv(data, table, added, escape_formulas=escape_formulas))
-    count = "1 row" if len(predicted) == 1 else f"{len(predicted):,} rows"
-    say(*notes, f"{count} predicted, in {out}")
+        found = tabular.predict(run, data, Reading(separator, decimal, tuple(missing or ())))
+        found.save(out, force=force, escape_formulas=escape_formulas)
+    count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
+    say(*found.notes, *found.renamed, f"{count} predicted, in {out}")
 
 
 def audit_command(
@@ -196,6 +199,7 @@ def audit_command(
     decimal: Decimal = "auto",
     missing: Missing = None,
     seed: Seed = 0,
+    fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
     """Estimate which labels of a table are wrong.
@@ -205,33 +209,34 @@ def audit_command(
 
     Example: fairsieve audit people.csv --label income --sensitive sex -o suspects.csv
     """
+    from fairsieve import tabular
     from fairsieve.cli.table_output import say_audit
-    from fairsieve.files import check_new, write_output
-    from fairsieve.tabular import label_audit as auditing
-    from fairsieve.tabular.reading.table import Reading
-    from fairsieve.tabular.report.csv_files import suspects_csv
-    from fairsieve.tabular.request import Asked
+    from fairsieve.files import check_new
+    from fairsieve.tabular.decision import check_fail_on
 
-    asked = Asked(
-        data,
-        label,
-        sensitive,
-        positive=positive,
-        bins=bins or (),
-        small_groups=small_groups,  # type: ignore[arg-type]
-        drop=drop or (),
-        categories=categories or (),
-        reading=Reading(separator, decimal, tuple(missing or ())),
-        seed=seed,
-    )
+    worst = check_fail_on(fail_on)
     if out is not None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), _stages(2) as tell:
-        found = auditing.audit_table(asked, tell)
-    say_audit(found)
+        result = tabular.audit(
+            data,
+            label=label,
+            sensitive=sensitive,
+            report=tell,
+            positive=positive,
+            bins=bins or (),
+            small_groups=small_groups,
+            drop=drop or (),
+            categories=categories or (),
+            separator=separator,
+            decimal=decimal,
+            missing=missing or (),
+            seed=seed,
+        )
+    say_audit(result)
     if out is not None:
-        write_output(out, suspects_csv(found.suspects).encode())
-        say(f"All of them are in {out}")
+        say(f"All of them are in {result.save(out, force=force)}")
+    _end(result.decision, worst)
 
 
 @contextmanager
@@ -248,8 +253,3 @@ def _stages(count: int) -> Iterator[Callable[[str], None]]:
             begun += 1
 
         yield tell
-
-
-def _free_name(wanted: str, taken: Container[str]) -> str:
-    """Find a name that no column has yet."""
-    return wanted if wanted not in taken else _free_name(f"{wanted}_", taken)

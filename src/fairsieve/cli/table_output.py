@@ -11,22 +11,28 @@ from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.number_format import percent
-from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.reading.features import Feature, used
-from fairsieve.tabular.report.phrases import estimate_sentence, group_name, headline
-from fairsieve.tabular.report.verdicts import guess_warning, label_warning, upper, worse_warning
-from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.report.phrases import group_name
+from fairsieve.tabular.table_results import AuditResult, TrainResult
 
 __all__ = ["say_audit", "say_run"]
 
 
-def say_run(run: TableRun, out: Path) -> None:
-    """Print what changed, what was done to the table, and where everything is."""
-    say(f"{upper(headline(run))}.")
-    if run.collapse is not None:
-        say(f"Careful: {run.collapse}. The plain model is kept; try a lower --clean-ratio.")
-    warnings = (worse_warning(run), guess_warning(run), label_warning(run.dropped))
-    say(*filter(None, warnings), *_columns_lines(run.problem.features), *run.notes)
+def _say_decision(decision: Decision) -> None:
+    """Print a decision: the sentence, the verdicts (failed ones first), the other reasons, and what to do next."""
+    say(decision.sentence)
+    say(*(f"  {one.words}: {one.claim} {one.sentence}" for one in decision.verdicts))
+    told = decision.sentence.lower()
+    say(*(f"  {reason}" for reason in decision.reasons if reason.lower() not in told))
+    say(*(f"Next: {step}" for step in decision.next_steps))
+
+
+def say_run(result: TrainResult, out: Path) -> None:
+    """Print the decision, what was done to the table, and where everything is."""
+    run = result.run
+    _say_decision(result.decision)
+    say(*_columns_lines(run.problem.features), *run.notes)
     positive = run.problem.labels.positive
     named = "" if positive is None else f", {positive!r} being the positive label"
     say(
@@ -49,8 +55,9 @@ def _columns_lines(features: Sequence[Feature]) -> list[str]:
     return [*lines, f"Left out: {', '.join(left_out)}."] if left_out else lines
 
 
-def say_audit(found: Audit) -> None:
-    """Print the cells, the estimated noise, and the first suspects."""
+def say_audit(result: AuditResult) -> None:
+    """Print the cells, the estimated noise, the decision, and the first suspects."""
+    found = result.audit
     estimate, cells = found.estimate, found.estimate.cells
     say(*_columns_lines(found.features), *found.notes)
     say("People, and the estimated share of wrong labels among them:")
@@ -65,12 +72,7 @@ def say_audit(found: Audit) -> None:
         ]
         table.add_row(Text(printable(str(label))), *entries)
     Console().print(table)
-    if not estimate.credible:
-        say(upper(estimate_sentence(estimate)))
-        return
-    count = len(found.suspects["row"])
-    rather = f"{'1 label is' if count == 1 else f'{count:,} labels are'} more likely wrong than right"
-    say(upper(estimate_sentence(estimate)), rather + (": the surest first" if count else "."))
+    _say_decision(result.decision)
     for i in range(min(len(found.suspects["row"]), 10)):
         row, label, suggested, probability, group = (column[i] for column in found.suspects.values())
         say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")

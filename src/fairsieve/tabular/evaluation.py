@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,8 +160,10 @@ def gap_between(measure: Measure, low: int, high: int) -> Gap:
     return Gap(measure, low, high, plain, fair, plain_interval, fair_interval)
 
 
-def widest_gap(measures: Sequence[Measure], fairness: str, groups: int) -> Gap | None:
-    """Find the plain model's widest gap among the rates that ``fairness`` compares; None if all are too few."""
+def widest_gap(
+    measures: Sequence[Measure], fairness: str, groups: int, model: Literal["plain", "fair"] = "plain"
+) -> Gap | None:
+    """Find a model's widest gap among the rates that ``fairness`` compares; None if all are of too few people."""
     gaps = [
         gap_between(measure, low, high)
         for measure in measures
@@ -170,4 +172,4 @@ def widest_gap(measures: Sequence[Measure], fairness: str, groups: int) -> Gap |
         for high in range(groups)
         if low != high and min(measure.plain[low].total, measure.plain[high].total) >= FEW
     ]
-    return max(gaps, key=lambda gap: gap.plain, default=None)
+    return max(gaps, key=lambda gap: float(getattr(gap, model)), default=None)

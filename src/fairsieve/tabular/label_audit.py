@@ -16,6 +16,7 @@ from fairsieve.tabular.reading.encoding import encode, fit_preparation
 from fairsieve.tabular.reading.features import Feature
 from fairsieve.tabular.reading.groups import Groups
 from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.request import Asked
 
 __all__ = ["Audit", "audit_table"]
@@ -27,6 +28,9 @@ class Audit:
 
     Attributes
     ----------
+    asked : Asked
+    table : InputTable
+        The table as it was read.
     labels, groups, features : Labels, Groups, list of Feature
     estimate : CleanRatioEstimate
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
@@ -35,6 +39,8 @@ class Audit:
     notes : list of str
     """
 
+    asked: Asked
+    table: InputTable
     labels: Labels
     groups: Groups
     features: list[Feature]
@@ -48,7 +54,7 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
     tell = report or (lambda stage: None)
     package("pandas", "reading a table")  # report a missing package before the work
     tell("reading the table")
-    part, labels, groups, features, notes, _ = read_whole(asked)
+    part, labels, groups, features, notes, table = read_whole(asked)
     numbers = encode(fit_preparation(part.values), part.values)
     tell("estimating how many labels are wrong")
     found = estimate_clean_ratio(
@@ -66,4 +72,4 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
         "probability": estimate.true_class[wrong, likeliest],
         "group": part.groups.take(wrong).objects(),
     }
-    return Audit(labels, groups, features, estimate, suspects, notes)
+    return Audit(asked, table, labels, groups, features, estimate, suspects, notes)

@@ -15,6 +15,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW
+from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.leaks import leak_notes
 from fairsieve.tabular.reading.bins import parse_bins
 from fairsieve.tabular.reading.encoding import as_frame
@@ -22,10 +23,10 @@ from fairsieve.tabular.reading.features import Feature, Values, describe_feature
 from fairsieve.tabular.reading.groups import Groups, find_groups
 from fairsieve.tabular.reading.labels import Labels, find_labels
 from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.reading.table import InputTable, TextColumn
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.reading.table import InputTable, Reading, TextColumn
+from fairsieve.tabular.request import Asked, data_name
 
-__all__ = ["TableProblem", "WholeTable", "named_estimate", "read_problem", "read_whole"]
+__all__ = ["TableProblem", "WholeTable", "named_estimate", "read_data", "read_problem", "read_whole"]
 
 
 LEAST_ROWS = 30  # to learn from
@@ -119,6 +120,8 @@ class TableProblem:
     train, test : _TablePart
     notes : list of str
         What was done to the table, in plain words.
+    table : InputTable
+        The table as it was read, with the rows and columns that nobody learns from.
     """
 
     asked: Asked
@@ -128,6 +131,7 @@ class TableProblem:
     train: _TablePart
     test: _TablePart
     notes: list[str]
+    table: InputTable
 
 
 class WholeTable(NamedTuple):
@@ -141,9 +145,14 @@ class WholeTable(NamedTuple):
     table: InputTable
 
 
+def read_data(data: Any, reading: Reading) -> InputTable:
+    """Read a file or a data frame."""
+    return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
+
+
 def read_whole(asked: Asked) -> WholeTable:
     """Read the whole table in its roles, less the rows without a label."""
-    table = read_table(asked.data, asked.reading)
+    table = read_data(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
     groups, notes = find_groups(
         table, asked.sensitive, bins=parse_bins(asked.bins), small_groups=asked.small_groups
@@ -197,13 +206,13 @@ def read_problem(asked: Asked) -> TableProblem:
         )
         train, test = whole.take(train_rows), whole.take(test_rows)
     else:
-        table = read_table(asked.test_file, asked.reading)
+        table = read_data(asked.test_file, asked.reading)
         train, (test, more) = whole, _read_part(table, labels, groups, features)
         notes = [*notes, *table.notes, *more]
-        if asked.test_file.samefile(asked.data):
+        if _same_data(asked.test_file, asked.data):
             notes = [
-                f"Careful: measured on the rows that were learnt from, since --test-file is {asked.data.name} itself; "
-                "leave it out to have rows set aside.",
+                "Careful: measured on the rows that were learnt from, since --test-file is "
+                f"{data_name(asked.data)} itself; leave it out to have rows set aside.",
                 *notes,
             ]
     if not len(test):
@@ -217,7 +226,12 @@ def read_problem(asked: Asked) -> TableProblem:
             f"{len(train)}: lower it, or give a larger table"
         )
     asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
-    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)])
+    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read)
+
+
+def _same_data(one: Any, other: Any) -> bool:
+    """Return whether two tables are the same file, or the same data frame."""
+    return one is other if is_frame(one) or is_frame(other) else bool(one.samefile(other))
 
 
 def _few_notes(test: _TablePart) -> list[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.fairness import fairness_name
+from fairsieve.tabular.frames import FRAME_NAME, is_frame
 from fairsieve.tabular.reading.groups import SmallGroups
-from fairsieve.tabular.reading.table import Reading
+from fairsieve.tabular.reading.table import Reading, closest
 from fairsieve.validation import check_at_least, check_clean_ratio, check_seed, percent_hint
 
-__all__ = ["Asked", "parse_clean_ratio"]
+__all__ = ["Asked", "TableSettings", "ask", "data_name"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Asked:
 
     Attributes
     ----------
-    data : Path
-        A CSV or Parquet file.
+    data : Path or data frame
+        A CSV or Parquet file, or a data frame of pandas or polars.
     label : str
         The column to predict.
     sensitive : sequence of str
@@ -36,7 +37,7 @@ class Asked:
         Share of the labels believed to be right.
     test : float
         Share of the rows that are set aside to measure on.
-    test_file : Path, optional
+    test_file : Path or data frame, optional
         A table to measure on instead.
     bins : sequence of str
         Groups of sensitive columns of numbers, such as "age=25,45".
@@ -51,14 +52,14 @@ class Asked:
     seed : int
     """
 
-    data: Path
+    data: Any
     label: str
     sensitive: Sequence[str]
     positive: str | None = None
     fairness: str = "equalized_odds"
     clean_ratio: float | Literal["auto"] = "auto"
     test: float = 0.2
-    test_file: Path | None = None
+    test_file: Any = None
     bins: Sequence[str] = ()
     small_groups: SmallGroups = "stop"
     keep_sensitive: bool = False
@@ -90,13 +91,68 @@ class Asked:
             )
 
 
-def parse_clean_ratio(text: str) -> Any:
+class TableSettings(TypedDict, total=False):
+    """What can be asked beside the label and the sensitive columns; see :class:`Asked` for what each means."""
+
+    positive: str | None
+    fairness: str
+    clean_ratio: float | str
+    test: float
+    test_file: Any
+    bins: Sequence[str]
+    small_groups: str
+    keep_sensitive: bool
+    drop: Sequence[str]
+    categories: Sequence[str]
+    separator: str
+    decimal: str
+    missing: Sequence[str]
+    epochs: int | None
+    seed: int
+
+
+def ask(data: Any, label: str, sensitive: str | Sequence[str], settings: TableSettings) -> Asked:
+    """Make a request of what a function was called with; refuse a setting that does not exist.
+
+    >>> ask("people.csv", "income", "sex", {"separator": ";"}).reading.separator
+    ';'
+    """
+    known = TableSettings.__annotations__
+    for name in settings:
+        if name not in known:
+            close = closest(name, known)
+            hint = f". Did you mean {close!r}?" if close else f"; the settings are {', '.join(known)}"
+            raise InvalidInputError(f"{name!r} is no setting of a table{hint}")
+    given: dict[str, Any] = dict(settings)
+    reading = Reading(
+        **{name: given.pop(name) for name in ("separator", "decimal", "missing") if name in given}
+    )
+    for name in ("bins", "drop", "categories"):
+        given[name] = _listed(given.get(name, ()))
+    for name, value in (("data", data), ("test_file", given.get("test_file"))):
+        given[name] = Path(value) if isinstance(value, str) else value
+    if "clean_ratio" in given:
+        given["clean_ratio"] = _parse_clean_ratio(given["clean_ratio"])
+    return Asked(label=label, sensitive=_listed(sensitive), reading=reading, **given)
+
+
+def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return one name, several or none as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def data_name(data: Any) -> str:
+    """Name a table in words: the file's name, or that it is a data frame."""
+    return FRAME_NAME if is_frame(data) else str(data.name)
+
+
+def _parse_clean_ratio(text: str | float) -> Any:
     """Convert a number where it is one; leave the rest as it is, for :class:`Asked` to refuse.
 
-    >>> parse_clean_ratio("0.9"), parse_clean_ratio("auto")
+    >>> _parse_clean_ratio("0.9"), _parse_clean_ratio("auto")
     (0.9, 'auto')
     """
     try:
         return float(text)
-    except ValueError:
+    except (TypeError, ValueError):
         return text

@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
+from fairsieve.tabular.preparation import read_data
 from fairsieve.tabular.reading.encoding import encode, new_categories, notes_on_new
 from fairsieve.tabular.reading.features import feature_values
-from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
 from fairsieve.tabular.saved_model import column_kinds, damaged, linear_part, load_model
 
-__all__ = ["predict_table"]
+__all__ = ["predict_rows", "predict_table"]
 
 
 def predict_table(
-    run: Path | str, data: Path | str, reading: Reading | None = None
+    run: Path | str, data: Any, reading: Reading | None = None
 ) -> tuple[InputTable, NDArray[np.str_], NDArray[np.float64], list[str]]:
-    """Predict the label of every row of a table by the model in a run's folder.
+    """Predict the label of every row of a file or data frame by the model in a run's folder.
 
     Returns
     -------
@@ -43,7 +45,14 @@ def predict_table(
             "given to train as --out"
         )
     model = load_model(folder / "model.skops")
-    table = read_table(data, _add_missing(folder, reading or Reading()))
+    table = read_data(data, _add_missing(folder, reading or Reading()))
+    return (table, *predict_rows(model, table, folder / "model.skops"))
+
+
+def predict_rows(
+    model: Pipeline, table: InputTable, origin: Path
+) -> tuple[NDArray[np.str_], NDArray[np.float64], list[str]]:
+    """Predict the label of every row of a table that was read, by a model that came from the file ``origin``."""
     kinds = column_kinds(model)
     absent = [column for column in kinds if column not in table.columns]
     if absent:
@@ -65,8 +74,8 @@ def predict_table(
         TypeError,
         ValueError,
     ) as error:  # the values are as they should be
-        raise damaged(folder / "model.skops", error) from error
-    return table, model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
+        raise damaged(origin, error) from error
+    return model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
 
 
 def _add_missing(folder: Path, reading: Reading) -> Reading:

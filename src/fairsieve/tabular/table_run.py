@@ -193,7 +193,7 @@ def _measured_run(
         classes=problem.train.class_names(model.history_.classes),
         groups=problem.train.group_names(model.history_.groups),
     )
-    new = notes_on_new(new_categories(test.values, prepared)) if asked.test_file else []
+    new = notes_on_new(new_categories(test.values, prepared)) if asked.test_file is not None else []
     return TableRun(
         problem=problem,
         model=make_pipeline(prepared, models[-1], labels.classes, len(history)),

@@ -18,7 +18,7 @@ from fairsieve.tabular.reading.parquet import parquet_columns
 from fairsieve.tabular.reading.raw_text import check_separator, decoded, first_row, uneven_rows
 from fairsieve.tabular.reading.table import InputTable, NumberColumn, Reading, TextColumn, headless_hint
 
-__all__ = ["read_table"]
+__all__ = ["named_table", "read_table"]
 
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 
@@ -52,7 +52,7 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
         reading = replace(reading, separator=",", decimal=".")  # of which it has neither
         names, columns = parquet_columns(path, reading.all_missing)
         rows = np.arange(len(columns[0]) if columns else 0) + FIRST_ROW
-        table = _named_table(path.name, names, columns, rows, reading, [])
+        table = named_table(path.name, names, columns, rows, reading, [])
     else:
         table = _read_csv(path.name, *decoded(path.name, content), reading)
     if not len(table):
@@ -97,10 +97,10 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     rows = np.arange(len(blank)) + FIRST_ROW
     if blank.any():
         columns, rows = [column.take(~blank) for column in columns], rows[~blank]
-    return _named_table(name, names, columns, rows, reading, notes)
+    return named_table(name, names, columns, rows, reading, notes)
 
 
-def _named_table(
+def named_table(
     name: str,
     names: Sequence[str],
     columns: Sequence[TextColumn | NumberColumn],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairsieve.report.table_files import markdown, table_markdown
+from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.reading.features import used
 from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
 from fairsieve.tabular.report.story import (
@@ -12,7 +13,7 @@ from fairsieve.tabular.report.story import (
     test_sentence,
 )
 from fairsieve.tabular.report.summary_tables import dropped_table, groups_table, overall_table
-from fairsieve.tabular.report.verdicts import label_warning, run_verdicts, upper
+from fairsieve.tabular.report.verdicts import label_warning, upper
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["model_card"]
@@ -37,24 +38,30 @@ model = skops.io.load("model.skops", trusted=["numpy.dtype"])  # scikit-learn's 
 ```"""
 
 
-def model_card(run: TableRun) -> str:
+def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
     problem = run.problem
-    outcomes = {True: "holds", False: "does not hold", None: "inconclusive"}
     verdicts = [
-        f"- **{markdown(verdict.claim)}** ({outcomes[verdict.holds]}) {markdown(verdict.evidence)}"
-        for verdict in run_verdicts(run)
+        f"- **{markdown(verdict.claim)}** ({verdict.words}) {markdown(verdict.sentence)}"
+        for verdict in decision.verdicts
     ]
+    reasons, steps = (
+        "\n".join(f"- {markdown(one)}" for one in lines) for lines in (decision.reasons, decision.next_steps)
+    )
     warning = label_warning(run.dropped)
     warning = f"\n\n{markdown(warning)}" if warning else ""
     kept = "plain model, since the fair one collapsed" if run.collapse else "fair model"
     sections = {
+        "Decision": f"**{markdown(decision.sentence)}**\n\n"
+        + "\n".join(verdicts)
+        + (f"\n\nReasons:\n\n{reasons}" if reasons else "")
+        + (f"\n\nNext:\n\n{steps}" if steps else ""),
         "The model": f"The {kept}: predicts {markdown(problem.labels.column)} "
         f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. "
         f"Logistic regression, trained by sample selection. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
         f"{markdown(sensitive_sentence(run))}",
         "What it is for": USE,
-        "What changed": f"{markdown(upper(headline(run)))}.\n\n" + "\n".join(verdicts),
+        "What changed": f"{markdown(upper(headline(run)))}.",
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
         f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}",
         "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}"
@@ -69,4 +76,4 @@ def model_card(run: TableRun) -> str:
     if run.notes:
         sections["Notes"] = "\n".join(f"- {markdown(note)}" for note in run.notes)
     body = "\n\n".join(f"## {title}\n\n{text.strip()}" for title, text in sections.items())
-    return f"# A fair model of {markdown(problem.labels.column)}\n\n{body}\n"
+    return f"# A model of {markdown(problem.labels.column)}\n\n{body}\n"

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from fairsieve.report.table_files import csv_text
+from fairsieve.tabular.frames import free_name
+from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.phrases import group_name
 
 __all__ = ["columns_csv", "suspects_csv"]
@@ -37,8 +41,8 @@ def columns_csv(
     return stream.getvalue()
 
 
-def suspects_csv(suspects: Mapping[str, Iterable[Any]]) -> str:
-    """Write the labels to check, the surest first, safe to open in a spreadsheet."""
+def suspects_csv(suspects: Mapping[str, Iterable[Any]], table: InputTable) -> str:
+    """Write the labels to check with the other columns of their rows, the surest first, safe for a spreadsheet."""
     columns: dict[str, Iterable[Any]] = {}
     for name, values in suspects.items():
         if name in ("loss", "probability"):
@@ -46,4 +50,9 @@ def suspects_csv(suspects: Mapping[str, Iterable[Any]]) -> str:
         elif name == "group":
             values = [group_name(value) for value in values]
         columns[TITLES.get(name, name)] = values
+    rows = table.take(np.searchsorted(table.rows, np.asarray(suspects["row"], dtype=np.int64)))
+    for name, column in rows.columns.items():
+        columns[free_name(name, list(columns))] = [
+            "" if value is None else value for value in column.tolist()
+        ]
     return columns_csv(columns)

@@ -6,29 +6,64 @@ import json
 import math
 from typing import Any
 
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.report.phrases import group_name, headline, main_gap
+from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.report.phrases import group_name, headline, main_gaps
+from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "FORMAT",
-    "record_json",
-]
+__all__ = ["FORMAT", "audit_record", "record_json", "run_record"]
 
 FORMAT = "fairsieve-run-1"
+AUDIT_FORMAT = "fairsieve-audit-1"
 
 
-def record_json(run: TableRun) -> str:
-    """Write the record as JSON, without what JSON cannot express."""
-    return json.dumps(_plain(_collect_record(run)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def record_json(record: dict[str, Any]) -> str:
+    """Write a record as JSON."""
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _collect_record(run: TableRun) -> dict[str, Any]:
-    """Collect everything that is reported of a run, as plain values."""
-    gap = main_gap(run)
+def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of a run, as values that JSON can express."""
+    return dict(_plain(_collect_run(run, decision)))
+
+
+def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of an audit, as values that JSON can express."""
+    cells = audit.estimate.cells
+    record = {
+        "format": AUDIT_FORMAT,
+        **decision.record(),
+        "data": {
+            "rows": len(audit.table),
+            "classes": list(audit.labels.classes),
+            "positive": audit.labels.positive,
+            "groups": list(audit.groups.names),
+            "notes": audit.notes,
+        },
+        "estimate": _estimate(audit.estimate),
+        "cells": [
+            {
+                "label": str(label),
+                "group": group_name(group),
+                "people": int(cells.counts[row, column]),
+                "estimated_noise": float(audit.estimate.noise[row, column]),
+            }
+            for row, label in enumerate(cells.classes)
+            for column, group in enumerate(cells.groups)
+        ],
+        "suspects": len(audit.suspects["row"]),
+    }
+    return dict(_plain(record))
+
+
+def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
     return {
         "format": FORMAT,
+        **decision.record(),
         "headline": headline(run),
         "settings": _settings(run),
         "data": {
@@ -50,7 +85,7 @@ def _collect_record(run: TableRun) -> dict[str, Any]:
             "notes": run.notes,
         },
         "clean_ratio": run.clean_ratio,
-        "estimate": _estimate(run),
+        "estimate": None if run.estimate is None else _estimate(run.estimate),
         "collapse": None if run.collapse is None else str(run.collapse),
         "plain": {name: _score(value) for name, value in run.scores[0].items()},
         "fair": {name: _score(value) for name, value in run.scores[-1].items()},
@@ -59,15 +94,7 @@ def _collect_record(run: TableRun) -> dict[str, Any]:
             {"share": along} | {name: _score(value) for name, value in scores.items()}
             for along, scores in zip(run.along[1:-1], run.scores[1:-1], strict=True)
         ],
-        "widest_gap": None
-        if gap is None
-        else {
-            "measure": gap.measure.name,
-            "lower_group": run.test_groups[gap.low],
-            "higher_group": run.test_groups[gap.high],
-            "plain": {"value": gap.plain, "interval": gap.plain_interval},
-            "fair": {"value": gap.fair, "interval": gap.fair_interval},
-        },
+        "widest_gap": _gaps(run),
         "rates": [
             {"measure": one.name, "group": group, "plain": _share(before), "fair": _share(after)}
             for one in run.measures
@@ -93,14 +120,14 @@ def _settings(run: TableRun) -> dict[str, Any]:
     """Collect what was asked for."""
     asked = run.asked
     return {
-        "data": asked.data.name,
+        "data": data_name(asked.data),
         "label": asked.label,
         "sensitive": list(asked.sensitive),
         "positive": asked.positive,
         "fairness": asked.fairness,
         "clean_ratio": asked.clean_ratio,
-        "test": None if asked.test_file else asked.test,
-        "test_file": asked.test_file.name if asked.test_file else None,
+        "test": None if asked.test_file is not None else asked.test,
+        "test_file": None if asked.test_file is None else data_name(asked.test_file),
         "bins": {column: list(edges) for column, edges in run.problem.groups.edges.items()},
         "small_groups": asked.small_groups,
         "keep_sensitive": asked.keep_sensitive,
@@ -114,16 +141,31 @@ def _settings(run: TableRun) -> dict[str, Any]:
     }
 
 
-def _estimate(run: TableRun) -> dict[str, Any] | None:
-    """Collect what was found of the labels, where that was asked."""
-    if run.estimate is None:
+def _gaps(run: TableRun) -> dict[str, Any] | None:
+    """Collect the widest gap of each model; None where all groups are too small."""
+    gaps = main_gaps(run)
+    if gaps is None:
         return None
+    found = {}
+    for model, gap in zip(("plain", "fair"), gaps, strict=True):
+        found[model] = {
+            "measure": gap.measure.name,
+            "lower_group": run.test_groups[gap.low],
+            "higher_group": run.test_groups[gap.high],
+            "value": getattr(gap, model),
+            "interval": list(getattr(gap, f"{model}_interval")),
+        }
+    return found
+
+
+def _estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
+    """Collect what was found of the labels."""
     return {
-        "conclusive": bool(run.estimate.credible),
-        "reason": str(run.estimate.credible),
-        "clean_ratio": run.estimate.clean_ratio,
-        "interval": list(run.estimate.interval),
-        "aimed": run.estimate.aimed,
+        "conclusive": bool(estimate.credible),
+        "reason": str(estimate.credible),
+        "clean_ratio": estimate.clean_ratio,
+        "interval": list(estimate.interval),
+        "aimed": estimate.aimed,
     }
 
 

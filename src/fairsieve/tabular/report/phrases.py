@@ -5,19 +5,19 @@ from __future__ import annotations
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.number_format import number, points
 from fairsieve.selection.fairness import ABBREVIATIONS
-from fairsieve.tabular.evaluation import Gap, Share, widest_gap
+from fairsieve.tabular.evaluation import Gap, Measure, Share, widest_gap
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = [
     "NOTIONS",
     "estimate_sentence",
-    "gap_sentence",
+    "gaps_sentence",
     "group_name",
     "headline",
     "interval",
     "is_inconclusive",
     "is_worse",
-    "main_gap",
+    "main_gaps",
     "suspects_sentence",
 ]
 
@@ -45,25 +45,58 @@ def interval(bounds: tuple[float, float]) -> str:
     return f"{number(bounds[0])} to {number(bounds[1])}"
 
 
+def _points_interval(bounds: tuple[float, float]) -> str:
+    """Write the 95 % interval of a difference, in points.
+
+    >>> _points_interval((-0.021, 0.13))
+    '95 % interval −2 to 13'
+    """
+    low, high = (f"{100 * bound:.0f}".replace("-0", "0").replace("-", "−") for bound in bounds)
+    return f"95 % interval {low} to {high}"
+
+
 def _share_text(share: Share) -> str:
     """Write a share and its interval; return a dash if the group is empty."""
     return f"{number(share.value)} [{interval(share.interval)}]" if share.total else "–"
 
 
-def main_gap(run: TableRun) -> Gap | None:
-    """Find the widest gap of the plain model."""
+def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
+    """Find the widest gap of the plain model, and that of the fair one; of the label asked for, where one was."""
     groups = sum(group is not None for group in run.test_groups)
-    return widest_gap(run.measures, run.asked.fairness, groups)
+    labels, measures = run.problem.labels, run.measures
+    if run.asked.positive is not None and len(labels.classes) > 2:
+        measures = [one for one in measures if one.name.endswith(f" of {labels.positive}")]
+    plain = widest_gap(measures, run.asked.fairness, groups, "plain")
+    fair = widest_gap(measures, run.asked.fairness, groups, "fair")
+    return None if plain is None or fair is None else (plain, fair)
 
 
-def gap_sentence(gap: Gap, groups: list[str | None]) -> str:
-    """Compare the rate of one group with that of another, before and after."""
-    low, high = (group_name(groups[place]) for place in (gap.low, gap.high))
-    after = points(gap.fair).partition(" ")[0]
-    turned = " points above" if gap.fair < 0 and after != "0" else ""
-    return (
-        f"the {gap.measure.title} of {low} was {points(gap.plain)} below that of {high}, now {after}{turned}"
+def gaps_sentence(run: TableRun) -> str:
+    """Describe the widest gap of each model, with its interval; empty where all groups are too small."""
+    gaps = main_gaps(run)
+    if gaps is None:
+        return ""
+    plain, fair = gaps
+    first = _gap_text(
+        plain.measure, plain.low, plain.high, plain.plain, plain.plain_interval, run.test_groups
     )
+    second = _gap_text(fair.measure, fair.low, fair.high, fair.fair, fair.fair_interval, run.test_groups)
+    return f"widest gap of the plain model: {first}; of the fair model: {second}"
+
+
+def _gap_text(
+    measure: Measure,
+    low: int,
+    high: int,
+    value: float,
+    bounds: tuple[float, float],
+    groups: list[str | None],
+) -> str:
+    """Describe one gap."""
+    names = [group_name(groups[place]) for place in (low, high)]
+    chance = ", which may be chance" if bounds[0] <= 0 else ""
+    share = f"in the share {measure.meaning}, {names[0]} below {names[1]}"
+    return f"{points(value)} ({_points_interval(bounds)}{chance}) {share}"
 
 
 def is_inconclusive(run: TableRun) -> bool:
@@ -106,7 +139,7 @@ def is_worse(run: TableRun) -> bool:
 
 
 def headline(run: TableRun) -> str:
-    """Say what changed, in one sentence."""
+    """Say what was measured, in one sentence."""
     plain, fair = run.scores[0], run.scores[-1]
     parts = [f"accuracy {number(plain['accuracy'].value)} → {number(fair['accuracy'].value)}"]
     if is_worse(run):
@@ -114,7 +147,4 @@ def headline(run: TableRun) -> str:
         parts = [
             f"the fair model is worse in both: {parts[0]}, {ABBREVIATIONS[run.asked.fairness]} disparity {disparities}"
         ]
-    gap = main_gap(run)
-    if gap is not None:
-        parts.append(gap_sentence(gap, run.test_groups))
-    return "; ".join([*parts, suspects_sentence(run)])
+    return "; ".join(filter(None, [*parts, gaps_sentence(run), suspects_sentence(run)]))

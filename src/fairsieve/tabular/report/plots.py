@@ -11,7 +11,7 @@ from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look, looks_of
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Measure
-from fairsieve.tabular.report.phrases import group_name, main_gap
+from fairsieve.tabular.report.phrases import group_name, main_gaps
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
@@ -76,10 +76,10 @@ def _shared_range(measures: list[Measure]) -> tuple[float, float]:
 
 def _select_measures(run: TableRun) -> list[Measure]:
     """Select the rates to draw: first the one that the headline is about, then those that fairness compares."""
-    gap = main_gap(run)
+    gaps = main_gaps(run)
 
     def order(measure: Measure) -> tuple[bool, bool]:
-        return gap is None or measure is not gap.measure, run.asked.fairness not in measure.notions
+        return gaps is None or measure is not gaps[0].measure, run.asked.fairness not in measure.notions
 
     return sorted(run.measures, key=order)[:MOST_MEASURES]
 

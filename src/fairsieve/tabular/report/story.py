@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairsieve.report.document import Block, Document, Facts, Section, Text
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
+from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.report.guide import COLUMNS, DROPPED, EPOCHS, GAPS, GROUPS, SUSPECTS, TRADE_OFF
 from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline, is_inconclusive
 from fairsieve.tabular.report.plots import dropped_figure, epochs_figure, groups_figure, trade_off_figure
@@ -20,18 +21,19 @@ from fairsieve.tabular.report.verdicts import (
     dropping_verdict,
     guess_warning,
     label_warning,
-    run_verdicts,
     upper,
     worse_warning,
 )
+from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["clean_ratio_sentence", "list_settings", "run_document", "sensitive_sentence", "test_sentence"]
 
 
-def run_document(run: TableRun) -> Document:
+def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
     sections = [
+        Section("decision", "Decision", _decision(decision)),
         Section("changed", "What changed", _changed(run)),
         Section("groups", "Group by group", [Text(GROUPS), groups_figure(run), groups_table(run)]),
         Section("gaps", "Between groups", [Text(GAPS), gaps_table(run)]),
@@ -47,14 +49,22 @@ def run_document(run: TableRun) -> Document:
     ]
     problem = run.problem
     lead = (
-        f"{upper(headline(run))}.\nTrained on {len(problem.train):,} rows of {run.asked.data.name} to predict "
+        f"{decision.sentence}\nTrained on {len(problem.train):,} rows of {data_name(run.asked.data)} to predict "
         f"{problem.labels.column}, fair by {problem.groups.title}; measured on {len(problem.test):,} other rows."
     )
-    return Document(f"A fair model of {problem.labels.column}", lead, sections)
+    return Document(f"A model of {problem.labels.column}", lead, sections)
+
+
+def _decision(decision: Decision) -> list[Block]:
+    """List the verdicts, failed ones first, the reasons, and what to do next."""
+    steps = "".join(f"\n• {step}" for step in decision.next_steps)
+    reasons = "".join(f"\n• {reason}" for reason in decision.reasons)
+    words = [f"Reasons:{reasons}" if reasons else "", f"What to do next:{steps}" if steps else ""]
+    return [*(verdict.as_block() for verdict in decision.verdicts), *(Text(text) for text in words if text)]
 
 
 def _changed(run: TableRun) -> list[Block]:
-    """List the verdicts, and what the numbers stand on."""
+    """Show what the two models reach, and what the numbers stand on."""
     notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
     disparity = (
         f"The {ABBREVIATIONS[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
@@ -62,14 +72,14 @@ def _changed(run: TableRun) -> list[Block]:
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
     warnings = filter(None, (worse_warning(run), guess_warning(run)))
-    return [*run_verdicts(run), overall_table(run), *map(Text, [*warnings, *words])]
+    return [Text(f"{upper(headline(run))}."), overall_table(run), *map(Text, [*warnings, *words])]
 
 
 def test_sentence(run: TableRun) -> str:
     """Say how far the test labels can be trusted."""
     if run.asked.test_file is not None:
         return (
-            f"Both models are measured on {run.asked.test_file.name}; its labels are taken as right. If some are "
+            f"Both models are measured on {data_name(run.asked.test_file)}; its labels are taken as right. If some are "
             "wrong, accuracies are too low and disparities off, for both models."
         )
     return (
@@ -103,7 +113,7 @@ def sensitive_sentence(run: TableRun) -> str:
 
 def _dropped(run: TableRun) -> list[Block]:
     """Show who was left out; warn where that is much of one label."""
-    words = [DROPPED, dropping_verdict(run).evidence, label_warning(run.dropped)]
+    words = [DROPPED, dropping_verdict(run).sentence, label_warning(run.dropped)]
     return [*(Text(text) for text in words if text), dropped_figure(run), dropped_table(run)]
 
 
@@ -129,9 +139,9 @@ def _columns(run: TableRun) -> list[Block]:
 def list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again."""
     asked, labels = run.asked, run.problem.labels
-    test = str(asked.test_file.name) if asked.test_file else f"{percent(asked.test)} of the rows"
+    test = data_name(asked.test_file) if asked.test_file is not None else f"{percent(asked.test)} of the rows"
     return {
-        "table": asked.data.name,
+        "table": data_name(asked.data),
         "label": labels.column,
         "labels": ", ".join(labels.classes),
         "positive label": labels.positive or "none named",

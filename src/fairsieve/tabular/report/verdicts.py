@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fairsieve.report.document import Verdict
 from fairsieve.report.number_format import number, percent, points
 from fairsieve.selection.fairness import ABBREVIATIONS
+from fairsieve.tabular.decision import Status, TableVerdict
 from fairsieve.tabular.dropped import DroppedCell, Uneven, most_uneven
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.report.phrases import gap_sentence, group_name, interval, is_worse, main_gap
+from fairsieve.tabular.report.phrases import gaps_sentence, group_name, interval, is_worse
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
@@ -16,60 +16,80 @@ PRICE = 0.01  # of accuracy
 MUCH = 0.25  # of a label
 
 
-def run_verdicts(run: TableRun) -> list[Verdict]:
+def run_verdicts(run: TableRun) -> list[TableVerdict]:
     """Judge accuracy, fairness and dropping; a collapse alone, where there was one."""
     if run.collapse is not None:
         return [
-            Verdict(
+            TableVerdict(
+                "collapse",
                 "Fair and robust training came to a usable model.",
-                "training part",
-                False,
-                f"No: {run.collapse}. The plain model is kept instead, and every number below is its own. Try a lower "
-                "--clean-ratio, or more rows.",
+                "fails",
+                f"No: {run.collapse}. The plain model is kept instead, and every number is its own.",
+                source="training part",
             )
         ]
     return [_accuracy_verdict(run), _fairness_verdict(run), dropping_verdict(run)]
 
 
-def _accuracy_verdict(run: TableRun) -> Verdict:
+def _accuracy_verdict(run: TableRun) -> TableVerdict:
     """Judge whether fairness cost more than a point of accuracy."""
     plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
-    holds = True if change.interval[0] > -PRICE else False if change.interval[1] < -PRICE else None
-    return Verdict(
+    status: Status = "inconclusive"
+    if change.interval[0] > -PRICE:
+        status = "holds"
+    elif change.interval[1] < -PRICE:
+        status = "fails"
+    return TableVerdict(
+        "accuracy",
         "Accuracy is kept, within one point.",
-        "test part",
-        holds,
+        status,
         f"{number(plain.value)} → {number(fair.value)}, a change of {number(change.value)} (95 % interval "
         f"{interval(change.interval)}).",
+        change.value,
+        change.interval,
     )
 
 
-def _fairness_verdict(run: TableRun) -> Verdict:
+def _fairness_verdict(run: TableRun) -> TableVerdict:
     """Judge whether the disparity fell by more than chance explains."""
     plain, fair, change = run.scores[0]["disparity"], run.scores[-1]["disparity"], run.change["disparity"]
-    holds = True if change.interval[1] < 0 else False if change.interval[0] > 0 else None
-    gap = main_gap(run)
-    told = "" if gap is None else f" {upper(gap_sentence(gap, run.test_groups))}."
-    return Verdict(
+    status: Status = "inconclusive"
+    if change.interval[1] < 0:
+        status = "holds"
+    elif change.interval[0] > 0:
+        status = "fails"
+    told = gaps_sentence(run)
+    return TableVerdict(
+        "fairness",
         "Groups are treated more alike than by the plain model.",
-        "test part",
-        holds,
+        status,
         f"{ABBREVIATIONS[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
-        f"{number(change.value)} (95 % interval {interval(change.interval)}).{told}",
+        f"{number(change.value)} (95 % interval {interval(change.interval)}).{f' {upper(told)}.' if told else ''}",
+        change.value,
+        change.interval,
     )
 
 
-def dropping_verdict(run: TableRun) -> Verdict:
+def dropping_verdict(run: TableRun) -> TableVerdict:
     """Judge whether groups of one label were dropped equally often."""
     found = most_uneven(run.dropped)
     dropped = sum(cell.dropped.hits for cell in run.dropped)
+    status: Status = "holds"
     if not dropped:
-        holds, evidence = True, "Nobody was dropped: every row was trained on."
+        evidence = "Nobody was dropped: every row was trained on."
     elif found is None:
-        holds, evidence = None, "The groups are too small to compare."
+        status, evidence = "inconclusive", "The groups are too small to compare."
     else:
-        holds, evidence = found.even_handed, _dropping_sentence(found)
-    return Verdict("Dropping was even-handed between groups.", "training part", holds, evidence)
+        status, evidence = "holds" if found.even_handed else "fails", _dropping_sentence(found)
+    return TableVerdict(
+        "dropping",
+        "Dropping was even-handed between groups.",
+        status,
+        evidence,
+        None if found is None or not dropped else found.difference,
+        None if found is None or not dropped else found.interval,
+        source="training part",
+    )
 
 
 def _dropping_sentence(found: Uneven) -> str:

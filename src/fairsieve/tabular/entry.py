@@ -1,0 +1,96 @@
+"""The functions of ``fairsieve.tabular``, which the command line calls too: train, audit and predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from fairsieve.tabular import label_audit, table_prediction, table_run
+from fairsieve.tabular.preparation import read_data
+from fairsieve.tabular.reading.table import Reading
+from fairsieve.tabular.reasons import decide_audit, decide_run
+from fairsieve.tabular.request import TableSettings, ask
+from fairsieve.tabular.table_results import AuditResult, Predictions, TrainResult
+
+__all__ = ["audit", "predict", "train"]
+
+
+def train(
+    data: Any,
+    *,
+    label: str,
+    sensitive: str | Sequence[str],
+    report: Callable[[str], None] | None = None,
+    checkpoint_dir: Path | str | None = None,
+    checkpoint_every: int | None = None,
+    **settings: Unpack[TableSettings],
+) -> TrainResult:
+    """Train a plain and a fair model on a table, measure both, and decide whether to use the fair one.
+
+    Parameters
+    ----------
+    data : path or data frame
+        A CSV or Parquet file, or a data frame of pandas or polars.
+    label : str
+        The column to predict.
+    sensitive : str or sequence of str
+        The columns whose groups are compared; several are crossed.
+    report : callable, optional
+        Called with what begins.
+    checkpoint_dir, checkpoint_every
+        A folder for checkpoints, and how many epochs lie between two; a training that was stopped goes on.
+    **settings
+        The options of ``fairsieve train``, with underscores: see :class:`fairsieve.tabular.request.Asked`, and
+        ``separator``, ``decimal`` and ``missing`` for how a file is read.
+
+    Returns
+    -------
+    TrainResult
+        With ``decision``, ``metrics``, ``suspects``, ``model`` and ``save(folder)``.
+    """
+    run = table_run.train_table(
+        ask(data, label, sensitive, settings),
+        report,
+        checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
+        checkpoint_every=checkpoint_every,
+    )
+    return TrainResult(run, decide_run(run))
+
+
+def audit(
+    data: Any,
+    *,
+    label: str,
+    sensitive: str | Sequence[str],
+    report: Callable[[str], None] | None = None,
+    **settings: Unpack[TableSettings],
+) -> AuditResult:
+    """Estimate which labels of a table are wrong, and decide whether they can be used as they are.
+
+    The parameters are those of :func:`train`.
+    """
+    found = label_audit.audit_table(ask(data, label, sensitive, settings), report)
+    return AuditResult(found, decide_audit(found))
+
+
+def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = None) -> Predictions:
+    """Predict the label of every row of a table.
+
+    Parameters
+    ----------
+    run : TrainResult or path
+        What :func:`train` returned, or a folder that it or ``fairsieve train`` made.
+    data : path or data frame
+        A table with the columns that the model learnt from.
+    reading : Reading, optional
+        How a CSV file is read.
+    """
+    data = Path(data) if isinstance(data, str) else data
+    if not isinstance(run, TrainResult):
+        return Predictions(data, *table_prediction.predict_table(run, data, reading))
+    reading = reading or Reading()
+    missing = (*reading.missing, *run.run.asked.reading.missing)
+    table = read_data(data, replace(reading, missing=missing))
+    return Predictions(data, table, *table_prediction.predict_rows(run.model, table, Path("model.skops")))

@@ -1,0 +1,212 @@
+"""What training on a table, auditing it and predicting its labels return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.files import check_new, write_output
+from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.frames import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
+from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.predictions_file import predictions_csv
+from fairsieve.tabular.reading.table import InputTable
+from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
+from fairsieve.tabular.report.folder import new_folder, write_run
+from fairsieve.tabular.report.metrics_file import audit_record, run_record
+from fairsieve.tabular.report.notebook import decision_html, frame_html
+from fairsieve.tabular.table_run import TableRun
+
+__all__ = ["AuditResult", "Predictions", "TrainResult"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainResult:
+    """What training on a table gives.
+
+    Attributes
+    ----------
+    decision : Decision
+        Whether to use the model, why, and what to do next.
+    metrics : dict
+        Every number, as in ``metrics.json``.
+    suspects : data frame
+        The rows whose labels to check, the likeliest wrong first: the original columns, and what the model says of
+        each. Of polars where the table was, else of pandas.
+    model : Pipeline
+        The kept model, of scikit-learn's own parts.
+    run : TableRun
+        Everything else.
+    """
+
+    run: TableRun
+    decision: Decision
+
+    @property
+    def model(self) -> Pipeline:
+        """The kept model."""
+        return self.run.model
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every number, as in ``metrics.json``."""
+        return run_record(self.run, self.decision)
+
+    @cached_property
+    def suspects(self) -> Any:
+        """The rows whose labels to check, with their original columns."""
+        return _suspects_frame(self.run.asked.data, self.run.problem.table, self.run.suspects)
+
+    def save(self, folder: Path | str, *, force: bool = False) -> Path:
+        """Write the page, the card, the numbers, the suspects and the model to a folder; return where.
+
+        A run that is there is replaced with ``force`` only.
+        """
+        with new_folder(Path(folder), force=force) as part:
+            self.write(part)
+        return Path(folder)
+
+    def write(self, folder: Path) -> None:
+        """Write the same files into a folder that is there."""
+        write_run(self.run, self.decision, folder)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditResult:
+    """What an audit of a table's labels gives.
+
+    Attributes
+    ----------
+    decision : Decision
+        Whether the labels can be used as they are.
+    metrics : dict
+        Every number of the audit.
+    suspects : data frame
+        The rows whose labels are more likely wrong than right, the surest first, with their original columns.
+    model : None
+        An audit keeps none.
+    audit : Audit
+        Everything else.
+    """
+
+    audit: Audit
+    decision: Decision
+    model: None = None
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every number of the audit."""
+        return audit_record(self.audit, self.decision)
+
+    @cached_property
+    def suspects(self) -> Any:
+        """The rows whose labels to check, with their original columns."""
+        return _suspects_frame(self.audit.asked.data, self.audit.table, self.audit.suspects)
+
+    def save(self, path: Path | str, *, force: bool = False) -> Path:
+        """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only."""
+        check_new("--out", Path(path), force=force)
+        write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """The predicted label of every row of a table.
+
+    Attributes
+    ----------
+    predicted : array of str
+    probability : array of floats
+        Of what is predicted.
+    notes : list of str
+        What to know, in plain words.
+    data, table
+        What was given, and the rows as they were read.
+    """
+
+    data: Any
+    table: InputTable
+    predicted: NDArray[np.str_]
+    probability: NDArray[np.float64]
+    notes: list[str]
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows with the columns ``predicted`` and ``probability`` added, as a data frame."""
+        rows = np.arange(len(self.table))
+        frame = self.data if is_frame(self.data) else as_pandas(self.table, rows)
+        return add_columns(frame, rows, {"predicted": self.predicted, "probability": self.probability})
+
+    def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
+        """Write the rows and the predictions to a CSV file; return where.
+
+        The rows of a CSV file are copied byte for byte.
+        """
+        path = Path(path)
+        if not is_frame(self.data) and path.exists() and path.samefile(self.data):
+            raise InvalidInputError(f"--out must not be the table itself; got {path}: name another file")
+        check_new("--out", path, force=force)
+        added = self.added_columns()
+        if is_frame(self.data):
+            columns = {name: self.frame[name].to_list() for name in self.frame.columns} | added
+            content = columns_csv(columns, escape_formulas=escape_formulas).encode()
+        else:
+            content = predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
+        write_output(path, content)
+        return path
+
+    def added_columns(self) -> dict[str, list[str]]:
+        """Return the columns that a file gets, as texts, under names that no column of the table has."""
+        texts = {
+            "predicted": self.predicted.tolist(),
+            "probability": [f"{value:.4f}" for value in self.probability],
+        }
+        return {free_name(name, list(self.table.columns)): values for name, values in texts.items()}
+
+    @property
+    def renamed(self) -> list[str]:
+        """Sentences on names that a column of the table has already."""
+        pairs = zip(("predicted", "probability"), self.added_columns(), strict=True)
+        return [
+            f"The table has a column {wanted!r} already; that of the model is {name!r}."
+            for wanted, name in pairs
+            if wanted != name
+        ]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html("Predictions", self.frame)
+
+
+def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:
+    """Return the rows of suspects with their original columns, and what is known of each beside them."""
+    rows = np.searchsorted(table.rows, suspects["row"])
+    frame = data if is_frame(data) else as_pandas(table, rows)
+    added = {
+        "suggested_label" if name == "suggested" else name: values
+        for name, values in suspects.items()
+        if name != "label" and (name != "row" or table.name == FRAME_NAME)
+    }
+    return add_columns(frame, rows if is_frame(data) else np.arange(len(rows)), added)

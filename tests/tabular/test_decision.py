@@ -1,0 +1,112 @@
+"""A decision: from verdicts and reasons, the same everywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.report.page import render_page
+from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.decision import OUTCOMES, Reason, TableVerdict, check_fail_on, decide
+from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.reasons import decide_run
+from fairsieve.tabular.report.card import model_card
+from fairsieve.tabular.report.metrics_file import record_json, run_record
+from fairsieve.tabular.report.story import run_document
+
+SENTENCES = {one: f"{one}: {{reason}}" for one in OUTCOMES}
+REASONS = st.lists(st.builds(Reason, st.sampled_from(OUTCOMES), st.text(), st.just(("step",))))
+VERDICTS = st.lists(
+    st.builds(
+        TableVerdict,
+        st.text(),
+        st.text(),
+        st.sampled_from(["holds", "fails", "inconclusive"]),
+        st.text(),
+    )
+)
+
+
+@given(VERDICTS, REASONS)
+def test_the_worst_reason_decides_and_failed_verdicts_come_first(verdicts, reasons):
+    found = decide(SENTENCES, verdicts, reasons)
+    worst = max((OUTCOMES.index(reason.outcome) for reason in reasons), default=0)
+    assert found.outcome == OUTCOMES[worst]
+    order = [["fails", "inconclusive", "holds"].index(one.status) for one in found.verdicts]
+    assert order == sorted(order)
+    assert len(order) == len(verdicts)
+    assert set(found.reasons) == {reason.text for reason in reasons}
+    assert found.next_steps == (["step"] if reasons else [])
+    assert [found.fails(at) for at in (None, "inconclusive", "do-not-use")] == [
+        False,
+        found.outcome != "use",
+        found.outcome == "do-not-use",
+    ]
+
+
+def test_fail_on_is_checked():
+    assert [check_fail_on(one) for one in (None, "inconclusive", "do-not-use")] == [
+        None,
+        "inconclusive",
+        "do-not-use",
+    ]
+    with pytest.raises(
+        InvalidInputError, match=r"--fail-on must be .*'do-not-uze'. Did you mean 'do-not-use'"
+    ):
+        check_fail_on("do-not-uze")
+
+
+def with_change(run, accuracy, disparity):
+    """The run, with other intervals of what changed."""
+    change = {
+        "accuracy": Score(float(np.mean(accuracy)), accuracy),
+        "disparity": Score(float(np.mean(disparity)), disparity),
+    }
+    return dataclasses.replace(run, change=change, collapse=None)
+
+
+def test_an_interval_that_includes_no_change_is_inconclusive(run):
+    kept, fell = (-0.005, 0.004), (-0.1, -0.02)
+    assert decide_run(with_change(run, kept, (-0.1, 0.01))).outcome == "inconclusive"
+    assert decide_run(with_change(run, (-0.03, 0.01), fell)).outcome == "inconclusive"
+    assert decide_run(with_change(run, kept, (0.01, 0.1))).outcome == "do-not-use"
+    assert decide_run(with_change(run, (-0.05, -0.02), fell)).outcome == "do-not-use"
+    good = decide_run(with_change(run, kept, fell))
+    assert good.outcome == "use"
+    assert good.sentence.startswith("Use the fair model: ")
+
+
+def test_a_model_that_flags_nobody_is_not_to_be_used(run):
+    nobody = []
+    for measure in run.measures:
+        none = [Share(0, share.total) for share in measure.plain]
+        told = measure.name != "accuracy"
+        nobody.append(dataclasses.replace(measure, plain=none, fair=none) if told else measure)
+    still = with_change(dataclasses.replace(run, measures=nobody), (0.0, 0.0), (0.0, 0.0))
+    decision = decide_run(still)
+    assert decision.outcome == "do-not-use"
+    assert decision.sentence.startswith("Do not use this model: both models predict low for everyone")
+
+
+def test_the_decision_is_the_same_everywhere(run):
+    bad = with_change(run, (-0.05, -0.02), (-0.1, -0.02))
+    decision = decide_run(bad)
+    assert decision.verdicts[0].status == "fails"
+    record = json.loads(record_json(run_record(bad, decision)))
+    assert record["decision"] == "do-not-use"
+    assert record["reasons"] == decision.reasons
+    assert record["next_steps"] == decision.next_steps
+    assert record["verdicts"][0]["interval"] == [-0.05, -0.02]
+    card = model_card(bad, decision)
+    page = re.sub(r"\s+", " ", render_page(run_document(bad, decision)))
+    assert card.startswith("# A model of income\n\n## Decision\n\n**Do not use")
+    for text in (decision.sentence, *decision.reasons, *decision.next_steps):
+        assert text in card.replace("\\", "")
+        assert text in page

@@ -1,0 +1,115 @@
+"""The functions of fairsieve.tabular: paths and data frames in, one kind of result out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from fairsieve import tabular
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.request import Asked, TableSettings
+
+QUICK = {"label": "income", "sensitive": "sex", "positive": "high", "clean_ratio": 0.9, "epochs": 24}
+
+
+@pytest.fixture(scope="module")
+def frame(people_csv):
+    return pandas.read_csv(people_csv, na_values=["?"])
+
+
+@pytest.fixture(scope="module")
+def result(frame):
+    return tabular.train(frame, **QUICK)
+
+
+def test_a_data_frame_gives_the_run_that_its_file_gives(run, result, frame):
+    np.testing.assert_array_equal(result.model["model"].coef_, run.model["model"].coef_)
+    np.testing.assert_array_equal(result.run.suspects["row"], run.suspects["row"] - 2)
+    again = tabular.train(polars.from_pandas(frame), **QUICK)
+    np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
+    assert isinstance(again.suspects, polars.DataFrame)
+    assert again.suspects.columns == [*frame.columns, *list(result.suspects.columns)[len(frame.columns) :]]
+    assert again.suspects["row"].to_list() == result.suspects["row"].tolist()
+
+
+def test_suspects_are_rows_with_their_original_columns(result, frame):
+    found = result.suspects
+    assert len(found) == result.metrics["suspects"] > 10
+    pandas.testing.assert_frame_equal(found[list(frame.columns)], frame.iloc[found["row"].to_numpy()])
+    assert (found["suggested_label"] != found["income"]).all()
+
+
+def test_a_file_gives_suspects_by_their_row(run, people_csv):
+    result = tabular.train(people_csv, **QUICK)
+    frame = pandas.read_csv(people_csv, na_values=["?"])
+    assert result.suspects.index.tolist() == run.suspects["row"].tolist()
+    rows = frame.iloc[result.suspects.index - 2]
+    assert result.suspects["hours"].tolist() == rows["hours"].tolist()
+    assert result.suspects["income"].tolist() == rows["income"].tolist()
+
+
+def test_metrics_are_the_content_of_the_file(result, tmp_path):
+    out = result.save(tmp_path / "run")
+    assert json.loads((out / "metrics.json").read_text(encoding="utf-8")) == result.metrics
+    assert result.metrics["decision"] == result.decision.outcome
+    with pytest.raises(InvalidInputError, match="holds a run"):
+        result.save(out)
+    result.save(out, force=True)
+
+
+def test_a_result_and_its_folder_predict_the_same(result, frame, tmp_path):
+    folder = result.save(tmp_path / "run")
+    frame = frame.assign(predicted="mine")
+    first, second = tabular.predict(result, frame), tabular.predict(folder, polars.from_pandas(frame))
+    assert first.predicted.tolist() == second.predicted.tolist()
+    assert first.frame["predicted"].tolist() == ["mine"] * len(frame)
+    assert first.frame["predicted_"].tolist() == second.frame["predicted_"].to_list()
+    assert first.renamed == ["The table has a column 'predicted' already; that of the model is 'predicted_'."]
+    first.save(tmp_path / "out.csv")
+    assert pandas.read_csv(tmp_path / "out.csv")["predicted_"].tolist() == first.predicted.tolist()
+
+
+def test_results_show_themselves_in_notebooks(result):
+    shown = result._repr_html_()
+    assert result.decision.sentence in shown
+    assert "<table>" in shown
+    assert "suggested_label" in shown
+    assert repr(result) == f"<TrainResult: {result.decision.sentence}>"
+    hostile = pandas.DataFrame({"<script>": ["<img src=x>"]})
+    from fairsieve.tabular.report.notebook import frame_html
+
+    assert "<img" not in frame_html("x", hostile)
+    assert "<script>" not in frame_html("x", hostile)
+
+
+def test_an_audit_decides_on_the_labels(frame, tmp_path):
+    found = tabular.audit(frame, label="income", sensitive=["sex"])
+    assert found.model is None
+    assert found.metrics["decision"] == found.decision.outcome
+    assert list(found.suspects.columns)[: len(frame.columns)] == list(frame.columns)
+    saved = pandas.read_csv(found.save(tmp_path / "suspects.csv"))
+    assert len(saved) == len(found.suspects)
+    assert found.decision.sentence in found._repr_html_()
+
+
+def test_settings_are_those_of_a_request():
+    roles = {"data", "label", "sensitive", "reading"}
+    reading = {"separator", "decimal", "missing"}
+    assert set(TableSettings.__annotations__) - reading == set(Asked.__dataclass_fields__) - roles
+
+
+def test_an_unknown_setting_is_refused(frame):
+    with pytest.raises(
+        InvalidInputError, match=r"'keep_sensitiv' is no setting of a table. Did you mean 'keep_s"
+    ):
+        tabular.train(frame, label="income", sensitive="sex", keep_sensitiv=True)
+    with pytest.raises(InvalidInputError, match=r"call \.collect"):
+        tabular.train(polars.from_pandas(frame).lazy(), label="income", sensitive="sex")
+    with pytest.raises(InvalidInputError, match="the data frame must have rows"):
+        tabular.train(frame.head(0), label="income", sensitive="sex")
+    with pytest.raises(InvalidInputError, match="--label must be a column of the data frame; got 'incom'"):
+        tabular.train(frame, label="incom", sensitive="sex")
