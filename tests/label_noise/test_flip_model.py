@@ -9,6 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.label_noise.flip_likelihood import FlipLikelihood, FlipParameters
+from fairsieve.label_noise.flip_likelihood_binary import new_likelihood
 from fairsieve.label_noise.flip_model import Observed, fit_fixed, fit_flips, fit_plain
 
 
@@ -40,7 +41,7 @@ def chances(x, group, weights, level, aim):
     return seen
 
 
-def problem_and_values(seed, classes, groups, aimed):
+def problem_and_values(seed, classes, groups, aimed, kind=new_likelihood):
     observed = drawn(seed, n=12, classes=classes, groups=groups)
     rng = np.random.default_rng(seed)
     shape = groups, classes
@@ -48,7 +49,7 @@ def problem_and_values(seed, classes, groups, aimed):
     ties = np.arange(groups * classes).reshape(shape)
     if not aimed:
         start = FlipParameters(start.weights, start.level, np.zeros(shape))
-    problem = FlipLikelihood(observed, start, ties, aimed)
+    problem = kind(observed, start, ties, aimed)
     return problem, problem.first()
 
 
@@ -98,6 +99,39 @@ def test_curvature_is_the_expected_one(seed, classes, groups, aimed):
     off = ~np.eye(len(values), dtype=bool)  # the ridges are on the diagonal
     assert curvature[off] == pytest.approx(expected[off], rel=1e-2, abs=1e-3)
     assert (np.diag(curvature) >= np.diag(expected) - 1e-2 * (1 + np.diag(expected))).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    groups=st.integers(1, 3),
+    flips=st.sampled_from(["none", "fixed", "one rate", "own rates", "aimed"]),
+    scale=st.sampled_from([1.0, 30.0]),
+)
+def test_the_short_way_for_two_classes_agrees_with_the_general_one(seed, groups, flips, scale):
+    observed = drawn(seed, groups=groups)
+    rng, shape = np.random.default_rng(seed), (groups, 2)
+    level = np.full(shape, -np.inf) if flips == "none" else rng.uniform(-6, 1, shape)
+    aim = rng.uniform(0, 2, shape) if flips == "aimed" else np.zeros(shape)
+    ties = {
+        "one rate": np.zeros(shape, np.int64),
+        "own rates": np.arange(groups * 2).reshape(shape),
+        "aimed": np.arange(groups * 2).reshape(shape),
+    }.get(flips)
+    if flips == "aimed":
+        scale = 1.0  # the general way bounds the log odds that aim
+    start = FlipParameters(scale * rng.normal(size=(3, 2)), level, aim)
+    short, general = (
+        kind(observed, start, ties, flips == "aimed") for kind in (new_likelihood, FlipLikelihood)
+    )
+    assert type(short) is not type(general)
+    values = general.first()
+    assert short.first().tolist() == values.tolist()
+    assert short.value(values) == pytest.approx(general.value(values), rel=1e-8)
+    for own, theirs in zip(
+        short.slope_and_curvature(values), general.slope_and_curvature(values), strict=True
+    ):
+        assert own == pytest.approx(theirs, rel=1e-6, abs=1e-6 * np.abs(theirs).max())
 
 
 def test_without_flips_it_is_logistic_regression():

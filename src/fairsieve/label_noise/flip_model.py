@@ -33,6 +33,7 @@ from fairsieve.label_noise.flip_likelihood import (
     log_sum,
     one_hot,
 )
+from fairsieve.label_noise.flip_likelihood_binary import new_likelihood
 
 __all__ = ["FlipModel", "Observed", "fit_fixed", "fit_flips", "fit_plain", "log_chances"]
 
@@ -152,7 +153,7 @@ def _maximise(
 ) -> FlipModel:
     """Find the likeliest model by Fisher scoring with a line search."""
     parameters = FlipParameters(start.weights, start.level, start.aim)
-    problem = FlipLikelihood(observed, parameters, ties, aimed)
+    problem = new_likelihood(observed, parameters, ties, aimed)
     values = problem.first()
     value = problem.value(values)
     damping, curvature = 0.0, np.eye(problem.size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,11 +97,19 @@ class Survey:
             folds,
         )
 
+    @cached_property
+    def numeric_columns(self) -> list[int]:
+        """The features that have more than two values."""
+        own = self.features[:, : len(self.columns)]
+        if not own.size:
+            return []
+        between = (own != own.min(axis=0)) & (own != own.max(axis=0))
+        return np.flatnonzero(between.any(axis=0)).tolist()
+
     @property
     def numeric(self) -> bool:
         """Whether a feature has more than two values, so that probabilities can be seen to level off along it."""
-        own = self.features[:, : len(self.columns)].T
-        return any(len(np.unique(column)) > 2 for column in own)
+        return bool(self.numeric_columns)
 
     def telling(self, most: int) -> NDArray[np.int64]:
         """Return the columns of ``features`` that say most about the labels."""
@@ -309,7 +318,7 @@ class _Design:
 def _pairs(survey: Survey, curved: bool, by_group: bool) -> NDArray[np.int64]:
     """Choose the columns to multiply."""
     own, pairs = len(survey.columns), []
-    numeric = [c for c in range(own) if len(np.unique(survey.features[:, c])) > 2]
+    numeric = survey.numeric_columns
     if curved:
         pairs += [(a, b) for place, a in enumerate(numeric[:MOST_CURVED]) for b in numeric[place:MOST_CURVED]]
     if by_group:
