@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairsieve import Cells, CollapseError, CollapseWarning, FairRobustClassifier
-from fairsieve.label_noise.collapse import collapse_of, compare_held_out
+from fairsieve.data import make_synthetic
+from fairsieve.estimators import _held_out
+from fairsieve.label_noise.collapse import collapse_of, compare_chances
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
 
 rng = np.random.default_rng(0)
@@ -103,21 +105,36 @@ def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():
     compare = {"cells": cells, "estimate": estimate, "fairness": "equalized_odds"}
     noisy = np.where(rng.random(2000) < 0.2, 1 - labels, labels)
     worse = np.where(rng.random(2000) < 0.05, 1 - noisy, noisy)
-    assert compare_held_out(noisy, noisy, **compare) is None
-    lost = compare_held_out(worse, noisy, **compare)
+    assert compare_chances(noisy, noisy, **compare) is None
+    lost = compare_chances(worse, noisy, **compare)
     assert lost.held_out
     assert lost.accuracy == pytest.approx(np.mean(worse == labels))
     assert "on samples that neither saw" in str(lost)
+    seen = compare_chances(worse, noisy, held_out=False, **compare)
+    assert not seen.held_out
+    assert "on the training samples" in str(seen)
     unfair = np.where((groups == 0) & (rng.random(2000) < 0.3), 1, labels)  # as accurate, but on one group
     fair = np.where(rng.random(2000) < 0.075, 1 - labels, labels)
-    found = compare_held_out(unfair, fair, **compare)
+    found = compare_chances(unfair, fair, **compare)
     assert found.disparity > found.plain_disparity
-    assert compare_held_out(fair, unfair, **compare) is None
+    assert compare_chances(fair, unfair, **compare) is None
+
+
+@pytest.mark.parametrize(("samples", "held_out"), [(700, True), (900, False)])
+def test_many_samples_for_each_parameter_need_no_unseen_ones(monkeypatch, samples, held_out):
+    asked = []
+    monkeypatch.setattr(_held_out, "_predict_held_out", lambda *_: asked.append(True))
+    data = make_synthetic(samples, seed=3)
+    model = FairRobustClassifier(random_state=0, on_collapse="fallback")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert asked == [True] * held_out
 
 
 def test_soft_labels_are_counted_by_their_chance():
     labels, groups = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
     cells, estimate = given_labels(labels, groups)
     turned = replace(estimate, true_class=estimate.true_class[:, ::-1])
-    assert compare_held_out(labels, 1 - labels, cells, estimate, fairness="demographic_parity") is None
-    assert compare_held_out(labels, 1 - labels, cells, turned, fairness="demographic_parity").accuracy == 0.0
+    assert compare_chances(labels, 1 - labels, cells, estimate, fairness="demographic_parity") is None
+    assert compare_chances(labels, 1 - labels, cells, turned, fairness="demographic_parity").accuracy == 0.0

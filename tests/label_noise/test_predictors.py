@@ -6,7 +6,12 @@ from scipy import sparse
 
 from fairsieve import Samples
 from fairsieve.label_noise.explanations import choose, choose_base
-from fairsieve.label_noise.predictors import Survey, boosted_predictor, linear_predictor
+from fairsieve.label_noise.predictors import (
+    Survey,
+    _columns_for_trees,
+    boosted_predictor,
+    linear_predictor,
+)
 
 
 def drawn(labels, seed=0, n=2000, columns=3):
@@ -85,3 +90,33 @@ def test_sparse_features_are_read_by_rows():
 
     part = slice(20, 40)
     assert survey.features_of(Sparse, part) == pytest.approx(survey.features_of(dense, part))
+
+
+@pytest.mark.parametrize(("curved", "by_group"), [(False, False), (True, False), (True, True)])
+def test_logits_without_a_design_matrix_are_those_with_it(curved, by_group):
+    data = drawn(logistic(lambda X, z: 2 * X[:, 0] + X[:, 1] ** 2))
+    survey = Survey.draw(data, None, 0, 500)
+    predictor = linear_predictor(survey, curved=curved, by_group=by_group)
+    model = predictor.fitted[1]
+    expected = predictor.design(survey.features) @ (model.weights[:, 1:] - model.weights[:, :1])
+    assert predictor.design.logits(survey.features, model) == pytest.approx(expected, abs=1e-9)
+
+
+def test_where_a_fit_starts_does_not_change_it():
+    survey = Survey.draw(drawn(logistic(lambda X, z: 2 * X[:, 0] + X[:, 1] ** 2)), None, 0, 8000)
+    start = linear_predictor(survey, curved=False)
+    cold, warm = (linear_predictor(survey, curved=True, start=first) for first in (None, start))
+    assert warm.losses == pytest.approx(cold.losses, abs=0.02)
+    assert warm.losses.mean() == pytest.approx(cold.losses.mean(), abs=1e-4)
+
+
+def test_trees_see_every_numeric_column_and_the_groups_but_few_columns_of_two_values():
+    rng = np.random.default_rng(0)
+    numbers, flags = rng.normal(size=(1500, 2)), rng.integers(0, 2, (1500, 60))
+    flags[:, 7] = rng.random(1500) < 0.5
+    labels = (boxes(numbers, None, None) ^ (flags[:, 7] == 1)).astype(np.int64)
+    survey = Survey.draw(Samples(np.column_stack([flags, numbers]), labels, flags[:, 0]), None, 0, 8000)
+    columns = _columns_for_trees(survey)
+    assert set(columns) >= {60, 61, 62}  # the numbers and the group
+    assert len(columns) == 40
+    assert len(survey.numeric_columns) == 2

@@ -1,4 +1,4 @@
-"""Train a fair and a plain model on part of the samples, and predict those that they did not see."""
+"""Compare a fair model with a plain one; where samples are few, on samples that neither saw."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fairsieve.estimators._solvers import new_solver
+from fairsieve.estimators._solvers import choose_solver, new_solver
 from fairsieve.inputs import Checked
-from fairsieve.label_noise.collapse import Collapse, compare_held_out
+from fairsieve.label_noise.collapse import Collapse, collapse_of, compare_chances
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.training.linear_model import LinearModel
 
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
 
-__all__ = ["find_held_out_collapse"]
+__all__ = ["find_collapse"]
 
 MOST = 4_000  # samples that are used
+ENOUGH_FOR_A_PARAMETER = 200  # samples: what a model learns by heart is then below half a percent of accuracy
 FEWEST = 40  # of a class, or there is too little to train on
 
 
@@ -32,24 +33,56 @@ class _HeldOut(NamedTuple):
     plain: NDArray[np.int64]
 
 
-def find_held_out_collapse(estimator: FairRobustClassifier, checked: Checked, seed: int) -> Collapse | None:
-    """Compare fair and plain models on samples that neither saw, where there is an estimate to judge by."""
+def find_collapse(
+    estimator: FairRobustClassifier,
+    checked: Checked,
+    seed: int,
+    predicted: NDArray[np.int64],
+    plain: NDArray[np.int64],
+) -> Collapse | None:
+    """Compare the fair model with the plain one, by their predictions of the training samples as class codes.
+
+    Where there is an estimate to judge by, they are compared in disparity too. Few samples are learnt by heart, so
+    models that did not see them predict them then; of many samples for each parameter, the predictions at hand say
+    the same, of the very models that are returned.
+    """
+    found = collapse_of(
+        predicted,
+        plain,
+        checked.data.cells.label_codes,
+        1 - estimator.clean_ratio_,
+        estimate=estimator.estimate_,
+        weights=checked.weights,
+    )
     estimate = estimator.estimate_
-    if estimate is None:
-        return None
-    found = _predict_held_out(estimator, checked, seed, estimator.clean_ratio_, estimate)
-    if found is None:
-        return None
-    cells = checked.data.take(found.rows).cells
-    return compare_held_out(
-        found.fair,
-        found.plain,
+    if found is not None or estimate is None or choose_solver(estimator) != "newton":
+        return found
+    held_out = _is_learnt_by_heart(checked)
+    predictions = _HeldOut(np.arange(len(checked.data)), predicted, plain)
+    if held_out:
+        unseen = _predict_held_out(estimator, checked, seed, estimator.clean_ratio_, estimate)
+        if unseen is None:
+            return None
+        predictions = unseen
+    rows = predictions.rows
+    cells = checked.data.take(rows).cells if held_out else checked.data.cells
+    return compare_chances(
+        predictions.fair,
+        predictions.plain,
         cells,
-        estimate.take(found.rows, cells),
+        estimate.take(rows, cells) if held_out else estimate,
         fairness=estimator.fairness,
         pos_label=estimator.pos_label,
-        weights=None if checked.weights is None else checked.weights[found.rows],
+        weights=None if checked.weights is None else checked.weights[rows],
+        held_out=held_out,
     )
+
+
+def _is_learnt_by_heart(checked: Checked) -> bool:
+    """Say whether there are so few samples for each parameter that a model does better on them than on others."""
+    samples, columns = checked.data.features.shape
+    classes = checked.data.cells.shape[0]
+    return bool(samples < ENOUGH_FOR_A_PARAMETER * (columns + 1) * max(classes - 1, 1))
 
 
 def _predict_held_out(

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators._held_out import find_held_out_collapse
+from fairsieve.estimators._held_out import find_collapse
+from fairsieve.estimators._predictions import as_module, decide, likeliest_codes
 from fairsieve.estimators._solvers import (
     ModuleLike,
     SolverName,
@@ -26,15 +27,13 @@ from fairsieve.inputs import (
     Checked,
     check_features,
     check_samples,
-    dense_chunks,
     read_lasting_seed,
     warn_of_groups,
 )
-from fairsieve.label_noise.collapse import Collapse, OnCollapse, collapse_of, handle
+from fairsieve.label_noise.collapse import Collapse, OnCollapse, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
-from fairsieve.optional import require
 from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
@@ -248,16 +247,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
             self.collapse_ = None
             return self._take_over(fitted, checked)
-        self.collapse_ = collapse_of(
-            _codes_of(_decision_of(fitted.predictor, checked.data.features)),
-            _codes_of(_decision_of(plain.predictor, checked.data.features)),
-            checked.data.cells.label_codes,
-            1 - self.clean_ratio_,
-            estimate=self.estimate_,
-            weights=checked.weights,
+        predicted = (
+            likeliest_codes(decide(each.predictor, checked.data.features)) for each in (fitted, plain)
         )
-        if self.collapse_ is None and newton:
-            self.collapse_ = find_held_out_collapse(self, checked, seed)
+        self.collapse_ = find_collapse(self, checked, seed, *predicted)
         return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
 
     def _estimate(
@@ -281,7 +274,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
         """Store the result of training."""
         data, rows = checked.data, checked.rows
-        decision = _decision_of(fitted.predictor, data.features)
+        decision = decide(fitted.predictor, data.features)
         trusted = fitted.indices
         wrong = None
         if self.estimate_ is not None:  # who was kept is partly chance
@@ -329,7 +322,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
         features = check_features(self, X)  # first, for it says when there is no model yet
-        return _decision_of(self._predictor, features)
+        return decide(self._predictor, features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""
@@ -337,7 +330,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the likeliest class of each sample."""
-        codes = _codes_of(self.decision_function(X))
+        codes = likeliest_codes(self.decision_function(X))
         return np.asarray(self.classes_[codes])
 
     @property
@@ -345,14 +338,14 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The trained model as a module of torch; a linear model becomes a ``LogisticRegression``."""
         if not hasattr(self, "_predictor"):
             raise AttributeError(f"{type(self).__name__} has no module_ before it is fitted")
-        return _as_module(self._predictor)
+        return as_module(self._predictor)
 
     @property
     def plain_module_(self) -> nn.Module:
         """The plain model as a module of torch."""
         if getattr(self, "plain_model_", None) is None:
             raise AttributeError(f"{type(self).__name__} has no plain_module_: no plain model was trained")
-        return _as_module(self.plain_model_)
+        return as_module(self.plain_model_)
 
     def to_sklearn(self) -> LogisticRegression:
         """Return the fitted linear model as scikit-learn's own LogisticRegression.
@@ -381,34 +374,3 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _as_module(predictor: Any) -> nn.Module:
-    """Return a predictor as a module of torch."""
-    if not isinstance(predictor, LinearModel):
-        return predictor  # type: ignore[no-any-return]
-    require("torch", extra="torch", purpose="a linear model as a torch module")
-    from fairsieve.training.models import LogisticRegression as LinearModule
-
-    return LinearModule.from_linear(predictor)
-
-
-def _decision_of(predictor: Any, features: Any) -> NDArray[np.float64]:
-    """Compute the logits of dense or sparse features: one per sample for two classes, else one per class."""
-    if isinstance(predictor, LinearModel):
-        return predictor.decision(features)
-    import torch
-
-    from fairsieve.sampling.losses import is_single, outputs_of
-
-    dtype = next(predictor.parameters()).dtype
-    chunks = (torch.tensor(chunk, dtype=dtype) for chunk in dense_chunks(features))
-    outputs = torch.cat([outputs_of(predictor, chunk).cpu() for chunk in chunks]).double()
-    if is_single(outputs):
-        return outputs.reshape(-1).numpy()
-    return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()
-
-
-def _codes_of(decision: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the position of the likeliest class of each sample."""
-    return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)

@@ -6,8 +6,9 @@ worse. Where the flips could be told, so can the true accuracies, and a collapse
 the noisy labels must not speak against the model either. Where too many labels look wrong on purpose
 to tell which, they must speak for it.
 
-What a model does on its own training samples flatters it. Where training is cheap, a second check compares a fair
-and a plain model on samples that neither saw, in accuracy and in disparity.
+A second check compares both models in accuracy and in disparity. What a model does on its own training samples
+flatters it where they are few; training is cheap there, so a fair and a plain model are compared on samples that
+neither saw.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name
 
-__all__ = ["Collapse", "OnCollapse", "collapse_of", "compare_held_out", "handle"]
+__all__ = ["Collapse", "OnCollapse", "collapse_of", "compare_chances", "handle"]
 
 OnCollapse = Literal["warn", "fallback", "raise"]
 
@@ -49,7 +50,7 @@ class Collapse:
     told : bool
         Whether wrong labels could be told from right ones; otherwise this is mere caution.
     disparity, plain_disparity : float
-        Where they were compared on samples that neither model saw.
+        Where they were compared.
     held_out : bool
         Whether the comparison was made on such samples.
     """
@@ -69,9 +70,10 @@ class Collapse:
         return self.plain_accuracy - self.accuracy
 
     def __str__(self) -> str:
-        if self.held_out:
+        if np.isfinite(self.disparity):
+            where = "samples that neither saw" if self.held_out else "the training samples"
             return (
-                "the fair and robust model collapsed: on samples that neither saw its accuracy is "
+                f"the fair and robust model collapsed: on {where} its accuracy is "
                 f"{self.accuracy:.3f} and its disparity {self.disparity:.3f}, a plain model's "
                 f"{self.plain_accuracy:.3f} and {self.plain_disparity:.3f}, as far as the labels can be judged"
             )
@@ -131,7 +133,7 @@ def collapse_of(
     return seen if seen.loss > ESTIMATED_PRICE else None
 
 
-def compare_held_out(
+def compare_chances(
     predicted: NDArray[np.int64],
     plain: NDArray[np.int64],
     cells: Cells,
@@ -140,8 +142,9 @@ def compare_held_out(
     fairness: str,
     pos_label: Any | None = None,
     weights: NDArray[np.float64] | None = None,
+    held_out: bool = True,
 ) -> Collapse | None:
-    """Compare predictions of samples that neither model saw; return None where ours did not collapse.
+    """Compare predictions by the chances of the true classes; return None where ours did not collapse.
 
     A collapse is a loss of accuracy beyond what fairness may cost, or more disparity without more accuracy. Each
     sample counts for every class as far as that is likely its true one.
@@ -152,6 +155,8 @@ def compare_held_out(
         Labels and groups of the samples.
     estimate : CleanRatioEstimate
         For the same samples.
+    held_out : bool
+        Whether neither model saw the samples.
     """
     own = np.ones(len(cells)) if weights is None else weights
     name = fairness_name(fairness)
@@ -161,7 +166,10 @@ def compare_held_out(
         table = np.zeros((*cells.shape, cells.shape[0]))
         for label in range(cells.shape[0]):
             chance = estimate.true_class[:, label] * own
-            np.add.at(table[label], (cells.group_codes, codes), chance)
+            pairs = cells.group_codes * cells.shape[0] + codes
+            table[label] = np.bincount(pairs, chance, cells.shape[0] * cells.shape[1]).reshape(
+                table[label].shape
+            )
         disparity = float(disparity_from_table(grouped_part(table, cells.groups), name, positive=positive))
         found.append((float(accuracy_from_table(table)), disparity))
     (ours, unfair), (theirs, plain_unfair) = found
@@ -177,7 +185,7 @@ def compare_held_out(
             told=bool(estimate.credible),
             disparity=unfair,
             plain_disparity=plain_unfair,
-            held_out=True,
+            held_out=held_out,
         )
     return None
 

@@ -35,7 +35,7 @@ from fairsieve.label_noise.verified import (
     learn_true_class,
 )
 from fairsieve.selection.cells import Cells
-from fairsieve.training.threads import one_blas_thread
+from fairsieve.training.threads import one_blas_thread, run_together
 
 __all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
@@ -97,8 +97,8 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
     """Estimate from samples that have been checked, and labels that somebody verified, if any."""
     data = checked.data
     survey = Survey.draw(data, checked.weights, seed, MOST)
-    tried, base, levelled = choose_base(survey)
-    boosted = boosted_predictor(survey, seed)
+    linear, boosted = run_together(lambda: choose_base(survey), lambda: boosted_predictor(survey, seed))
+    tried, base, levelled = linear
     tried += [] if boosted is None else [boosted]
     choice, best = choose(tried, base, levelled, survey)
     if verified is not None and verified.enough:
@@ -199,7 +199,7 @@ def _random_estimate(
     seen = whole.take(survey.rows)
     model = fit_fixed(seen, fit_plain(seen), random.rates)
     true_class = model.true_class(whole)
-    noise = model.noise(whole)
+    noise = 1 - float(np.average(true_class[np.arange(len(data)), cells.label_codes], weights=weights))
     error = random.error
     return CleanRatioEstimate(
         float(np.clip(1 - noise - error, 0.5, 1.0)),
@@ -222,6 +222,7 @@ def _aimed_estimate(
     labels, groups = cells.label_codes, cells.group_codes
     weights = np.ones(len(data)) if checked.weights is None else checked.weights
     true_class = np.empty((len(data), cells.shape[0]))
+    assert linear.design is not None
     for part in chunks(len(data)):
         design = linear.design(survey.features_of(data, part))
         true_class[part] = model.true_class(

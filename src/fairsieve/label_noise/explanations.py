@@ -104,11 +104,12 @@ def choose_base(survey: Survey) -> tuple[list[Predictor], Predictor, Floats]:
     levelled : array
         The losses of the base if its probabilities may level off below 1.
     """
-    tried = [linear_predictor(survey, curved=curved) for curved in (False, True)]
+    linear = linear_predictor(survey, curved=False)
+    tried = [linear, linear_predictor(survey, curved=True, start=linear)]
     base = min(tried, key=lambda each: float(np.average(each.losses, weights=survey.weights)))
     levelled = _levelled_losses(base, survey)
     if survey.group_count > 1:
-        other = linear_predictor(survey, curved=base is tried[1], by_group=True)
+        other = linear_predictor(survey, curved=base is tried[1], by_group=True, start=base)
         tried.append(other)
         losses = _levelled_losses(other, survey)
         difference = levelled - losses

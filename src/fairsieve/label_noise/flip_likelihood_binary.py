@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit
 
 from fairsieve.label_noise.flip_likelihood import FlipLikelihood, FlipParameters, Observed
 
-__all__ = ["BinaryFlipLikelihood", "new_likelihood"]
+__all__ = ["new_likelihood"]
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class _Coins(NamedTuple):
     heads: Floats  # q
 
 
-class BinaryFlipLikelihood(FlipLikelihood):
+class _BinaryFlipLikelihood(FlipLikelihood):
     """The same as :class:`FlipLikelihood`, for two classes."""
 
     def __init__(
@@ -128,7 +128,7 @@ def new_likelihood(
     observed: Observed, start: FlipParameters, ties: NDArray[np.int64] | None, aimed: bool
 ) -> FlipLikelihood:
     """Return the likelihood in its shortest form."""
-    kind = BinaryFlipLikelihood if observed.classes == 2 else FlipLikelihood
+    kind = _BinaryFlipLikelihood if observed.classes == 2 else FlipLikelihood
     return kind(observed, start, ties, aimed)
 
 

@@ -38,6 +38,7 @@ MOST_BY_GROUP = 24  # columns times groups
 STEPS = 2  # of a fold's fit, which starts at the fit to all folds
 TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
 FEWEST_FOR_TREES = 200
+MOST_FOR_TREES, FEWEST_OF_TWO_VALUES = 40, 10  # columns
 SUREST_LOGIT = 9.0
 CHUNK = 65_536
 
@@ -111,12 +112,13 @@ class Survey:
         """Whether a feature has more than two values, so that probabilities can be seen to level off along it."""
         return bool(self.numeric_columns)
 
-    def telling(self, most: int) -> NDArray[np.int64]:
-        """Return the columns of ``features`` that say most about the labels."""
+    def telling(self, most: int, *, ascending: bool = True) -> NDArray[np.int64]:
+        """Return the columns of ``features`` that say most about the labels, by place or the most telling first."""
         own = np.equal.outer(self.labels, np.arange(self.classes)).astype(np.float64)
         part = self.features - self.features.mean(axis=0)
         strength = np.abs((own - own.mean(axis=0)).T @ part / np.maximum(part.std(axis=0), 1e-12)).max(axis=0)
-        return np.sort(np.argsort(-strength, kind="stable")[:most])
+        found = np.argsort(-strength, kind="stable")[:most]
+        return np.sort(found) if ascending else found
 
     def observe(self, design: Floats) -> Observed:
         """Return the samples in the form the model of flips takes."""
@@ -145,8 +147,8 @@ class Predictor:
         Features (with groups) → logits of any samples.
     own : array of shape (n, classes − 1)
         Logits of the surveyed samples that go with ``predict``.
-    design : callable
-        Features (with groups) → design matrix.
+    design : _Design, optional
+        How features (with groups) become a design matrix; None for trees.
     fitted : pair, optional
         The design of the surveyed samples, and the model fitted to it; None for trees.
     """
@@ -156,15 +158,16 @@ class Predictor:
     losses: Floats
     predict: Callable[[Floats], Floats]
     own: Floats
-    design: Callable[[Floats], Floats]
+    design: _Design | None = None
     fitted: tuple[Observed, FlipModel] | None = None
 
     def with_model(self, model: FlipModel) -> Predictor:
         """Return the same predictor with other weights of its design."""
-        if self.fitted is None:
+        if self.fitted is None or self.design is None:
             return self
+        design = self.design
         own = _logits(self.fitted[0].design, model)
-        return replace(self, own=own, predict=lambda features: _logits(self.design(features), model))
+        return replace(self, own=own, predict=lambda features: design.logits(features, model))
 
     def all_scores(self, survey: Survey, data: Samples) -> Floats:
         """Compute the logits of all samples."""
@@ -175,15 +178,17 @@ class Predictor:
         return found
 
 
-def linear_predictor(survey: Survey, *, curved: bool, by_group: bool = False) -> Predictor:
+def linear_predictor(
+    survey: Survey, *, curved: bool, by_group: bool = False, start: Predictor | None = None
+) -> Predictor:
     """Fit logistic regression, on all surveyed samples and fold by fold.
 
     A curved one has the squares and products of numeric columns; one by group has products of the groups
-    with other columns.
+    with other columns. ``start`` is a predictor with fewer products, whose weights are near.
     """
     expand = _Design.fit(survey, curved=curved, by_group=by_group)
     observed = survey.observe(expand(survey.features))
-    model = fit_plain(observed)
+    model = fit_plain(observed, None if start is None else _widen(start, observed.design.shape[1]))
     scores = np.empty((len(survey), survey.classes - 1))
     for fold in range(int(survey.folds.max(initial=0)) + 1):
         inside = survey.folds == fold
@@ -193,7 +198,7 @@ def linear_predictor(survey: Survey, *, curved: bool, by_group: bool = False) ->
         ("curved" if curved else "linear") + (" by group" if by_group else ""),
         scores,
         log_losses(scores, survey.labels),
-        lambda features: _logits(expand(features), model),
+        lambda features: expand.logits(features, model),
         _logits(observed.design, model),
         expand,
         (observed, model),
@@ -209,7 +214,8 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
     if len(survey) < FEWEST_FOR_TREES or counts[counts > 0].min() < 2 * folds:
         return None
     scores, models = np.empty((len(survey), survey.classes - 1)), []
-    features = survey.features.astype(np.float32)
+    columns = _columns_for_trees(survey)
+    features = survey.features[:, columns].astype(np.float32)
     weighted = (survey.weights != survey.weights[0]).any()  # binning with weights takes longer
     with one_openmp_thread():  # trees of a few thousand samples gain nothing from several
         for fold in range(folds):
@@ -230,12 +236,21 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
             models.append(model)
 
     def predict(features: Floats) -> Floats:
-        narrow = features.astype(np.float32)
+        narrow = features[:, columns].astype(np.float32)
         return np.asarray(
             np.mean([_boosted_logits(model, narrow, survey.classes) for model in models], axis=0)
         )
 
-    return Predictor("boosted", scores, log_losses(scores, survey.labels), predict, scores, lambda X: X)
+    return Predictor("boosted", scores, log_losses(scores, survey.labels), predict, scores)
+
+
+def _columns_for_trees(survey: Survey) -> NDArray[np.int64]:
+    """Choose numeric columns, groups and the most telling columns of two values: binning takes its time by column."""
+    always = [*survey.numeric_columns, *range(len(survey.columns), survey.features.shape[1])]
+    rest = survey.telling(survey.features.shape[1], ascending=False)
+    rest = rest[~np.isin(rest, always)]
+    most = max(MOST_FOR_TREES - len(always), FEWEST_OF_TWO_VALUES)
+    return np.sort(np.concatenate([np.array(always, np.int64), rest[:most]]))
 
 
 def chunks(samples: int) -> Iterator[slice]:
@@ -313,6 +328,28 @@ class _Design:
             products = standard[:, self.pairs[:, 0]] * standard[:, self.pairs[:, 1]]
             parts.append((products - self.product_mean) / self.product_scale)
         return np.column_stack([*parts, np.ones(len(features))])
+
+    def logits(self, features: Floats, model: FlipModel) -> Floats:
+        """Return the logits against the first class, without the design matrix of so many samples."""
+        weights = model.weights[:, 1:] - model.weights[:, :1]
+        own = weights[: len(self.mean)] / self.scale[:, None]
+        found = features @ own + (weights[-1] - self.mean @ own)
+        if len(self.pairs):
+            used, places = np.unique(self.pairs, return_inverse=True)
+            standard = (features[:, used] - self.mean[used]) / self.scale[used]
+            first, second = places.reshape(-1, 2).T
+            by_product = weights[len(self.mean) : -1] / self.product_scale[:, None]
+            found += (standard[:, first] * standard[:, second]) @ by_product - self.product_mean @ by_product
+        return np.asarray(found)
+
+
+def _widen(start: Predictor, columns: int) -> FlipModel | None:
+    """Return a model with weights 0 for further products, which stand before the constant."""
+    if start.fitted is None:
+        return None
+    model = start.fitted[1]
+    added = np.zeros((columns - len(model.weights), model.weights.shape[1]))
+    return replace(model, weights=np.vstack([model.weights[:-1], added, model.weights[-1:]]))
 
 
 def _pairs(survey: Survey, curved: bool, by_group: bool) -> NDArray[np.int64]:
