@@ -17,6 +17,7 @@ from fairsieve.cli.compare_command import compare_command
 from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.demo_command import demo_command
 from fairsieve.cli.reproduce_command import reproduce_command
+from fairsieve.cli.review_command import review_command
 from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, train_command
 from fairsieve.cli.terminal import say_error, tolerate_encodings
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("train")(train_command)
 app.command("predict")(predict_command)
 app.command("audit")(audit_command)
+app.command("review")(review_command)
 app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("demo")(demo_command)

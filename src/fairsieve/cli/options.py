@@ -24,6 +24,7 @@ __all__ = [
     "Sensitive",
     "Separator",
     "SmallGroups",
+    "Verified",
     "among",
 ]
 
@@ -117,5 +118,13 @@ FailOn = Annotated[
         help="End with exit status 3 where the decision is inconclusive (or worse), or do-not-use.",
         show_default=False,
         autocompletion=among("inconclusive", "do-not-use"),
+    ),
+]
+Verified = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Answers to fairsieve review; give it again for several files.",
+        show_default=False,
     ),
 ]

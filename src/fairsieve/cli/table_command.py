@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,8 +23,9 @@ from fairsieve.cli.options import (
     Sensitive,
     Separator,
     SmallGroups,
+    Verified,
 )
-from fairsieve.cli.terminal import say, stoppable
+from fairsieve.cli.terminal import say, stages, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -63,6 +62,7 @@ def train_command(
     separator: Separator = "auto",
     decimal: Decimal = "auto",
     missing: Missing = None,
+    verified: Verified = None,
     epochs: Annotated[
         int | None, typer.Option(help="Updates of training; by default 40.", show_default=False)
     ] = None,
@@ -101,7 +101,7 @@ def train_command(
     with (
         stoppable(lambda: _say_left(checkpoint_dir)),
         folders.new_folder(out, force=force) as folder,
-        _stages(len(STAGES) + 1) as tell,
+        stages(len(STAGES) + 1 + bool(verified)) as tell,
     ):
         result = tabular.train(
             data,
@@ -123,6 +123,7 @@ def train_command(
             separator=separator,
             decimal=decimal,
             missing=missing or (),
+            verified=verified or (),
             epochs=epochs,
             seed=seed,
         )
@@ -217,7 +218,7 @@ def audit_command(
     worst = check_fail_on(fail_on)
     if out is not None:
         check_new("--out", out, force=force)
-    with stoppable("Nothing was written."), _stages(2) as tell:
+    with stoppable("Nothing was written."), stages(2) as tell:
         result = tabular.audit(
             data,
             label=label,
@@ -237,19 +238,3 @@ def audit_command(
     if out is not None:
         say(f"All of them are in {result.save(out, force=force)}")
     _end(result.decision, worst)
-
-
-@contextmanager
-def _stages(count: int) -> Iterator[Callable[[str], None]]:
-    """Show a progress bar of ``count`` stages; yield the function that names the next one."""
-    from fairsieve.progress import progress_bar
-
-    with progress_bar("starting", count) as update:
-        begun = 0
-
-        def tell(stage: str) -> None:
-            nonlocal begun
-            update(begun, stage)
-            begun += 1
-
-        yield tell

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fairsieve.cli.signals import begin_work, stop_status
 
-__all__ = ["printable", "say", "say_error", "stoppable", "tolerate_encodings"]
+__all__ = ["printable", "say", "say_error", "stages", "stoppable", "tolerate_encodings"]
 
 
 def tolerate_encodings() -> None:
@@ -55,6 +55,22 @@ def stoppable(left: str | Callable[[], str]) -> Iterator[None]:
         _end_workers()
         say(f"Stopped. {left if isinstance(left, str) else left()}", error=True)
         raise typer.Exit(stop_status()) from None
+
+
+@contextmanager
+def stages(count: int) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar of ``count`` stages; yield the function that names the next one."""
+    from fairsieve.progress import progress_bar
+
+    with progress_bar("starting", count) as update:
+        begun = 0
+
+        def tell(stage: str) -> None:
+            nonlocal begun
+            update(begun, stage)
+            begun += 1
+
+        yield tell
 
 
 def _was_stopped(error: BaseException | None) -> bool:

@@ -54,7 +54,7 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
     tell = report or (lambda stage: None)
     package("pandas", "reading a table")  # report a missing package before the work
     tell("reading the table")
-    part, labels, groups, features, notes, table = read_whole(asked)
+    part, labels, groups, features, notes, table, _ = read_whole(asked)
     numbers = encode(fit_preparation(part.values), part.values)
     tell("estimating how many labels are wrong")
     found = estimate_clean_ratio(

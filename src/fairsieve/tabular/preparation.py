@@ -14,6 +14,7 @@ from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.leaks import leak_notes
@@ -23,7 +24,7 @@ from fairsieve.tabular.reading.features import Feature, Values, describe_feature
 from fairsieve.tabular.reading.groups import Groups, find_groups
 from fairsieve.tabular.reading.labels import Labels, find_labels
 from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.reading.table import InputTable, Reading, TextColumn
+from fairsieve.tabular.reading.table import InputTable, Reading, TextColumn, as_objects
 from fairsieve.tabular.request import Asked, data_name
 
 __all__ = ["TableProblem", "WholeTable", "named_estimate", "read_data", "read_problem", "read_whole"]
@@ -46,12 +47,18 @@ class _TablePart:
         Coded by the place of each group in ``Groups.names``; missing where it is not compared.
     rows : integer array
         Where the rows stand in the file.
+    verified : integer array, optional
+        The places of verified labels in ``Labels.classes``; −1 where nobody checked.
+    verified_weight : array, optional
+        The inverse of each checked row's chance to be chosen, up to a factor.
     """
 
     values: Values
     labels: TextColumn
     groups: TextColumn
     rows: NDArray[np.int64]
+    verified: NDArray[np.int64] | None = None
+    verified_weight: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -98,7 +105,26 @@ class _TablePart:
             name: column.take(rows) if isinstance(column, TextColumn) else column[rows]
             for name, column in self.values.items()
         }
-        return _TablePart(values, self.labels.take(rows), self.groups.take(rows), self.rows[rows])
+        verified, weight = (
+            None if array is None else array[rows] for array in (self.verified, self.verified_weight)
+        )
+        return _TablePart(
+            values, self.labels.take(rows), self.groups.take(rows), self.rows[rows], verified, weight
+        )
+
+    @property
+    def verified_labels(self) -> NDArray[np.object_] | None:
+        """The verified labels as numbers, None where nobody checked; None where nobody checked any row."""
+        if self.verified is None or not (self.verified >= 0).any():
+            return None
+        return as_objects(None if code < 0 else int(code) for code in self.verified)
+
+    def corrected(self) -> _TablePart:
+        """Return the rows with verified labels in place of those given, where somebody checked."""
+        if self.verified is None:
+            return self
+        codes = np.where(self.verified >= 0, self.verified, self.labels.codes).astype(np.int32)
+        return replace(self, labels=TextColumn(codes, self.labels.values))
 
 
 def named_estimate(estimate: CleanRatioEstimate, part: _TablePart) -> CleanRatioEstimate:
@@ -122,6 +148,8 @@ class TableProblem:
         What was done to the table, in plain words.
     table : InputTable
         The table as it was read, with the rows and columns that nobody learns from.
+    answers : Answers, optional
+        Labels that somebody checked. Where rows of the test part were checked, its labels are the verified ones.
     """
 
     asked: Asked
@@ -132,6 +160,7 @@ class TableProblem:
     test: _TablePart
     notes: list[str]
     table: InputTable
+    answers: Answers | None = None
 
 
 class WholeTable(NamedTuple):
@@ -143,6 +172,7 @@ class WholeTable(NamedTuple):
     features: list[Feature]
     notes: list[str]
     table: InputTable
+    answers: Answers | None
 
 
 def read_data(data: Any, reading: Reading) -> InputTable:
@@ -160,9 +190,13 @@ def read_whole(asked: Asked) -> WholeTable:
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
     features = describe_features(table, apart=apart, drop=asked.drop, categories=asked.categories)
     part, more = _read_part(table, labels, groups, features)
+    answers = read_answers(asked.verified, table, labels) if asked.verified else None
+    if answers is not None:
+        codes, weights = answers.over(part.rows)
+        part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
     notes = [*leaks, *table.notes, *notes, *_large_notes(features), *more]
-    return WholeTable(part, labels, groups, features, notes, table)
+    return WholeTable(part, labels, groups, features, notes, table, answers)
 
 
 def _large_notes(features: list[Feature]) -> list[str]:
@@ -199,12 +233,12 @@ def _read_part(
 
 def read_problem(asked: Asked) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
-    whole, labels, groups, features, notes, read = read_whole(asked)
+    whole, labels, groups, features, notes, read, answers = read_whole(asked)
     if asked.test_file is None:
         train_rows, test_rows, _ = split_indices(
             whole.cells, test=asked.test, validation=0.0, seed=asked.seed
         )
-        train, test = whole.take(train_rows), whole.take(test_rows)
+        train, test = whole.take(train_rows), whole.take(test_rows).corrected()
     else:
         table = read_data(asked.test_file, asked.reading)
         train, (test, more) = whole, _read_part(table, labels, groups, features)
@@ -226,7 +260,7 @@ def read_problem(asked: Asked) -> TableProblem:
             f"{len(train)}: lower it, or give a larger table"
         )
     asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
-    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read)
+    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read, answers)
 
 
 def _same_data(one: Any, other: Any) -> bool:

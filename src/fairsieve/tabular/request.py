@@ -47,6 +47,8 @@ class Asked:
     drop, categories : sequences of str
         Columns to leave out, and columns that are categories although they look like numbers.
     reading : Reading
+    verified : sequence of Path
+        Files of answers from people who checked labels, see :mod:`~fairsieve.tabular.answers`.
     epochs : int, optional
         As :class:`~fairsieve.FairRobustClassifier` takes them; its default when None.
     seed : int
@@ -66,6 +68,7 @@ class Asked:
     drop: Sequence[str] = ()
     categories: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
+    verified: Sequence[Path] = ()
     epochs: int | None = None
     seed: int = 0
 
@@ -75,6 +78,11 @@ class Asked:
         if not 0 < self.test < 1:
             raise InvalidInputError(
                 f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
+            )
+        if self.verified and self.clean_ratio != "auto":
+            raise InvalidInputError(
+                "--verified says how many labels are right; got --clean-ratio "
+                f"{self.clean_ratio} too: leave one of the two out"
             )
         check_at_least("--epochs", 4 if self.epochs is None else self.epochs, 4)
         check_seed("--seed", self.seed)

@@ -30,11 +30,13 @@ from fairsieve.tabular.preparation import TableProblem, named_estimate, read_pro
 from fairsieve.tabular.reading.encoding import encode, fit_preparation, new_categories, notes_on_new
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.saved_model import interpolate, make_pipeline
+from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 
 __all__ = ["STAGES", "TableRun", "train_table"]
 
+WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
 ALONG_THE_WAY = (0.0, 0.25, 0.5, 0.75, 1.0)
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch")
@@ -69,6 +71,8 @@ class TableRun:
     notes : list of str
     seconds : float
     versions : dict
+    verified : VerifiedChange or None
+        What answers of people who checked labels changed.
     """
 
     problem: TableProblem
@@ -87,6 +91,7 @@ class TableRun:
     notes: list[str]
     seconds: float
     versions: dict[str, str]
+    verified: VerifiedChange | None = None
 
     @property
     def asked(self) -> Asked:
@@ -113,8 +118,29 @@ def train_table(
     checkpoint_dir, checkpoint_every
         As :func:`~fairsieve.training.fit.fit` takes them; a training that was stopped goes on.
     """
-    started = time.perf_counter()
     tell = report or (lambda stage: None)
+    run = _train_once(asked, tell, checkpoint_dir, checkpoint_every)
+    if not asked.verified:
+        return run
+    tell(WITHOUT_ANSWERS)
+    without = _train_once(replace(asked, verified=()), lambda stage: None)
+    changed = compare_with_answers(run, without)
+    return replace(
+        run,
+        verified=changed,
+        notes=[*changed.sentences, *run.notes],
+        seconds=run.seconds + without.seconds,
+    )
+
+
+def _train_once(
+    asked: Asked,
+    tell: Callable[[str], None],
+    checkpoint_dir: Path | None = None,
+    checkpoint_every: int | None = None,
+) -> TableRun:
+    """Read the table, train both models and measure them."""
+    started = time.perf_counter()
     check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
@@ -161,7 +187,13 @@ def _fit_classifier(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
         warnings.simplefilter("always", ConvergenceWarning)
-        model.fit(features, part.label_codes, sensitive_features=part.group_codes)
+        model.fit(
+            features,
+            part.label_codes,
+            sensitive_features=part.group_codes,
+            verified_labels=part.verified_labels,
+            verified_weight=None if part.verified_labels is None else part.verified_weight,
+        )
     if model.interrupted_:
         raise KeyboardInterrupt
     ours = [one for one in caught if issubclass(one.category, FairsieveWarning | ConvergenceWarning)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -17,8 +16,9 @@ from typing import Any
 from fairsieve.errors import MissingExtraError
 from fairsieve.files import write_output
 from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
-from fairsieve.report.looks import SYMBOLS, THEMES, Theme
+from fairsieve.report.looks import SYMBOLS, THEMES
 from fairsieve.report.page.charts import chart_data, data_tables
+from fairsieve.report.page.shared import colour_variables, content_policy, script_hash
 
 __all__ = ["render_page", "write_page"]
 
@@ -75,7 +75,7 @@ def render_page(document: Document) -> str:
             theme_data={name: asdict(theme) for name, theme in THEMES.items()},
             style=_resource("page.css"),
             script=script,
-            policy=_policy(_digest(script), packed_hash),
+            policy=content_policy(script_hash(script), packed_hash),
             plotly=packed,
         )
     )
@@ -139,34 +139,6 @@ def _sort_value(cell: Cell) -> str | None:
     return str(cell.value)
 
 
-def _colour_variables(theme: Theme) -> dict[str, str]:
-    """Write a theme as CSS variables."""
-    found: dict[str, str] = {}
-    for name, value in asdict(theme).items():
-        if isinstance(value, dict):
-            found |= {f"{name}-{key}": entry for key, entry in value.items()}
-        elif isinstance(value, tuple):
-            found |= {f"{name}-{i}": entry for i, entry in enumerate(value)}
-        else:
-            found[name] = value
-    return found
-
-
-def _policy(*hashes: str) -> str:
-    """Write the content security policy: nothing from anywhere, no script but ours."""
-    scripts = " ".join(f"'{value}'" for value in hashes if value)
-    # Plotly sets styles on what it draws.
-    return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    """Compute the hash by which a policy allows an inline script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _resource(name: str) -> str:
     """Read a file of this folder."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -180,7 +152,7 @@ def plotly_packed() -> tuple[str, str]:
     except ImportError:
         raise MissingExtraError("plotly", extra="report", purpose="writing a page") from None
     source: str = get_plotlyjs()
-    return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), _digest(source)
+    return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), script_hash(source)
 
 
 @functools.cache
@@ -201,6 +173,6 @@ def environment() -> Any:
         "apart_level": _apart_level,
         "folded": _folded,
         "sort_value": _sort_value,
-        "variables": _colour_variables,
+        "variables": colour_variables,
     }
     return found

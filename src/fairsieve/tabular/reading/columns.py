@@ -21,6 +21,7 @@ __all__ = [
     "as_categories",
     "as_numbers",
     "canonical",
+    "exact_value",
     "kind_of",
     "parse_numbers",
     "whole_numbers",
@@ -175,6 +176,16 @@ def canonical(column: TextColumn | NumberColumn, decimal: str = ".") -> TextColu
     if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for text in used):
         return column
     return column.recoded([_exact_text(text) if NUMBER.fullmatch(text) else text for text in texts])
+
+
+def exact_value(value: object, decimal: str = ".") -> str:
+    """Write one value as a text; a number, without rounding, in one way whatever way it was written.
+
+    >>> exact_value("1.0"), exact_value(2.50), exact_value("3,5", ","), exact_value("a")
+    ('1', '2.5', '3.5', 'a')
+    """
+    text = _with_point(str(value)) if decimal == "," else str(value)
+    return _exact_text(text) if NUMBER.fullmatch(text) else str(value)
 
 
 def _exact_text(text: str) -> str:

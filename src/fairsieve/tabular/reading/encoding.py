@@ -21,7 +21,7 @@ from fairsieve.optional import package
 from fairsieve.tabular.reading.features import MOST_CATEGORIES, Values
 from fairsieve.tabular.reading.table import TextColumn, as_objects
 
-__all__ = ["as_frame", "encode", "fit_preparation", "new_categories", "notes_on_new"]
+__all__ = ["as_frame", "encode", "encoded_columns", "fit_preparation", "new_categories", "notes_on_new"]
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -164,6 +164,18 @@ def _encode_categories(encoder: OneHotEncoder, columns: list[Any], block: NDArra
         there = code >= 0
         block[every[there], first + code[there]] = 1.0
         first += width
+
+
+def encoded_columns(prepared: ColumnTransformer) -> list[str]:
+    """Name the column that each encoded number was made of."""
+    found: list[str] = []
+    for name, part, columns in prepared.transformers_:
+        if name == "numbers":
+            found += [*columns, *(columns[place] for place in part["fill"].indicator_.features_)]
+        else:
+            pairs = zip(columns, _category_widths(part), strict=True)
+            found += [column for column, width in pairs for _ in range(width)]
+    return found
 
 
 def as_frame(values: Values) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -14,6 +15,7 @@ from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.report.phrases import group_name, headline, main_gaps
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.verified_change import VerifiedChange
 
 __all__ = ["FORMAT", "audit_record", "record_json", "run_record"]
 
@@ -111,6 +113,7 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
             for cell in run.dropped
         ],
         "suspects": len(run.suspects["row"]),
+        "verified": _verified(run.verified),
         "seconds": round(run.seconds, 2),
         "versions": run.versions,
     }
@@ -136,8 +139,27 @@ def _settings(run: TableRun) -> dict[str, Any]:
         "separator": asked.reading.separator,
         "decimal": asked.reading.decimal,
         "missing": list(asked.reading.missing),
+        "verified": [Path(path).name for path in asked.verified],
         "epochs": asked.epochs,
         "seed": asked.seed,
+    }
+
+
+def _verified(found: VerifiedChange | None) -> dict[str, Any] | None:
+    """Collect what answers of people changed, where there are any."""
+    if found is None:
+        return None
+    return {
+        "wrong": _share(found.wrong),
+        "by_group": {name: _share(share) for name, share in found.by_group.items()},
+        "unsure": found.unsure,
+        "unanswered": found.unanswered,
+        "in_test": found.in_test,
+        "share_wrong": _score(found.share_wrong),
+        "estimate_without": found.estimates[0],
+        "estimate_with": found.estimates[1],
+        "fair_without": {name: _score(pair[0]) for name, pair in found.scores.items()},
+        "change": {name: _score(value) for name, value in found.change.items()},
     }
 
 

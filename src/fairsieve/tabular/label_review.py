@@ -1,0 +1,246 @@
+"""Choose rows of a table whose labels a person should check, and explain each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.optional import package
+from fairsieve.report.number_format import percent
+from fairsieve.tabular.label_reasons import Explained, explain_labels
+from fairsieve.tabular.preparation import WholeTable, named_estimate, read_whole
+from fairsieve.tabular.reading.encoding import encode, encoded_columns, fit_preparation
+from fairsieve.tabular.reading.table import find_column
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.row_checksums import row_checksums, table_checksum
+from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.validation import check_at_least
+
+__all__ = ["REVIEW_STAGES", "LabelReview", "RowToCheck", "review_labels"]
+
+REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowToCheck:
+    """A row whose label a person should check.
+
+    Attributes
+    ----------
+    row : int
+        Numbered as in a spreadsheet.
+    identifier : str or None
+    given, suggested : str
+        Labels.
+    group : str or None
+    reasons : list of str
+    values : dict of str
+        What stands in each column, those that matter first.
+    weight : float
+        The inverse of its chance to be chosen, up to a factor.
+    checksum : str
+    """
+
+    row: int
+    identifier: str | None
+    given: str
+    suggested: str
+    group: str | None
+    reasons: list[str]
+    values: dict[str, str]
+    weight: float
+    checksum: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelReview:
+    """Rows of a table to check, and what is known of its labels.
+
+    Attributes
+    ----------
+    asked : Asked
+    id_column : str or None
+    classes : tuple of str
+    rows : list of RowToCheck
+    columns : list of str
+        Those that matter most over all rows first.
+    estimate : CleanRatioEstimate
+    checksum : str
+        Of the table.
+    notes : list of str
+    """
+
+    asked: Asked
+    id_column: str | None
+    classes: tuple[str, ...]
+    rows: list[RowToCheck]
+    columns: list[str]
+    estimate: CleanRatioEstimate
+    checksum: str
+    notes: list[str]
+
+    @property
+    def frame(self) -> Any:
+        """The rows as a data frame: what identifies them, the labels, and the original columns."""
+        pandas = package("pandas", "a data frame of the rows to check")
+        found = [
+            {
+                "row": one.row,
+                "given_label": one.given,
+                "suggested_label": one.suggested,
+                "group": one.group,
+                "sampling_weight": one.weight,
+                "reasons": " ".join(one.reasons),
+            }
+            | {column: one.values[column] for column in self.columns}
+            for one in self.rows
+        ]
+        return pandas.DataFrame(found)
+
+
+def review_labels(
+    asked: Asked,
+    count: int = 50,
+    *,
+    id_column: str | None = None,
+    run: Path | None = None,
+    report: Callable[[str], None] | None = None,
+) -> LabelReview:
+    """Choose rows by :meth:`~fairsieve.FairRobustClassifier.next_to_verify`, and explain them.
+
+    Half of the choice is at random within cells, half where it is least certain whether the label is right, with
+    weights that make up for it: answers to these rows can be used without bias, answers to the likeliest suspects
+    alone cannot.
+
+    Parameters
+    ----------
+    asked : Asked
+        Rows that its ``verified`` files answer are not asked about again.
+    count : int
+        How many rows.
+    id_column : str, optional
+        A column that identifies the rows to whoever checks them.
+    run : Path, optional
+        A run's folder; what its model predicts is told too.
+    report : callable, optional
+        Called with what begins, one of :data:`REVIEW_STAGES`.
+    """
+    tell = report or (lambda stage: None)
+    check_at_least("--rows", count, 1)
+    tell(REVIEW_STAGES[0])
+    whole = read_whole(asked)
+    if id_column is not None:
+        find_column(whole.table, id_column, "--id")
+    part = whole.part
+    prepared = fit_preparation(part.values)
+    numbers = encode(prepared, part.values)
+    tell(REVIEW_STAGES[1])
+    estimate = estimate_clean_ratio(
+        numbers,
+        part.label_codes,
+        sensitive_features=part.group_codes,
+        verified_labels=part.verified_labels,
+        verified_weight=None if part.verified_labels is None else part.verified_weight,
+        random_state=asked.seed,
+    )
+    tell(REVIEW_STAGES[2])
+    places, weights = _choose_rows(estimate, count, asked.seed, len(part))
+    explained = explain_labels(
+        numbers,
+        encoded_columns(prepared),
+        part.values,
+        part.label_codes,
+        whole.labels.classes,
+        places,
+        true_class=estimate.true_class[places] if estimate.credible else None,
+        seed=asked.seed,
+    )
+    rows = _describe_rows(whole, places, weights, explained, id_column, _predicted(run, asked, whole))
+    columns = _order_columns(explained, list(rows[0].values))
+    named = named_estimate(estimate, part)
+    return LabelReview(
+        asked=asked,
+        id_column=id_column,
+        classes=whole.labels.classes,
+        rows=rows,
+        columns=columns,
+        estimate=named,
+        checksum=table_checksum(whole.table),
+        notes=whole.notes,
+    )
+
+
+def _choose_rows(
+    estimate: CleanRatioEstimate, count: int, seed: int, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Choose rows to check: as many as are asked for, or all that nobody checked."""
+    codes = estimate.verified_codes
+    left = rows if codes is None else int((codes < 0).sum())
+    if not left:
+        raise InvalidInputError("--verified must leave rows to check; every row of the table has an answer")
+    return estimate.next_to_verify(min(count, left), seed)
+
+
+def _predicted(run: Path | None, asked: Asked, whole: WholeTable) -> dict[int, str]:
+    """Say what the model of a run predicts for each row, by its number; nothing without a run."""
+    if run is None:
+        return {}
+    _, labels, probability, _ = predict_table(run, asked.data, asked.reading)
+    return {
+        int(
+            row
+        ): f"The model in {run.name}, which may have learnt from this row, predicts {label} ({percent(chance)})."
+        for row, label, chance in zip(whole.table.rows, labels, probability, strict=True)
+    }
+
+
+def _describe_rows(
+    whole: WholeTable,
+    places: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    explained: Sequence[Explained],
+    id_column: str | None,
+    predicted: dict[int, str],
+) -> list[RowToCheck]:
+    """Collect everything that is shown of the chosen rows."""
+    part, classes = whole.part, whole.labels.classes
+    numbers = part.rows[places]
+    chosen = whole.table.take(np.searchsorted(whole.table.rows, numbers))
+    texts = {
+        name: ["" if value is None else str(value) for value in column.tolist()]
+        for name, column in chosen.columns.items()
+    }
+    sums = row_checksums(whole.table, np.searchsorted(whole.table.rows, numbers))
+    groups = part.groups.take(places).tolist()
+    found = []
+    for i, (row, one) in enumerate(zip(numbers, explained, strict=True)):
+        apart = (whole.labels.column, id_column)
+        rest = [name for name in texts if name not in one.columns and name not in apart]
+        shown = [name for name in one.columns if name != id_column]
+        found.append(
+            RowToCheck(
+                row=int(row),
+                identifier=None if id_column is None else texts[id_column][i],
+                given=classes[part.label_codes[places[i]]],
+                suggested=classes[one.suggested],
+                group=groups[i],
+                reasons=[*one.reasons, *([predicted[int(row)]] if int(row) in predicted else [])],
+                values={name: texts[name][i] for name in (*shown, *rest)},
+                weight=float(weights[i]),
+                checksum=sums[i],
+            )
+        )
+    return found
+
+
+def _order_columns(explained: Sequence[Explained], columns: list[str]) -> list[str]:
+    """Order columns by how much they matter over all rows; those that no model sees come last."""
+    matters = {name: sum(one.weight.get(name, -1.0) for one in explained) for name in columns}
+    return sorted(columns, key=lambda name: -matters[name])
