@@ -1,0 +1,142 @@
+"""Check labels on the page as a person does: by keyboard and by mouse, with answers that stay, and save them."""
+
+from __future__ import annotations
+
+import csv
+import time
+
+import pytest
+from tests.browser.conftest import Page
+from tests.support.people import people, write_csv
+
+from fairsieve.tabular.label_review import review_labels
+from fairsieve.tabular.report.review_files import write_review
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.table_run import train_table
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }}"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A table with hostile names and cells, and the page of twenty rows to check."""
+    folder = tmp_path_factory.mktemp("review")
+    table = people(500)
+    table[HOSTILE] = [f"{HOSTILE}{value}" for value in table.pop("job")]
+    table["name"] = [f'=HYPERLINK("x{i}"),"{HOSTILE}' for i in range(500)]
+    path = write_csv(folder / "people.csv", table)
+    write_review(review_labels(Asked(path, "income", ["sex"]), 20, id_column="name"), folder / "review.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(driver, place):
+    downloads = {"behavior": "allow", "downloadPath": str(place / "downloads")}
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", downloads)
+    found = Page(driver, place / "review.html").open()
+    found.run("localStorage.clear()")
+    return found.open()
+
+
+def press(page, keys):
+    page.find("body").send_keys(keys)
+
+
+def text(page, selector):
+    return page.run("return document.querySelector(arguments[0])?.textContent", selector)
+
+
+def saved(page, place):
+    """The lines of the file that the page saves."""
+    path = place / "downloads" / "review.csv"
+    path.unlink(missing_ok=True)
+    press(page, "s")
+    until = time.monotonic() + 20
+    while not (path.exists() and path.stat().st_size):
+        assert time.monotonic() < until, page.console()
+        time.sleep(0.02)
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_text_stays_text_and_nothing_is_requested(page):
+    assert page.console() == []
+    assert page.requests() == []
+    assert page.run("return document.images.length") == 0
+    assert page.run("return document.scripts.length") == 2
+    assert HOSTILE in text(page, "dl")
+    assert HOSTILE in text(page, ".head p")
+
+
+def test_twenty_answers_by_keyboard_are_saved_and_trained_with(page, place):
+    given = page.run("return sheet.items.map((item) => sheet.choices[item.given])")
+    page.open()
+    for i in range(20):
+        press(page, "u" if i == 7 else "w" if i % 4 == 1 else "r")
+    assert text(page, "#count") == "All 20 answered · 5 wrong · 1 unsure"
+    lines = saved(page, place)
+    other = {"high": "low", "low": "high"}
+    expected = ["unsure" if i == 7 else other[one] if i % 4 == 1 else one for i, one in enumerate(given)]
+    assert [line["verified_label"] for line in lines] == expected
+    assert all(line["id"].startswith("'=HYPERLINK") for line in lines)
+    asked = Asked(
+        place / "people.csv", "income", ["sex"], verified=(place / "downloads" / "review.csv",), epochs=8
+    )
+    found = train_table(asked).verified
+    assert found.wrong == (5, 19)
+    assert found.unsure == 1
+
+
+def test_answers_stay_and_can_be_changed(page, place):
+    page.open()
+    assert text(page, "#count").startswith("All 20 answered")
+    press(page, "\ue014")  # the arrow to the right
+    press(page, "\ue003")  # Backspace
+    assert text(page, "#count").startswith("19 of 20 answered")
+    page.find(".answers .unsure").click()
+    assert text(page, "#count") == "All 20 answered · 4 wrong · 2 unsure"
+    assert [line["verified_label"] for line in saved(page, place)].count("unsure") == 2
+
+
+def test_the_table_view_has_the_same_answers(page):
+    press(page, "t")
+    values = page.run("return [...document.querySelectorAll('tbody select')].map((one) => one.value)")
+    assert (len(values), values.count("2")) == (20, 2)
+    page.run(
+        "const one = document.querySelector('tbody select'); one.value = ''; one.dispatchEvent(new Event('change'))"
+    )
+    assert text(page, "#count").startswith("19 of 20 answered")
+    page.find("tbody th button").click()
+    assert page.run("return document.getElementById('table').hidden")
+    assert page.run("return document.querySelectorAll('.answers [aria-pressed=true]').length") == 0
+
+
+def test_the_suggestion_can_be_hidden(page):
+    assert text(page, ".labels").count("Suggested") == 1
+    press(page, "h")
+    assert "Suggested" not in text(page, ".labels")
+    assert text(page, ".reasons") is None
+    press(page, "h")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_is_wider_than_the_screen(page, width):
+    page.show(width=width)
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    page.show()
+
+
+def test_labels_of_many_are_chosen_by_number(driver, tmp_path):
+    table = people(400)
+    table["income"] = [("a", "b", "c")[(i * 7) % 3] if i % 5 else "a" for i in range(400)]
+    path = write_csv(tmp_path / "people.csv", table)
+    write_review(review_labels(Asked(path, "income", ["sex"]), 3), tmp_path / "review.html")
+    page = Page(driver, tmp_path / "review.html").open()
+    given = page.run("return sheet.items[0].given")
+    press(page, "1")  # not before W
+    assert text(page, "#count").startswith("0 of 3")
+    press(page, "w")
+    assert "press the number" in text(page, "#message")
+    press(page, "2")
+    others = [code for code in range(3) if code != given]
+    assert page.run("return answers[0]") == others[1]
