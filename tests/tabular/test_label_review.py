@@ -11,7 +11,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.label_review import review_labels
-from fairsieve.tabular.report.review_files import review_csv, review_sheet, write_review
+from fairsieve.tabular.report.review_files import _review_csv, _review_sheet, write_review
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 
@@ -38,7 +38,7 @@ def review(data):
 
 def answer(review, truth, path):
     """Fill in the file as somebody would who knows the truth; leave the last row open."""
-    lines = list(csv.DictReader(review_csv(review).splitlines()))
+    lines = list(csv.DictReader(_review_csv(review).splitlines()))
     for line in lines[:-1]:
         line["verified_label"] = truth[0][int(line["row"]) - 2]
     with path.open("w", encoding="utf-8", newline="") as stream:
@@ -75,16 +75,16 @@ def test_rows_are_drawn_with_known_chances(review):
 
 
 def test_the_file_for_spreadsheets_has_a_column_to_fill_in(review):
-    lines = list(csv.reader(review_csv(review).splitlines()))
+    lines = list(csv.reader(_review_csv(review).splitlines()))
     assert lines[0] == ["row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum"]
     assert {line[3] for line in lines[1:]} == {""}
     assert all(line[1].startswith("'=p") for line in lines[1:])  # no formula
 
 
 def test_the_page_writes_the_same_file(review):
-    sheet = review_sheet(review, "review.csv")
+    sheet = _review_sheet(review, "review.csv")
     text = "\n".join([sheet.header, *(item.before + item.after for item in sheet.items), ""])
-    assert text == review_csv(review)
+    assert text == _review_csv(review)
 
 
 def test_answers_are_used_and_what_they_changed_is_told(review, truth, data, tmp_path):
@@ -132,7 +132,7 @@ def test_a_table_of_few_rows_is_asked_about_whole(truth, tmp_path):
 
 def test_the_page_holds_no_code_of_the_table(review, tmp_path):
     write_review(review, tmp_path / "check.html")
-    assert (tmp_path / "check.csv").read_text(encoding="utf-8") == review_csv(review)
+    assert (tmp_path / "check.csv").read_text(encoding="utf-8") == _review_csv(review)
     page = (tmp_path / "check.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
     assert data["file_name"] == "check.csv"

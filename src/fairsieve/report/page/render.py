@@ -18,7 +18,7 @@ from fairsieve.files import write_output
 from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES
 from fairsieve.report.page.charts import chart_data, data_tables
-from fairsieve.report.page.shared import colour_variables, content_policy, script_hash
+from fairsieve.report.page.page_head import colour_variables, content_policy, script_hash
 
 __all__ = ["render_page", "write_page"]
 

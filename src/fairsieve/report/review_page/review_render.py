@@ -10,7 +10,7 @@ from typing import Any
 
 from fairsieve.errors import MissingExtraError
 from fairsieve.report.looks import THEMES
-from fairsieve.report.page.shared import colour_variables, content_policy, script_hash
+from fairsieve.report.page.page_head import colour_variables, content_policy, script_hash
 
 __all__ = ["ReviewItem", "ReviewSheet", "render_review"]
 

@@ -13,18 +13,18 @@ from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name
 from fairsieve.tabular.report.verdicts import upper
 
-__all__ = ["review_csv", "review_sheet", "write_review"]
+__all__ = ["write_review"]
 
 
 def write_review(found: LabelReview, page: Path) -> Path:
     """Write the page, and the CSV file beside it; return where that is."""
     table = page.with_suffix(".csv")
-    write_output(table, review_csv(found).encode())
-    write_output(page, render_review(review_sheet(found, table.name)).encode())
+    write_output(table, _review_csv(found).encode())
+    write_output(page, render_review(_review_sheet(found, table.name)).encode())
     return table
 
 
-def review_csv(found: LabelReview) -> str:
+def _review_csv(found: LabelReview) -> str:
     """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
     lines = (_fields(row) for row in found.rows)
     return csv_text([ANSWER_COLUMNS, *((*before, "", *after) for before, after in lines)])
@@ -35,7 +35,7 @@ def _fields(row: RowToCheck) -> tuple[list[str], list[str]]:
     return [str(row.row), row.identifier or "", row.given], [f"{row.weight:.6g}", row.checksum]
 
 
-def review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
+def _review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
     """Lay out the page on which a person answers."""
     label, data = found.asked.label, found.asked.data.name
     return ReviewSheet(
