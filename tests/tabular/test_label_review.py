@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.support.people import people, write_csv
 
+from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import _review_csv, _review_sheet, write_review
@@ -137,3 +138,23 @@ def test_the_page_holds_no_code_of_the_table(review, tmp_path):
     data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
     assert data["file_name"] == "check.csv"
     assert len(data["items"]) == 80
+
+
+def test_from_python_with_a_data_frame(review, truth, tmp_path):
+    """The same rows as from a file; the answers can be a data frame too."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(truth[1]).replace({"age": {"?": None}, "job": {"": None}}).astype({"age": float})
+    found = tabular.review(frame, label="income", sensitive="sex", rows=12, id_column="name")
+    assert len(found.rows) == 12
+    answers = pandas.read_csv(found.save(tmp_path / "review.html"))
+    with pytest.raises(InvalidInputError, match=r"--out must be a new file|--force"):
+        found.save(tmp_path / "review.html")
+    answers["verified_label"] = [truth[0][row] for row in answers["row"]]
+    result = tabular.train(frame, label="income", sensitive="sex", verified=answers, epochs=8)
+    assert result.metrics["verified"]["wrong"]["total"] == 12
+    folder = result.save(tmp_path / "run")
+    again = tabular.review(frame, run=folder, rows=3)
+    assert again.review.asked.label == "income"
+    assert all("The model in run" in one.reasons[-1] for one in again.review.rows)
+    with pytest.raises(InvalidInputError, match="--sensitive must name a column; got none"):
+        tabular.review(frame, label="income")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,6 @@ from fairsieve.cli.options import (
     Verified,
 )
 from fairsieve.cli.terminal import say, stages, stoppable
-from fairsieve.errors import InvalidInputError
 
 __all__ = ["review_command"]
 
@@ -78,47 +77,40 @@ def review_command(
 
     Example: fairsieve review people.csv --label income --sensitive sex --id name -o review.html
     """
+    from fairsieve import tabular
     from fairsieve.files import check_new
-    from fairsieve.tabular.label_review import REVIEW_STAGES, review_labels
-    from fairsieve.tabular.reading.table import Reading
-    from fairsieve.tabular.recorded_request import recorded_request
-    from fairsieve.tabular.report.review_files import write_review
-    from fairsieve.tabular.request import Asked
+    from fairsieve.tabular.label_review import REVIEW_STAGES
 
-    given = {
-        "label": label,
-        "sensitive": sensitive or None,
-        "bins": bins or None,
-        "small_groups": small_groups if small_groups != "stop" else None,
-        "drop": drop or None,
-        "categories": categories or None,
-        "reading": Reading(separator, decimal, tuple(missing or ()))
-        if (separator, decimal, missing) != ("auto", "auto", None)
-        else None,
-        "verified": verified or None,
-        "seed": seed if seed or run is None else None,
-    }
-    said = {name: value for name, value in given.items() if value is not None}
-    for name in ("label", "sensitive"):
-        if run is None and name not in said:
-            raise InvalidInputError(
-                f"--{name} must name a column; got none: add it, or --run with a run's folder"
-            )
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInputError(
-            f"--out must be a page, whose name ends in .html; got {out}: the answers' file gets the same name with .csv"
-        )
-    asked = Asked(data, **said) if run is None else recorded_request(run, data, said)  # type: ignore[arg-type]
     for path in (out, out.with_suffix(".csv")):
         check_new("--out", path, force=force)
+    said: dict[str, Any] = {
+        "bins": bins,
+        "small_groups": None if run is not None and small_groups == "stop" else small_groups,
+        "drop": drop,
+        "categories": categories,
+        "missing": missing,
+        "verified": verified,
+        "seed": seed if seed or run is None else None,
+    }
     with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
-        found = review_labels(asked, rows, id_column=identifier, run=run, report=tell)
-        table = write_review(found, out)
+        result = tabular.review(
+            data,
+            label=label,
+            sensitive=sensitive,
+            rows=rows,
+            id_column=identifier,
+            run=run,
+            report=tell,
+            separator=separator,
+            decimal=decimal,
+            **{name: value for name, value in said.items() if value},
+        )
+        table = result.save(out, force=force)
+    found = result.review
     count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"
+    roles = [f"--label {found.asked.label}", *(f"--sensitive {column}" for column in found.asked.sensitive)]
     say(
         *found.notes,
         f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
-        f"Then: fairsieve train {data} --label {asked.label} "
-        + " ".join(f"--sensitive {column}" for column in asked.sensitive)
-        + f" --verified {table.name} -o run",
+        f"Then: fairsieve train {data} {' '.join(roles)} --verified {table} -o run",
     )

@@ -1,4 +1,4 @@
-"""A table in, a decision out: train, audit and predict, for files and data frames.
+"""A table in, a decision out: train, audit, review and predict, for files and data frames.
 
 Examples
 --------
@@ -11,21 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision
-    from fairsieve.tabular.entry import audit, predict, train
-    from fairsieve.tabular.table_results import AuditResult, Predictions, TrainResult
+    from fairsieve.tabular.entry import audit, predict, review, train
+    from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 
 # Where names are; NumPy and scikit-learn are imported when one is first asked for.
 PLACES = {
     "AuditResult": "table_results",
     "Decision": "decision",
     "Predictions": "table_results",
+    "ReviewResult": "table_results",
     "TrainResult": "table_results",
     "audit": "entry",
     "predict": "entry",
+    "review": "entry",
     "train": "entry",
 }
 
-__all__ = ["AuditResult", "Decision", "Predictions", "TrainResult", "audit", "predict", "train"]
+__all__ = [
+    "AuditResult",
+    "Decision",
+    "Predictions",
+    "ReviewResult",
+    "TrainResult",
+    "audit",
+    "predict",
+    "review",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.reading.columns import exact_value, parse_numbers
 from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.reading.read import read_table
@@ -70,26 +71,34 @@ def unsure_word(classes: Sequence[str]) -> str:
     return word
 
 
-def read_answers(paths: Sequence[Path], table: InputTable, labels: Labels) -> Answers:
-    """Read files of answers to rows of a table; refuse answers to other rows, unknown labels and contradictions."""
+def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> Answers:
+    """Read answers to rows of a table; refuse answers to other rows, unknown labels and contradictions.
+
+    Parameters
+    ----------
+    sources : sequence of path or data frame
+        With the columns :data:`ANSWER_COLUMNS`.
+    table : InputTable
+    labels : Labels
+    """
     found: dict[int, tuple[int, float, str]] = {}
     unsure = unanswered = 0
-    for path in paths:
-        lines = _read_lines(Path(path), table, labels)
-        for row, text, weight in lines:
+    files = [read_frame(source) if is_frame(source) else read_table(source) for source in sources]
+    for file in files:
+        for row, text, weight in _read_lines(file, table, labels):
             if text is None or text.lower() == unsure_word(labels.classes):
                 unsure, unanswered = unsure + (text is not None), unanswered + (text is None)
                 continue
-            code = _find_code(text, labels, row, Path(path).name)
+            code = _find_code(text, labels, row, file.name)
             if row in found and found[row][0] != code:
                 raise InvalidInputError(
                     f"--verified must answer each row in one way; row {row} of {table.name} is "
                     f"{labels.classes[found[row][0]]!r} in {found[row][2]} and {labels.classes[code]!r} in "
-                    f"{Path(path).name}: keep one of the two"
+                    f"{file.name}: keep one of the two"
                 )
-            found[row] = code, weight, Path(path).name
+            found[row] = code, weight, file.name
     if not found:
-        names = ", ".join(Path(path).name for path in paths)
+        names = ", ".join(file.name for file in files)
         raise InvalidInputError(
             f"--verified must have an answer in verified_label; {names} has {unanswered:,} empty and {unsure:,} unsure "
             "ones and no other: answer some rows first"
@@ -105,28 +114,27 @@ def read_answers(paths: Sequence[Path], table: InputTable, labels: Labels) -> An
     )
 
 
-def _read_lines(path: Path, table: InputTable, labels: Labels) -> list[tuple[int, str | None, float]]:
-    """Read the lines of a file: row, answer and weight; check them against the rows of the table."""
-    file = read_table(path)
+def _read_lines(file: InputTable, table: InputTable, labels: Labels) -> list[tuple[int, str | None, float]]:
+    """Read the lines of answers: row, answer and weight; check them against the rows of the table."""
     absent = [name for name in NEEDED if name not in file.columns]
     if absent:
         raise InvalidInputError(
-            f"--verified must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; {path.name} "
+            f"--verified must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; {file.name} "
             f"has no {absent[0]}: give that file with its column verified_label filled in"
         )
     decimal = file.reading.decimal
     rows = parse_numbers(file.columns["row"], decimal).numbers
     weights = parse_numbers(file.columns["sampling_weight"], decimal).numbers
     sums = file.columns["row_checksum"].tolist()
-    _check_rows(path.name, rows, sums, table)
+    _check_rows(file.name, rows, sums, table)
     places = np.searchsorted(table.rows, rows)
     if "given_label" in file.columns:
-        _check_given(path.name, file.columns["given_label"].tolist(), places, table, labels)
+        _check_given(file.name, file.columns["given_label"].tolist(), places, table, labels)
     found = []
     for row, text, weight in zip(rows, file.columns["verified_label"].tolist(), weights, strict=True):
         if not (math.isfinite(weight) and weight > 0):
             raise InvalidInputError(
-                f"sampling_weight in {path.name} must be a number above 0; it is not for row {int(row)}: leave that "
+                f"sampling_weight in {file.name} must be a number above 0; it is not for row {int(row)}: leave that "
                 "column as it was"
             )
         found.append((int(row), None if text is None else str(text), float(weight)))

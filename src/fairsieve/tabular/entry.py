@@ -1,20 +1,22 @@
-"""The functions of ``fairsieve.tabular``, which the command line calls too: train, audit and predict."""
+"""The functions of ``fairsieve.tabular``, which the command line calls too: train, audit, review and predict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
-from fairsieve.tabular import label_audit, table_prediction, table_run
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
 from fairsieve.tabular.preparation import read_data
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_audit, decide_run
+from fairsieve.tabular.recorded_settings import read_settings
 from fairsieve.tabular.request import TableSettings, ask
-from fairsieve.tabular.table_results import AuditResult, Predictions, TrainResult
+from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 
-__all__ = ["audit", "predict", "train"]
+__all__ = ["audit", "predict", "review", "train"]
 
 
 def train(
@@ -73,6 +75,56 @@ def audit(
     """
     found = label_audit.audit_table(ask(data, label, sensitive, settings), report)
     return AuditResult(found, decide_audit(found))
+
+
+def review(
+    data: Any,
+    *,
+    label: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    rows: int = 50,
+    id_column: str | None = None,
+    run: Path | str | None = None,
+    report: Callable[[str], None] | None = None,
+    **settings: Unpack[TableSettings],
+) -> ReviewResult:
+    """Choose rows of a table whose labels a person should check, and explain each.
+
+    Parameters
+    ----------
+    data : path or data frame
+    label, sensitive
+        As :func:`train` takes them; those of ``run`` where they are not given.
+    rows : int
+        How many rows to choose.
+    id_column : str, optional
+        A column that identifies the rows to whoever checks them.
+    run : path, optional
+        A folder that ``fairsieve train`` made: its settings are taken where none are given, and what its model
+        predicts is told.
+    report : callable, optional
+        Called with what begins.
+    **settings
+        As :func:`train` takes them. Rows that ``verified`` answers are not chosen again.
+
+    Returns
+    -------
+    ReviewResult
+        With ``rows``, a data frame, and ``save(page)``. :func:`train` takes the answers as ``verified``.
+    """
+    known = {} if run is None else read_settings(Path(run))
+    label, sensitive = label or known.pop("label", None), sensitive or known.pop("sensitive", None)
+    if label is None or sensitive is None:
+        which = "label" if label is None else "sensitive"
+        raise InvalidInputError(
+            f"--{which} must name a column; got none: add it, or --run with a run's folder"
+        )
+    known = {name: value for name, value in known.items() if name in TableSettings.__annotations__}
+    asked = ask(data, label, sensitive, cast("TableSettings", known | settings))
+    found = label_review.review_labels(
+        asked, rows, id_column=id_column, run=None if run is None else Path(run), report=report
+    )
+    return ReviewResult(found)
 
 
 def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = None) -> Predictions:

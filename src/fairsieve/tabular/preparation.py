@@ -260,7 +260,9 @@ def read_problem(asked: Asked) -> TableProblem:
             f"{len(train)}: lower it, or give a larger table"
         )
     asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
-    return TableProblem(asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read, answers)
+    return TableProblem(
+        asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read, answers
+    )
 
 
 def _same_data(one: Any, other: Any) -> bool:

@@ -47,8 +47,8 @@ class Asked:
     drop, categories : sequences of str
         Columns to leave out, and columns that are categories although they look like numbers.
     reading : Reading
-    verified : sequence of Path
-        Files of answers from people who checked labels, see :mod:`~fairsieve.tabular.answers`.
+    verified : sequence of Path or data frame
+        Answers from people who checked labels, see :mod:`~fairsieve.tabular.answers`.
     epochs : int, optional
         As :class:`~fairsieve.FairRobustClassifier` takes them; its default when None.
     seed : int
@@ -68,7 +68,7 @@ class Asked:
     drop: Sequence[str] = ()
     categories: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
-    verified: Sequence[Path] = ()
+    verified: Sequence[Any] = ()
     epochs: int | None = None
     seed: int = 0
 
@@ -115,6 +115,7 @@ class TableSettings(TypedDict, total=False):
     separator: str
     decimal: str
     missing: Sequence[str]
+    verified: Any
     epochs: int | None
     seed: int
 
@@ -139,6 +140,9 @@ def ask(data: Any, label: str, sensitive: str | Sequence[str], settings: TableSe
         given[name] = _listed(given.get(name, ()))
     for name, value in (("data", data), ("test_file", given.get("test_file"))):
         given[name] = Path(value) if isinstance(value, str) else value
+    verified = given.get("verified", ())
+    verified = (verified,) if isinstance(verified, str | Path) or is_frame(verified) else verified or ()
+    given["verified"] = tuple(Path(one) if isinstance(one, str) else one for one in verified)
     if "clean_ratio" in given:
         given["clean_ratio"] = _parse_clean_ratio(given["clean_ratio"])
     return Asked(label=label, sensitive=_listed(sensitive), reading=reading, **given)

@@ -1,4 +1,4 @@
-"""What training on a table, auditing it and predicting its labels return."""
+"""What training on a table, auditing it, reviewing and predicting its labels return."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from fairsieve.files import check_new, write_output
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.frames import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.label_review import LabelReview
 from fairsieve.tabular.predictions_file import predictions_csv
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
 from fairsieve.tabular.report.folder import new_folder, write_run
 from fairsieve.tabular.report.metrics_file import audit_record, run_record
 from fairsieve.tabular.report.notebook import decision_html, frame_html
+from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["AuditResult", "Predictions", "TrainResult"]
+__all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,6 +200,47 @@ class Predictions:
 
     def _repr_html_(self) -> str:
         return frame_html("Predictions", self.frame)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReviewResult:
+    """Rows of a table whose labels a person should check.
+
+    Attributes
+    ----------
+    rows : data frame
+        The rows to check: the labels given and suggested, why, the chance to be chosen, and the original columns.
+    review : LabelReview
+        Everything else.
+    """
+
+    review: LabelReview
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows to check, as a data frame."""
+        return self.review.frame
+
+    def save(self, page: Path | str, *, force: bool = False) -> Path:
+        """Write the page to answer on, and beside it the CSV file to fill in; return where that is.
+
+        Files that are there are replaced with ``force`` only.
+        """
+        page = Path(page)
+        if page.suffix.lower() not in (".html", ".htm"):
+            raise InvalidInputError(
+                f"--out must be a page, whose name ends in .html; got {page}: the file for answers gets the same name "
+                "with .csv"
+            )
+        for path in (page, page.with_suffix(".csv")):
+            check_new("--out", path, force=force)
+        return write_review(self.review, page)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"
+
+    def _repr_html_(self) -> str:
+        return frame_html("Labels to check", self.rows)
 
 
 def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:

@@ -28,7 +28,8 @@ from fairsieve.report.document import (
 )
 from fairsieve.report.page import render_page, write_page
 from fairsieve.report.page.charts import _plotly_text
-from fairsieve.report.page.render import _apart_level, _digest, _folded, environment, plotly_packed
+from fairsieve.report.page.page_head import script_hash
+from fairsieve.report.page.render import _apart_level, _folded, environment, plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(
@@ -110,7 +111,7 @@ def test_the_same_document_has_the_same_bytes(sample):
 def test_the_policy_allows_our_script_and_no_other(sample):
     content = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', sample)[1]
     script = re.search(r"<script>(.*?)</script>\s*</body>", sample, flags=re.DOTALL)[1]
-    assert _digest(script) in content
+    assert script_hash(script) in content
     assert content.startswith("default-src &#39;none&#39;")
     assert "unsafe-inline" not in content.split("script-src")[1].split(";")[0]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -139,7 +138,7 @@ def _settings(run: TableRun) -> dict[str, Any]:
         "separator": asked.reading.separator,
         "decimal": asked.reading.decimal,
         "missing": list(asked.reading.missing),
-        "verified": [Path(path).name for path in asked.verified],
+        "verified": [data_name(source) for source in asked.verified],
         "epochs": asked.epochs,
         "seed": asked.seed,
     }

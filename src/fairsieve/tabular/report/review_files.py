@@ -12,6 +12,7 @@ from fairsieve.tabular.answers import ANSWER_COLUMNS, unsure_word
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name
 from fairsieve.tabular.report.verdicts import upper
+from fairsieve.tabular.request import data_name
 
 __all__ = ["write_review"]
 
@@ -37,7 +38,7 @@ def _fields(row: RowToCheck) -> tuple[list[str], list[str]]:
 
 def _review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
     """Lay out the page on which a person answers."""
-    label, data = found.asked.label, found.asked.data.name
+    label, data = found.asked.label, data_name(found.asked.data)
     return ReviewSheet(
         title=f"Check labels: {label} in {data}",
         lead=(
