@@ -45,15 +45,15 @@ def test_hostile_names_stay_text(page):
 def test_every_part_is_there_and_drawn(page):
     titles = page.run("return [...document.querySelectorAll('main h2')].map((head) => head.textContent)")
     assert titles == [
+        "Decision",
         "What changed",
-        "Group by group",
-        "Between groups",
-        "The trade-off",
-        "Who was dropped",
-        "Epoch by epoch",
+        "Who was dropped, and why",
         "Labels to check",
-        "The table",
-        "How this was made",
+        "The trade-off",
+        "Details: every rate",
+        "Details: epoch by epoch",
+        "Details: the table",
+        "Details: how this was made",
     ]
     drawn = (
         "return [...document.querySelectorAll('.plot')].map((plot) => plot.querySelectorAll('.trace').length)"

@@ -23,6 +23,8 @@ __all__ = [
     "Document",
     "Facts",
     "Figure",
+    "Items",
+    "Notice",
     "Panel",
     "Section",
     "Series",
@@ -46,6 +48,23 @@ class Text:
     """A paragraph."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A short list under a caption."""
+
+    caption: str
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a reader must see first: a few words, and a sentence. ``holds`` colours it as a verdict's does."""
+
+    title: str
+    text: str
+    holds: bool | None
 
 
 @dataclass(frozen=True)
@@ -216,7 +235,7 @@ class Facts:
     values: Mapping[str, str]
 
 
-Block = Text | Verdict | Table | Figure | Facts
+Block = Text | Items | Verdict | Table | Figure | Facts
 
 
 @dataclass(frozen=True)
@@ -233,11 +252,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A page: a title, a lead that says what it shows, and sections."""
+    """A page: a title, a lead that says what it shows, sections, and a notice on top where there is one."""
 
     title: str
     lead: str
     sections: Sequence[Section] = field(default_factory=tuple)
+    notice: Notice | None = None
 
     def __post_init__(self) -> None:
         sections = [f"section {section.name!r}" for section in self.sections]

@@ -15,14 +15,14 @@ from typing import Any
 
 from fairsieve.errors import MissingExtraError
 from fairsieve.files import write_output
-from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Table, Text, Verdict
+from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Items, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES
 from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.page.page_head import colour_variables, content_policy, script_hash
 
 __all__ = ["render_page", "write_page"]
 
-KINDS = {Text: "text", Table: "table", Figure: "figure", Facts: "facts"}
+KINDS = {Text: "text", Items: "items", Table: "table", Figure: "figure", Facts: "facts"}
 LONG_EVIDENCE = 150
 APART = ("within 1", "1 to 2", "2 to 3", "over 3")
 

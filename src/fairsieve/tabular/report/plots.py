@@ -75,11 +75,13 @@ def _shared_range(measures: list[Measure]) -> tuple[float, float]:
 
 
 def _select_measures(run: TableRun) -> list[Measure]:
-    """Select the rates to draw: first the one that the headline is about, then those that fairness compares."""
+    """Select the rates to draw: first those that the headline is about, then those that fairness compares."""
     gaps = main_gaps(run)
 
+    named = [] if gaps is None else [gap.measure.name for gap in gaps]
+
     def order(measure: Measure) -> tuple[bool, bool]:
-        return gaps is None or measure is not gaps[0].measure, run.asked.fairness not in measure.notions
+        return measure.name not in named, run.asked.fairness not in measure.notions
 
     return sorted(run.measures, key=order)[:MOST_MEASURES]
 

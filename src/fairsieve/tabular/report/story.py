@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairsieve.report.document import Block, Document, Facts, Section, Text
+from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.decision import Decision
@@ -35,36 +35,43 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     sections = [
         Section("decision", "Decision", _decision(decision)),
         Section("changed", "What changed", _changed(run)),
-        Section("groups", "Group by group", [Text(GROUPS), groups_figure(run), groups_table(run)]),
-        Section("gaps", "Between groups", [Text(GAPS), gaps_table(run)]),
+        Section("dropped", "Who was dropped, and why", _dropped(run)),
+        Section("suspects", "Labels to check", _suspects(run)),
     ]
     if run.collapse is None:
         sections.append(Section("trade-off", "The trade-off", [Text(TRADE_OFF), trade_off_figure(run)]))
     sections += [
-        Section("dropped", "Who was dropped", _dropped(run)),
-        Section("epochs", "Epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
-        Section("suspects", "Labels to check", _suspects(run)),
-        Section("columns", "The table", _columns(run)),
-        Section("settings", "How this was made", [Facts("Settings and versions", list_settings(run))]),
+        Section("rates", "Details: every rate", [Text(GROUPS), groups_table(run), Text(GAPS), gaps_table(run)]),
+        Section("epochs", "Details: epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
+        Section("columns", "Details: the table", _columns(run)),
+        Section("settings", "Details: how this was made", [Facts("Settings and versions", list_settings(run))]),
     ]
     problem = run.problem
     lead = (
-        f"{decision.sentence}\nTrained on {len(problem.train):,} rows of {data_name(run.asked.data)} to predict "
+        f"Trained on {len(problem.train):,} rows of {data_name(run.asked.data)} to predict "
         f"{problem.labels.column}, fair by {problem.groups.title}; measured on {len(problem.test):,} other rows."
     )
-    return Document(f"A model of {problem.labels.column}", lead, sections)
+    return Document(f"A model of {problem.labels.column}", lead, sections, _notice(decision))
+
+
+def _notice(decision: Decision) -> Notice:
+    """Put the decision on top of the page."""
+    title, holds = {
+        "use": ("Use", True),
+        "inconclusive": ("Inconclusive", None),
+        "do-not-use": ("Do not use", False),
+    }[decision.outcome]
+    return Notice(title, decision.sentence, holds)
 
 
 def _decision(decision: Decision) -> list[Block]:
     """List the verdicts, failed ones first, the reasons, and what to do next."""
-    steps = "".join(f"\n• {step}" for step in decision.next_steps)
-    reasons = "".join(f"\n• {reason}" for reason in decision.reasons)
-    words = [f"Reasons:{reasons}" if reasons else "", f"What to do next:{steps}" if steps else ""]
-    return [*(verdict.as_block() for verdict in decision.verdicts), *(Text(text) for text in words if text)]
+    lists = [Items("Reasons", decision.reasons), Items("What to do next", decision.next_steps)]
+    return [*(verdict.as_block() for verdict in decision.verdicts), *(one for one in lists if one.texts)]
 
 
 def _changed(run: TableRun) -> list[Block]:
-    """Show what the two models reach, and what the numbers stand on."""
+    """Show where each group stands under both models, what they reach, and what the numbers stand on."""
     notion = f"Fairness here is {NOTIONS[run.asked.fairness]}."
     disparity = (
         f"The {ABBREVIATIONS[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
@@ -72,7 +79,8 @@ def _changed(run: TableRun) -> list[Block]:
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
     warnings = filter(None, (worse_warning(run), guess_warning(run)))
-    return [Text(f"{upper(headline(run))}."), overall_table(run), *map(Text, [*warnings, *words])]
+    first = [Text(f"{upper(headline(run))}."), groups_figure(run), overall_table(run)]
+    return [*first, *map(Text, [*warnings, *words])]
 
 
 def test_sentence(run: TableRun) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
+
+import numpy as np
 
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.number_format import number, percent
@@ -15,6 +18,7 @@ from fairsieve.tabular.table_run import TableRun
 __all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
 
 ROWS_AT_ONCE = 20
+MOST_FEATURES = 8  # of a label to check
 MOST_SUSPECTS = 500  # on the page; the file has all
 MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
 
@@ -157,6 +161,7 @@ def suspects_table(run: TableRun) -> Table:
     found = run.suspects
     count = len(found["row"])
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
+    features = _suspect_features(run)
     rows = [
         [
             Cell(str(found["row"][i])),
@@ -166,6 +171,7 @@ def suspects_table(run: TableRun) -> Table:
             Cell(f"{found['loss'][i]:.2f}"),
             Cell(group_name(found["group"][i])),
             Cell(str(found["epochs_kept"][i])),
+            *(Cell(texts[i]) for texts in features.values()),
         ]
         for i in range(min(count, MOST_SUSPECTS))
     ]
@@ -177,15 +183,34 @@ def suspects_table(run: TableRun) -> Table:
         Column("loss", True),
         Column("group"),
         Column("epochs kept", True),
+        *(Column(name) for name in features),
     ]
     return Table(
         "suspects",
-        f"Labels to check, {shown}; suspects.csv has all",
+        f"Labels to check, {shown}; suspects.csv has every row and column",
         heads,
         rows,
         True,
         rows_at_once=ROWS_AT_ONCE,
     )
+
+
+def _suspect_features(run: TableRun) -> dict[str, list[str]]:
+    """Write what stands in the first columns that the model learns from, for the labels to check."""
+    table = run.problem.table
+    first = run.suspects["row"][:MOST_SUSPECTS].astype(np.int64)
+    rows = table.take(np.searchsorted(table.rows, first))
+    names = [feature.column for feature in run.problem.features][:MOST_FEATURES]
+    return {
+        name: ["–" if value is None else _value_text(value) for value in rows.columns[name].tolist()]
+        for name in names
+        if name in rows.columns
+    }
+
+
+def _value_text(value: Any) -> str:
+    """Write a value of the table, a number without what nobody reads."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def columns_table(run: TableRun) -> Table:
