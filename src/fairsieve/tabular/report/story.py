@@ -41,10 +41,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     if run.collapse is None:
         sections.append(Section("trade-off", "The trade-off", [Text(TRADE_OFF), trade_off_figure(run)]))
     sections += [
-        Section("rates", "Details: every rate", [Text(GROUPS), groups_table(run), Text(GAPS), gaps_table(run)]),
+        Section(
+            "rates", "Details: every rate", [Text(GROUPS), groups_table(run), Text(GAPS), gaps_table(run)]
+        ),
         Section("epochs", "Details: epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
         Section("columns", "Details: the table", _columns(run)),
-        Section("settings", "Details: how this was made", [Facts("Settings and versions", list_settings(run))]),
+        Section(
+            "settings", "Details: how this was made", [Facts("Settings and versions", list_settings(run))]
+        ),
     ]
     problem = run.problem
     lead = (
