@@ -65,7 +65,7 @@ def _notice(decision: Decision) -> Notice:
         "inconclusive": ("Inconclusive", None),
         "do-not-use": ("Do not use", False),
     }[decision.outcome]
-    return Notice(title, decision.sentence, holds)
+    return Notice(title, upper(decision.sentence.removeprefix(f"{title}: ")), holds)
 
 
 def _decision(decision: Decision) -> list[Block]:
@@ -83,7 +83,7 @@ def _changed(run: TableRun) -> list[Block]:
     )
     words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
     warnings = filter(None, (worse_warning(run), guess_warning(run)))
-    first = [Text(f"{upper(headline(run))}."), groups_figure(run), overall_table(run)]
+    first: list[Block] = [Text(f"{upper(headline(run))}."), groups_figure(run), overall_table(run)]
     return [*first, *map(Text, [*warnings, *words])]
 
 
