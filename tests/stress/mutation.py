@@ -38,11 +38,9 @@ ROOT = Path(__file__).parents[2]
 CORE = Path("src/fairsieve/selection")
 TESTS = ["tests/selection", "tests/laws"]
 LEFT_OUT = {  # files
-    "triton_kernels.py": "needs a GPU",
-    "triton_selection.py": "needs a GPU",
-    "device_cells.py": "needs a GPU",
-    "narrowing.py": "a part of selection on a GPU",
-    "compiled.py": "compiles, which is switched off here",
+    "backends/triton_kernels.py": "needs a GPU",
+    "backends/triton.py": "needs a GPU",
+    "backends/jit.py": "compiles, which is switched off here",
 }
 NOT_RUN = [  # tests that start programs, take long as plain Python, or are not about the core
     "test_memory_beside",
@@ -80,7 +78,8 @@ class Watch:
     def _see(self, frame, event, _) -> None:  # type: ignore[no-untyped-def]
         if event == "call" and frame.f_code.co_filename.startswith(self.core):
             name = frame.f_code.co_qualname.split(".<locals>")[0]
-            self._now.add(f"{Path(frame.f_code.co_filename).name} {name}")
+            file = Path(frame.f_code.co_filename).relative_to(self.core).as_posix()
+            self._now.add(f"{file} {name}")
 
     def pytest_collection_modifyitems(self, items: list) -> None:  # type: ignore[type-arg]
         items[:] = [item for item in items if not any(part in item.nodeid for part in NOT_RUN)]
@@ -183,8 +182,16 @@ def try_mutant(tree: Path, mutant: Mutant, limits: dict[str, float]) -> dict:  #
 def tests_of(mutant: Mutant, reached: dict[str, list[str]]) -> list[str]:
     """Return the tests that reach the function of a mutant, or its file, if it is outside of functions."""
     if mutant.function == "(module)":
-        return [test for test, names in reached.items() if any(n.startswith(mutant.file) for n in names)]
+        return [
+            test for test, names in reached.items() if any(n.startswith(f"{mutant.file} ") for n in names)
+        ]
     return [test for test, names in reached.items() if f"{mutant.file} {mutant.function}" in names]
+
+
+def list_files() -> list[str]:
+    """Return the files that are mutated, by their paths below selection/."""
+    names = sorted(path.relative_to(ROOT / CORE).as_posix() for path in (ROOT / CORE).rglob("*.py"))
+    return [name for name in names if name not in LEFT_OUT]
 
 
 def known_reason(name: str) -> str | None:
@@ -227,16 +234,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON lines; what is killed there stays so")
     parser.add_argument("--sample", type=int, help="so many new mutants, drawn by the seed; all if left out")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--files", nargs="*", help="only these files of selection/")
+    parser.add_argument("--files", nargs="*", help="only these, such as backends/numpy.py")
     parser.add_argument("--tests", nargs="*", default=TESTS, help="only these tests")
     parser.add_argument("--seconds", type=float, default=math.inf, help="of tests, for one mutant")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant after so long")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     begun = time.monotonic()
-    files = sorted(path for path in (ROOT / CORE).glob("*.py") if path.name not in LEFT_OUT)
-    files = [path for path in files if not options.files or path.name in options.files]
-    everyone = [each for path in files for each in mutants_of(path.name, path.read_text(encoding="utf-8"))]
+    files = [name for name in list_files() if name in (options.files or list_files())]
+    everyone = [each for name in files for each in mutants_of(name, (ROOT / CORE / name).read_text("utf-8"))]
     lines = options.out.read_text(encoding="utf-8").splitlines() if options.out.exists() else []
     records = {record["name"]: record for record in map(json.loads, lines)}
     rest = [each for each in everyone if not known_reason(each.name)]
