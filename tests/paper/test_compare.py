@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from tests.support.runs import write_many
 from typer.testing import CliRunner
 
 from fairsieve import InvalidInputError, MissingDataError
@@ -87,11 +88,6 @@ def test_only_whole_records_are_read(kinds):
                 with path.open("ab") as file:
                     file.write({"half": b'{"run": "x', "rubbish": b"\xff\xfe\n", "list": b"[1]\n"}[kind])
         assert [r["run"] for r in _read_records(path)] == [str(i) for i in range(whole)]
-
-
-def write_many(path, name):
-    for i in range(50):
-        append_record(path, {"run": f"{name}-{i}", "filling": "x" * 500})
 
 
 def test_several_processes_share_a_file(path):
