@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fairsieve import FairRobustBatchSampler
-from fairsieve.sampling.losses import outputs_of
+from fairsieve.sampling.losses import compute_outputs
 
 CHUNK = 1024  # samples a forward pass takes together
 
@@ -104,13 +104,13 @@ def arms_of(
         return len(running) * batch_size
 
     def with_full_pass() -> int:
-        full.update(outputs_of(full_model, x, chunk_size=CHUNK)) if full.needs_update else None
+        full.update(compute_outputs(full_model, x, chunk_size=CHUNK)) if full.needs_update else None
         for batch in full.batches():
             full_step(batch.to(device))
         return len(full) * batch_size
 
     def forward() -> int:
-        outputs_of(full_model, x, chunk_size=CHUNK)
+        compute_outputs(full_model, x, chunk_size=CHUNK)
         return len(full) * batch_size  # as all the others, so that it adds up with a plain epoch
 
     return {

@@ -25,29 +25,14 @@ USED_ELSEWHERE = {  # not yet private
     "fairsieve.label_noise.predictors.log_losses",
     "fairsieve.label_noise.verified.check_verified",
     "fairsieve.progress.ProgressUpdate",
-    "fairsieve.sampling.losses.as_input",
-    "fairsieve.selection.backends.auto.is_compiled_ready",
-    "fairsieve.selection.backends.compiled_batches.shuffle_block",
-    "fairsieve.selection.backends.compiled_sums.add_many",
-    "fairsieve.selection.backends.compiled_sums.add_to",
-    "fairsieve.selection.backends.compiled_sums.carry",
-    "fairsieve.selection.backends.compiled_sums.round_digits",
-    "fairsieve.selection.backends.numpy.as_losses",
     "fairsieve.selection.backends.sharded.Group",
     "fairsieve.selection.exact_sums.rounded",
     "fairsieve.training.autograd.covariance_penalty",
-    "fairsieve.training.checkpoint.optimizer_state.unpack",
-    "fairsieve.training.checkpoint.resume.restore_trainer",
-    "fairsieve.training.fit.new_trainer",
     "fairsieve.training.history.Scores",
-    "fairsieve.training.linear_trainer.compiling_pays",
 }
 # Functions named after what they return instead of what they do.
 NAMED_OF = {"shard_of"}  # public and documented
-NOT_YET_RENAMED = """
-    _codes _decision budget collapse device estimate features flips indices kind looks mask model
-    outputs probabilities signals suspects
-"""
+NOT_YET_RENAMED = "collapse estimate features flips kind looks mask model probabilities suspects"
 NAMED_OF |= {f"{name}_of" for name in NOT_YET_RENAMED.split()}
 # Functions with many parameters that may be passed by position.
 MANY_PARAMETERS = {  # not yet changed

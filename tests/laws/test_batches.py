@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.literal import literal_shuffle
 from tests.support.strategies import shuffles, tables
 
-from fairsieve.selection.backends.compiled_batches import draw_compiled, shuffle_block
+from fairsieve.selection.backends.compiled_batches import _shuffle_block, draw_compiled
 from fairsieve.selection.backends.torch import _shuffled as torch_shuffled
 from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, sample_weights
 from fairsieve.selection.shuffle import shuffle_constants, shuffled, unshuffled
@@ -186,7 +186,7 @@ def test_blocks(size, key, position, length, unsigned):
     """A block of a shuffle in compiled code is its elements, in narrow numbers and in wide ones."""
     first = position % size
     elements = np.empty(min(length, size - first), unsigned)
-    shuffle_block(size, shuffle_constants(*key), first, elements)
+    _shuffle_block(size, shuffle_constants(*key), first, elements)
     assert elements.tolist() == [literal_shuffle(size, *key, first + k) for k in range(len(elements))]
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairsieve import Samples
 from fairsieve.data.corruption.flips import flip_group_targeted, flip_margin, flip_uniform
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 
 RATES = st.floats(0, 1)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -68,7 +68,7 @@ def test_margin(clean, rate):
     """Flips by margin are as many as the rate says, and change the labels that the mask names."""
     noisy = flip_margin(clean, rate)
     check(clean, noisy)
-    assert noisy.flipped.sum() == (budget_of(rate, len(clean)) if rate > 0 else 0)
+    assert noisy.flipped.sum() == (count_budget(rate, len(clean)) if rate > 0 else 0)
 
 
 @given(samples(), RATES, RATES)

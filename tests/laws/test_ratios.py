@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.strategies import ratio_rows, shuffles
 
 from fairsieve import Cells
-from fairsieve.selection.backends.compiled_sums import add_to, carry, round_digits, sum_by_cell, sum_digits
+from fairsieve.selection.backends.compiled_sums import _add_to, _carry, _round_digits, sum_by_cell, sum_digits
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.exact_sums import DIGITS, SLOTS, rounded
@@ -183,7 +183,7 @@ def test_start(pairs, random):
 def digits_of(values):
     total = np.zeros(SLOTS, np.int64)
     for value in values:
-        add_to(total, value)
+        _add_to(total, value)
     return total
 
 
@@ -201,7 +201,7 @@ def test_sums(values):
         expected = math.fsum(values)
     except OverflowError:
         return
-    assert rounded(digits_of(values)) == round_digits(digits_of(values)) == expected
+    assert rounded(digits_of(values)) == _round_digits(digits_of(values)) == expected
 
 
 @given(FLOATS, st.randoms(use_true_random=False), st.integers(0, 30))
@@ -210,7 +210,7 @@ def test_parts(values, random, cut):
     mixed = values[:]
     random.shuffle(mixed)
     one, other = digits_of(mixed[:cut]), digits_of(mixed[cut:])
-    carry(one)
+    _carry(one)
     assert rounded(one + other) == rounded(digits_of(values))
 
 

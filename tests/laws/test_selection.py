@@ -13,7 +13,7 @@ from tests.support.strategies import codes_of, problems, shuffles, untied
 from fairsieve import InvalidInputError, select
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 
 FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 BACKENDS = ["numpy", "compiled", "torch"]
@@ -213,6 +213,6 @@ def test_nobody(problem, column):
 def test_budget(one, other, samples):
     """A budget is a whole number within one of its share, and grows with the clean ratio and the samples."""
     low, high = sorted([one, other])
-    assert 0 <= budget_of(low, samples) <= budget_of(high, samples) <= samples
-    assert low * samples - 1 < budget_of(low, samples) <= low * samples + 1e-6
-    assert budget_of(low, samples) <= budget_of(low, samples + 1)
+    assert 0 <= count_budget(low, samples) <= count_budget(high, samples) <= samples
+    assert low * samples - 1 < count_budget(low, samples) <= low * samples + 1e-6
+    assert count_budget(low, samples) <= count_budget(low, samples + 1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.selection.backends.compiled_sums import add_many, add_to, carry, sum_by_cell, sum_digits
+from fairsieve.selection.backends.compiled_sums import _add_many, _add_to, _carry, sum_by_cell, sum_digits
 from fairsieve.selection.exact_sums import SLOTS, rounded
 
 FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
@@ -18,7 +18,7 @@ FLOATS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
 def digits_of(values):
     total = np.zeros(SLOTS, np.int64)
     for value in values:
-        add_to(total, value)
+        _add_to(total, value)
     return total
 
 
@@ -34,7 +34,7 @@ def test_sums_with_infinities_and_nan():
 def test_a_table_adds_the_smallest_values():
     for value in (2.0**-1045, 2.0**-1046, 2.0**-1022, -(2.0**-1021)):
         total = np.zeros((1, SLOTS), np.int64)
-        add_many(total, np.full(1, value), np.zeros(1, np.uint8), np.arange(1))
+        _add_many(total, np.full(1, value), np.zeros(1, np.uint8), np.arange(1))
         assert rounded(total[0]) == value
 
 
@@ -48,11 +48,11 @@ def test_a_table_adds_the_same_as_single_terms(width, data):
     )
     selected = np.array(sorted(data.draw(st.sets(st.integers(0, len(values) - 1)))), np.int64)
     many, single = np.zeros((2, 3, SLOTS), np.int64)
-    add_many(many, values, codes, selected)
+    _add_many(many, values, codes, selected)
     for i in selected:
-        add_to(single[codes[i]], values[i])
+        _add_to(single[codes[i]], values[i])
     for total in (*many, *single):
-        carry(total)
+        _carry(total)
     assert (many == single).all()
 
 

@@ -9,7 +9,7 @@ from tests.support.literal import literal_selection, literal_selection_loop
 
 import fairsieve
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.select import budget_of, select_cells
+from fairsieve.selection.select import count_budget, select_cells
 
 
 @pytest.mark.parametrize("n", [5_000, 20_000, 150_000])
@@ -75,7 +75,7 @@ def test_no_samples():
 
 @pytest.mark.parametrize(("ratio", "n", "budget"), [(0.29, 100, 29), (0.9, 10, 9), (1.0, 7, 7), (0.1, 3, 0)])
 def test_rounding_does_not_decide_the_budget(ratio, n, budget):
-    assert budget_of(ratio, n) == budget
+    assert count_budget(ratio, n) == budget
 
 
 RATIOS = [[0.5, 0.5], [0.5, 0.5]]

@@ -113,7 +113,7 @@ def compare_command(
     from fairsieve.paper.methods.registry import find_methods
     from fairsieve.paper.problems import make_problem, paper_settings
     from fairsieve.progress import progress_bar
-    from fairsieve.selection.select import budget_of
+    from fairsieve.selection.select import count_budget
     from fairsieve.validation import check_at_least, check_choice, check_share
 
     check_choice("--noise", noise, NOISES)
@@ -140,7 +140,7 @@ def compare_command(
     )
     paper_settings(data, noise, rate, asked.fairness)  # report a wrong name or a missing file at once
     make_problem(data, "none", 0, 0, arrays=arrays)
-    budget_of(1 - rate, 1)
+    count_budget(1 - rate, 1)
     make_folder(out)
     path = out / "records.jsonl"
     records: list[dict[str, Any]] = []

@@ -33,11 +33,11 @@ def decide(predictor: Any, features: Any) -> NDArray[np.float64]:
         return predictor.decision(features)
     import torch
 
-    from fairsieve.sampling.losses import is_single, outputs_of
+    from fairsieve.sampling.losses import compute_outputs, is_single
 
     dtype = next(predictor.parameters()).dtype
     chunks = (torch.tensor(chunk, dtype=dtype) for chunk in dense_chunks(features))
-    outputs = torch.cat([outputs_of(predictor, chunk).cpu() for chunk in chunks]).double()
+    outputs = torch.cat([compute_outputs(predictor, chunk).cpu() for chunk in chunks]).double()
     if is_single(outputs):
         return outputs.reshape(-1).numpy()
     return (outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs).numpy()

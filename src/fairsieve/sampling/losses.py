@@ -17,16 +17,15 @@ from fairsieve.validation import shown
 
 __all__ = [
     "LossFunction",
-    "as_input",
     "as_outputs",
     "check_outputs",
+    "compute_outputs",
+    "compute_signals",
     "cross_entropy",
-    "device_of",
     "evaluation_mode",
-    "outputs_of",
+    "find_device",
     "predicted_classes",
     "sample_losses",
-    "signals_of",
 ]
 
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -82,7 +81,7 @@ def _class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross
     return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
 
 
-def signals_of(
+def compute_signals(
     outputs: torch.Tensor,
     labels: torch.Tensor,
     losses: torch.Tensor,
@@ -104,15 +103,15 @@ def signals_of(
     return torch.stack(rows)
 
 
-def device_of(model: nn.Module) -> torch.device:
+def find_device(model: nn.Module) -> torch.device:
     """Return the device of a model's first parameter."""
     return next((p.device for p in model.parameters()), torch.device("cpu"))
 
 
-def as_input(features: torch.Tensor, model: nn.Module) -> torch.Tensor:
+def _as_input(features: torch.Tensor, model: nn.Module) -> torch.Tensor:
     """Return features in the precision of a model's first parameter, where both are floats.
 
-    >>> as_input(torch.ones(1), torch.nn.Linear(1, 1).bfloat16()).dtype
+    >>> _as_input(torch.ones(1), torch.nn.Linear(1, 1).bfloat16()).dtype
     torch.bfloat16
     """
     parameter = next(iter(model.parameters()), None)
@@ -134,7 +133,7 @@ def evaluation_mode(model: nn.Module) -> Any:
             module.training = mode
 
 
-def outputs_of(
+def compute_outputs(
     model: nn.Module,
     features: torch.Tensor | Dataset[Any],
     *,
@@ -153,14 +152,14 @@ def outputs_of(
         Where the model lives; that of its first parameter when None.
     """
     if device is None:
-        device = device_of(model)
+        device = find_device(model)
     if isinstance(features, torch.Tensor):
         chunks: Any = features.split(chunk_size)
     else:
         chunks = DataLoader(features, batch_size=chunk_size)
     with evaluation_mode(model):
         parts = [
-            model(as_input(chunk[0] if isinstance(chunk, (list, tuple)) else chunk, model).to(device))
+            model(_as_input(chunk[0] if isinstance(chunk, (list, tuple)) else chunk, model).to(device))
             for chunk in chunks
         ]
     if not parts:
@@ -200,7 +199,7 @@ def sample_losses(
     tensor([0.6931, 0.6931, 0.6931])
     """
     if device is None:
-        device = device_of(model)
+        device = find_device(model)
     if isinstance(dataset, tuple):
         chunks: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
     else:
@@ -210,7 +209,7 @@ def sample_losses(
     with evaluation_mode(model):
         for batch in chunks:
             features, targets = _features_and_targets(batch)
-            outputs = as_outputs(model(as_input(features, model).to(device)))
+            outputs = as_outputs(model(_as_input(features, model).to(device)))
             values = loss(outputs, targets.to(device))
             if values.shape != (len(targets),):
                 raise InvalidInputError(

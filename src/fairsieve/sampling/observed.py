@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.sampling.losses import device_of, evaluation_mode
+from fairsieve.sampling.losses import evaluation_mode, find_device
 from fairsieve.selection.shuffle import GOLDEN
 from fairsieve.validation import check_share
 
@@ -188,7 +188,7 @@ def outputs_in_chunks(
 
     ``loading`` goes to the DataLoader of a dataset: ``num_workers``, ``collate_fn``, …
     """
-    place = device_of(model) if device is None else torch.device(device)
+    place = find_device(model) if device is None else torch.device(device)
     chunks = [indices[i : i + chunk_size] for i in range(0, len(indices), chunk_size)]
     if isinstance(dataset, torch.Tensor):
         batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)

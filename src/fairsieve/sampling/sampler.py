@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset, Sampler
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.sampling.losses import LossFunction, as_outputs, check_outputs, cross_entropy, signals_of
+from fairsieve.sampling.losses import LossFunction, as_outputs, check_outputs, compute_signals, cross_entropy
 from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan, check_room
@@ -290,7 +290,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self._compares_losses:
             return None
         wanted = self.plan.comparisons.targets
-        return signals_of(outputs, targets, losses, wanted, self.plan.signal, loss)
+        return compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every pass moves on by one."""

@@ -15,7 +15,7 @@ from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import class_shares
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 
 __all__ = ["ShardedPlan", "listed_parts"]
 
@@ -54,7 +54,7 @@ class ShardedPlan(Plan):
         workers.together(lambda: Plan.__init__(self, cells, batch_size, clean_ratio=clean_ratio, **options))
         self._choice, self.backend = "sharded", ShardedBackend(cells, workers, backend)
         self.shard = Shard(self.backend.first, len(cells), self.backend.samples)
-        self.rules = self.rules._replace(budget=budget_of(clean_ratio, self.shard.samples))
+        self.rules = self.rules._replace(budget=count_budget(clean_ratio, self.shard.samples))
         settings = ("budget", "batch_size", "seed", "warmup_epochs", "constrained", "weighted", "by_group")
         workers.agree(**{name: int(getattr(self.rules, name)) for name in settings})
         self._selected, self.counts = self.backend.hold(None)

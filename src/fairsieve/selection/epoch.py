@@ -21,7 +21,7 @@ from fairsieve.selection.exact_sums import rounded_sums
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import initial_ratios, move_ratios, selection_bounds
 from fairsieve.selection.search import digit_width, fits
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
 __all__ = ["Plan", "Rules", "check_room"]
@@ -109,7 +109,7 @@ class Plan:
             self.comparisons.rows,
             self.comparisons.by_group,
             check_share("step_size", step_size),
-            budget_of(clean_ratio, len(cells)),
+            count_budget(clean_ratio, len(cells)),
             bool(constrained),
             bool(weighted),
             digit_width(len(cells), cells.counts.size),

@@ -17,7 +17,7 @@ from fairsieve.selection.backends.base import Backend, check_shape
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.validation import check_clean_ratio
 
-__all__ = ["Selection", "budget_of", "select", "select_cells"]
+__all__ = ["Selection", "count_budget", "select", "select_cells"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def select_cells(
     backend: str | Backend = "auto",
 ) -> Selection:
     """Do what :func:`select` does for cells that are known and ratios that are valid."""
-    budget = budget_of(clean_ratio, len(cells))
+    budget = count_budget(clean_ratio, len(cells))
     device = tensor_device(losses)
     engine = choose_backend(backend, cells, device)
     values = losses if is_tensor(losses) else as_array("losses", losses)
@@ -127,10 +127,10 @@ def select_cells(
     return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget)
 
 
-def budget_of(clean_ratio: float, samples: int) -> int:
+def count_budget(clean_ratio: float, samples: int) -> int:
     """Return ⌊clean_ratio · n⌋, where rounding does not decide (.29 of 100 is 29).
 
-    >>> budget_of(0.29, 100)
+    >>> count_budget(0.29, 100)
     29
     """
     share = float(check_clean_ratio("clean_ratio", clean_ratio))

@@ -18,11 +18,11 @@ from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.sampling.losses import (
     check_outputs,
+    compute_outputs,
+    compute_signals,
     cross_entropy,
     is_single,
-    outputs_of,
     predicted_classes,
-    signals_of,
 )
 from fairsieve.training.checkpoint.optimizer_state import (
     as_tensor,
@@ -184,14 +184,14 @@ class AutogradTrainer(Trainer):
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
         """Compute the logits of all samples, in single precision at least."""
-        return _precise(outputs_of(self.model, features, chunk_size=self.settings.chunk_size))
+        return _precise(compute_outputs(self.model, features, chunk_size=self.settings.chunk_size))
 
     def measure(self) -> Measurement:
         outputs = self.outputs(self.features)
         check_outputs(outputs, len(self.labels), self.plan.cells.shape[0])
         losses = self.loss(outputs, self.labels)
         targets = self.plan.comparisons.targets
-        signals = signals_of(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
+        signals = compute_signals(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
         predicted = predicted_classes(outputs)
         return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
 

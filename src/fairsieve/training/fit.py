@@ -15,7 +15,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between, seed_folders
 from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.linear_trainer import LinearTrainer
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
 
-__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "new_trainer"]
+__all__ = ["ModelLike", "check_data", "fit", "fit_seeds"]
 
 Engine = Literal["auto", "compiled", "autograd"]
 
@@ -158,7 +158,7 @@ def fit_seeds(
         )
         for seed in seeds
     ]
-    trainers = [new_trainer(model, spec, engine) for spec in specs]
+    trainers = [_new_trainer(model, spec, engine) for spec in specs]
     folders = seed_folders(checkpoint_dir, seeds)
     checkpoints = [
         TrainerCheckpoints(trainer, folder, every) for trainer, folder in zip(trainers, folders, strict=True)
@@ -219,7 +219,7 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
     """Refuse a clean ratio that selects nobody; warn when training ends before anything is selected."""
     if not method.cleans:
         return
-    if budget_of(settings.clean_ratio, samples) < 1:
+    if count_budget(settings.clean_ratio, samples) < 1:
         raise InvalidInputError(
             f"clean_ratio must select at least one sample; {settings.clean_ratio} of {samples} samples selects nobody: "
             f"pass {1 / samples:.2g} or more"
@@ -233,7 +233,7 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
         )
 
 
-def new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
+def _new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
     """Make a trainer at its start: compiled for the linear model, by autograd for any other."""
     check_choice("engine", engine, ("auto", "compiled", "autograd"))
     check_seed("seed", spec.seed)

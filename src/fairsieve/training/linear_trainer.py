@@ -24,7 +24,7 @@ from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["LinearTrainer", "compiling_pays", "stop_switching"]
+__all__ = ["LinearTrainer", "stop_switching"]
 
 MOST_STEPS = 2**53
 LOADING, PATIENCE = 1.0, 10.0  # seconds in NumPy after which compiled code is loaded from disk, or compiled
@@ -92,7 +92,7 @@ class LinearTrainer(Trainer):
 
     def run_epoch(self) -> None:
         global _seconds_in_numpy
-        if compiling_pays():
+        if _compiling_pays():
             self.run_compiled(1)
             return
         started = time.thread_time()
@@ -102,7 +102,7 @@ class LinearTrainer(Trainer):
     def run_epochs(self, epochs: int) -> None:
         """Do :meth:`run_epoch` so many times; once compiled, in one call that does not block other threads."""
         last = min(self.done + epochs, self.settings.epochs)
-        while self.done < last and not compiling_pays():
+        while self.done < last and not _compiling_pays():
             self.run_epoch()
         if self.done < last:
             self.run_compiled(last - self.done)
@@ -190,7 +190,7 @@ class LinearTrainer(Trainer):
         return arrays
 
 
-def compiling_pays() -> bool:
+def _compiling_pays() -> bool:
     """Return whether this process has spent so long in NumPy that compiled code is worth its time."""
     return _seconds_in_numpy >= LOADING and (_seconds_in_numpy >= PATIENCE or _is_on_disk())
 

@@ -103,11 +103,11 @@ class Fitted:
         """Compute the outputs of a module, on the CPU."""
         import torch
 
-        from fairsieve.sampling.losses import outputs_of
+        from fairsieve.sampling.losses import compute_outputs
 
         dtype = next(self.model.parameters()).dtype
         try:
-            return outputs_of(self.model, torch.as_tensor(numbers).to(dtype)).cpu()
+            return compute_outputs(self.model, torch.as_tensor(numbers).to(dtype)).cpu()
         except RuntimeError as error:
             raise InvalidInputError(
                 f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"

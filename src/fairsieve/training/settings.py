@@ -15,7 +15,7 @@ from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import SignalName, fairness_name
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 from fairsieve.training.methods import SelectionMethod
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share, shown
 
@@ -95,7 +95,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
-        budget_of(self.clean_ratio, 1)
+        count_budget(self.clean_ratio, 1)
         check_at_least("epochs", self.epochs, 1)
         check_at_least("warmup_epochs", self.warmup_epochs, 0)
         check_at_least("batch_size", self.batch_size, 1)

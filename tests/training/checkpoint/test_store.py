@@ -25,7 +25,7 @@ from tests.support.stopping import (
 from fairsieve import CheckpointWarning, FairRobustClassifier, InvalidInputError, Samples, fit, fit_seeds
 from fairsieve.training import linear_trainer
 from fairsieve.training.checkpoint import store as checkpoints
-from fairsieve.training.checkpoint.optimizer_state import pack, tensor_array, unpack
+from fairsieve.training.checkpoint.optimizer_state import _unpack, pack, tensor_array
 from fairsieve.training.checkpoint.store import CheckpointFolder, _read_checkpoint
 from fairsieve.training.linear_trainer import LinearTrainer
 
@@ -232,7 +232,7 @@ def test_optimiser_states_survive_packing_and_unpacking(value):
     tensors = {}
     packed = json.loads(json.dumps(pack(value, "x", tensors), allow_nan=False))
     arrays = {name: tensor_array(tensor) for name, tensor in tensors.items()}
-    assert repr(unpack(packed, arrays)) == repr(value)
+    assert repr(_unpack(packed, arrays)) == repr(value)
 
 
 def test_the_last_two_checkpoints_are_kept(tmp_path):

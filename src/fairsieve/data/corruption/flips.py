@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_seed, check_share, shown
 
 __all__ = [
@@ -219,7 +219,7 @@ def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:
 
 def flips_of(rate: float, samples: int, candidates: int) -> int:
     """Compute how many labels a rate flips."""
-    wanted = budget_of(rate, samples) if check_share("rate", rate) > 0 else 0
+    wanted = count_budget(rate, samples) if check_share("rate", rate) > 0 else 0
     if wanted > candidates:
         raise InvalidInputError(
             f"rate must not ask for more flips than there are candidates; {rate} of {samples} samples is {wanted}, "

@@ -15,7 +15,7 @@ from fairsieve.paper.methods.fr_train_linear import HIDDEN, Discriminators, Game
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
-from fairsieve.sampling.losses import check_outputs, cross_entropy, outputs_of, predicted_classes
+from fairsieve.sampling.losses import check_outputs, compute_outputs, cross_entropy, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
 from fairsieve.training.autograd import can_compile, make_module
 from fairsieve.training.fit import ModelLike
@@ -167,7 +167,7 @@ class _GameTraining:
     def record(self) -> None:
         """Add a row to the history."""
         cells, row, recording, model = self.data.cells, len(self.recorded), self.recording, self.game.module()
-        outputs = outputs_of(model, self.seen(self.data), chunk_size=self.settings.chunk_size).cpu()
+        outputs = compute_outputs(model, self.seen(self.data), chunk_size=self.settings.chunk_size).cpu()
         check_outputs(outputs, len(cells), cells.shape[0])
         losses = (self.settings.loss or cross_entropy)(outputs, torch.from_numpy(cells.label_codes))
         if losses.isnan().any():
@@ -177,7 +177,9 @@ class _GameTraining:
         record_model(recording, row, losses.numpy(), predicted, cells.codes, everyone, counts)
         record_plan(recording, row, initial_ratios(cells), everyone, counts, False)
         if self.evaluation is not None:
-            shown = outputs_of(model, self.seen(self.evaluation), chunk_size=self.settings.chunk_size).cpu()
+            shown = compute_outputs(
+                model, self.seen(self.evaluation), chunk_size=self.settings.chunk_size
+            ).cpu()
             codes = self.evaluation.cells.codes
             count_predictions(predicted_classes(shown).numpy(), codes, recording.evaluation_tables[row])
         self.recorded.append(self.done)

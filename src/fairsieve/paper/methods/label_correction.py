@@ -22,7 +22,7 @@ from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.group_confident_learning import PLAIN, class_probabilities
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.select import budget_of
+from fairsieve.selection.select import count_budget
 from fairsieve.training.fit import ModelLike, check_data
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
@@ -71,7 +71,7 @@ def _correct_labels(samples: Samples, rate: float, *, members: int = 20, seed: i
     100
     """
     cells, everyone = samples.cells, np.arange(len(samples))
-    budget = budget_of(rate, len(samples)) if check_share("rate", rate) > 0 else 0
+    budget = count_budget(rate, len(samples)) if check_share("rate", rate) > 0 else 0
     others = _out_of_bag_probabilities(samples, members=members, seed=seed)
     own = others[everyone, cells.label_codes]
     others[everyone, cells.label_codes] = -1.0
@@ -165,7 +165,7 @@ def train_fair_label_correction(
     check_data(data, evaluation)
     started = time.perf_counter()
     if rate is None:
-        rate = 1 - budget_of(settings.clean_ratio, len(data)) / len(data)
+        rate = 1 - count_budget(settings.clean_ratio, len(data)) / len(data)
     corrected = _correct_labels(data, rate, members=members, seed=seed)
     fitted = PLAIN(
         data.with_labels(corrected.labels),

@@ -123,12 +123,12 @@ class Sieve:
     def observe(self, batch: int, losses: torch.Tensor) -> None:
         """Remember the losses of the samples of a batch of this epoch, in order."""
         self.is_observed = True
-        self.sampler.observe_losses(self.sampler.indices_of(batch), losses)
+        self.sampler.observe_losses(self.sampler.batch_indices(batch), losses)
 
     def observe_outputs(self, batch: int, outputs: torch.Tensor) -> None:
         """Do what :meth:`observe` does for the model's outputs."""
         self.is_observed = True
-        self.sampler.observe(self.sampler.indices_of(batch), outputs, loss=self.loss)
+        self.sampler.observe(self.sampler.batch_indices(batch), outputs, loss=self.loss)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state, of all processes; all call it together."""
@@ -169,6 +169,6 @@ class _FilledBatches(ShardedBatchSampler):
         first, self.skip = self.skip, 0
         yield from self._present[first:]
 
-    def indices_of(self, batch: int) -> torch.Tensor:
+    def batch_indices(self, batch: int) -> torch.Tensor:
         """Return the samples of a batch of the present epoch."""
         return self._present[batch]

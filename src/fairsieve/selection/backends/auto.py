@@ -15,7 +15,7 @@ from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import shown
 
-__all__ = ["NAMES", "choose_backend", "is_compiled_ready", "wait_for_compiled"]
+__all__ = ["NAMES", "choose_backend", "wait_for_compiled"]
 
 NAMES = ("auto", "numpy", "compiled", "torch", "triton")
 FEW = 2**16  # samples below which compiling is not worth its time, see docs/speed.md
@@ -39,14 +39,14 @@ def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None)
         if name == "triton" or (name == "auto" and can_use_triton(device)):
             return TritonBackend(cells, device or "cpu", in_background=name == "auto")
         return TorchBackend(cells, device or "cpu")
-    if name == "compiled" or (name == "auto" and is_compiled_ready(len(cells))):
+    if name == "compiled" or (name == "auto" and _is_compiled_ready(len(cells))):
         from fairsieve.selection.backends.compiled import CompiledBackend
 
         return CompiledBackend(cells)
     return NumpyBackend(cells)
 
 
-def is_compiled_ready(samples: int) -> bool:
+def _is_compiled_ready(samples: int) -> bool:
     """Return whether compiled code can be used now.
 
     The first question about many samples starts to compile, on a thread of its own; until it is done
@@ -63,7 +63,7 @@ def is_compiled_ready(samples: int) -> bool:
 
 def wait_for_compiled() -> bool:
     """Compile now and wait for it; return whether compiled code can be used."""
-    is_compiled_ready(FEW)
+    _is_compiled_ready(FEW)
     if _compiler is not None:
         _compiler.join()
     return _ready.is_set()

@@ -11,13 +11,13 @@ from fairsieve.selection.backends import compiled_tables  # noqa: F401 - the fun
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 
-__all__ = ["count_cells", "draw_compiled", "draw_rows", "group_by_cell", "shuffle_block"]
+__all__ = ["count_cells", "draw_compiled", "draw_rows", "group_by_cell"]
 
 BLOCK = 2048  # places made at once
 
 
 @compiled
-def shuffle_block(size: int, constants: NDArray[np.uint64], position: int, elements: NDArray[Any]) -> None:
+def _shuffle_block(size: int, constants: NDArray[np.uint64], position: int, elements: NDArray[Any]) -> None:
     """Write the elements at ``position`` and after it.
 
     All are sent through once, then those that landed beyond the last are sent through again, so that
@@ -129,7 +129,7 @@ def draw_rows(
                 lap_end = min(end, (lap + 1) * size)
                 while position < lap_end:
                     block = min(BLOCK, lap_end - position)
-                    shuffle_block(size, constants, position - lap * size, places[:block])
+                    _shuffle_block(size, constants, position - lap * size, places[:block])
                     j = 0
                     while j < block:
                         run = min(share - k, block - j)

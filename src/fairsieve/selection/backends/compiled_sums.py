@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.exact_sums import DIGITS, MINUS, NOT, PLUS, SLOTS
 
-__all__ = ["add_many", "add_to", "carry", "round_digits", "sum_by_cell", "sum_digits"]
+__all__ = ["sum_by_cell", "sum_digits"]
 
 LOW = (1 << 32) - 1
 FRACTION = (1 << 52) - 1
@@ -21,8 +21,8 @@ TABLE_PAYS = 2**14  # samples a cell from which a table of exponents is sooner f
 
 
 @compiled
-def add_to(total: NDArray[np.int64], value: Any) -> None:
-    """Add one float to the digits of a sum. Call :func:`carry` at least every 2³⁰ terms."""
+def _add_to(total: NDArray[np.int64], value: Any) -> None:
+    """Add one float to the digits of a sum. Call :func:`_carry` at least every 2³⁰ terms."""
     bits = np.float64(value).view(np.int64)
     exponent = (bits >> 52) & 2047
     mantissa = bits & FRACTION
@@ -47,7 +47,7 @@ def _add_scaled(total: NDArray[np.int64], number: Any, exponent: Any, sign: int)
 
 
 @compiled
-def add_many(
+def _add_many(
     totals: NDArray[np.int64], values: NDArray[Any], codes: NDArray[Any], selected: NDArray[np.int64]
 ) -> None:
     """Add at most 2³⁰ selected values, each to the sum of its code.
@@ -76,11 +76,11 @@ def add_many(
     if not is_finite:
         for i in selected:
             if not np.isfinite(values[i]):
-                add_to(totals[codes[i]], values[i])
+                _add_to(totals[codes[i]], values[i])
 
 
 @compiled
-def carry(total: NDArray[np.int64]) -> None:
+def _carry(total: NDArray[np.int64]) -> None:
     """Bring every digit but the last into [0, 2³²); the sum stays what it is."""
     for k in range(DIGITS - 1):
         total[k + 1] += total[k] >> 32
@@ -88,7 +88,7 @@ def carry(total: NDArray[np.int64]) -> None:
 
 
 @compiled
-def round_digits(total: NDArray[np.int64]) -> float:
+def _round_digits(total: NDArray[np.int64]) -> float:
     """Return the double nearest to the sum."""
     if total[NOT] > 0 or (total[PLUS] > 0 and total[MINUS] > 0):
         return np.nan
@@ -97,10 +97,10 @@ def round_digits(total: NDArray[np.int64]) -> float:
     if total[MINUS] > 0:
         return -np.inf
     digits, sign = total[:DIGITS].copy(), 1.0
-    carry(digits)
+    _carry(digits)
     if digits[DIGITS - 1] < 0:
         digits, sign = -digits, -1.0
-        carry(digits)
+        _carry(digits)
     top = DIGITS - 1
     while top > 2 and digits[top] == 0:
         top -= 1
@@ -130,12 +130,12 @@ def sum_digits(
         for first in range(0, selected.size, BEFORE_CARRY):
             part = selected[first : first + BEFORE_CARRY]
             if part.size > TABLE_PAYS * cells:
-                add_many(totals[target], signals[target], codes, part)
+                _add_many(totals[target], signals[target], codes, part)
             else:
                 for i in part:
-                    add_to(totals[target, codes[i]], signals[target, i])
+                    _add_to(totals[target, codes[i]], signals[target, i])
             for cell in range(cells):
-                carry(totals[target, cell])
+                _carry(totals[target, cell])
     return totals
 
 
@@ -148,5 +148,5 @@ def sum_by_cell(
     sums = np.zeros(totals.shape[:2])
     for target in range(totals.shape[0]):
         for cell in range(totals.shape[1]):
-            sums[target, cell] = round_digits(totals[target, cell])
+            sums[target, cell] = _round_digits(totals[target, cell])
     return sums

@@ -23,7 +23,7 @@ from fairsieve.selection.search import (
     asked_digit,
 )
 
-__all__ = ["HostBackend", "Measured", "NumpyBackend", "as_losses"]
+__all__ = ["HostBackend", "Measured", "NumpyBackend"]
 
 CHUNK = 2**16  # samples counted together, so that they stay in the cache
 MOST = 2**61  # what limbs of parts of the samples may add up to
@@ -45,7 +45,7 @@ class HostBackend(SearchBackend):
 
     def measure(self, losses: Any, signals: Any | None) -> Measured:
         """Take in arrays, lists or tensors."""
-        values = as_losses(losses, len(self.cells))
+        values = _as_losses(losses, len(self.cells))
         if signals is None:
             return Measured(values, values[None])
         rows = as_array("signals", signals)
@@ -204,7 +204,7 @@ def _count(
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
 
 
-def as_losses(losses: Any, samples: int) -> NDArray[np.floating[Any]]:
+def _as_losses(losses: Any, samples: int) -> NDArray[np.floating[Any]]:
     """Return losses as a checked, contiguous NumPy array of float32 or float64.
 
     Narrower floats become float32, which orders them alike.

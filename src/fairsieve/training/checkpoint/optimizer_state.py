@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError, InvalidInputError
 
-__all__ = ["as_tensor", "pack", "restore_optimizer", "tensor_array", "unpack"]
+__all__ = ["as_tensor", "pack", "restore_optimizer", "tensor_array"]
 
 ADAM = {"step", "exp_avg", "exp_avg_sq"}
 MOST_STEPS = 2**53
@@ -61,16 +61,16 @@ def pack(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
     )
 
 
-def unpack(packed: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _unpack(packed: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     """Return what :func:`pack` was given; its tensors are made of ``arrays``.
 
-    >>> unpack({"dict": [["betas", {"tuple": [0.9, {"float": "inf"}]}]]}, {})
+    >>> _unpack({"dict": [["betas", {"tuple": [0.9, {"float": "inf"}]}]]}, {})
     {'betas': (0.9, inf)}
     """
     if packed is None or isinstance(packed, (bool, int, float, str)):
         return packed
     if isinstance(packed, list):
-        return [unpack(part, arrays) for part in packed]
+        return [_unpack(part, arrays) for part in packed]
     if isinstance(packed, dict) and len(packed) == 1:
         ((kind, content),) = packed.items()
         if kind in ("tensor", "bfloat16") and isinstance(content, str) and content in arrays:
@@ -82,9 +82,9 @@ def unpack(packed: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         if kind == "float" and content in ("inf", "-inf", "nan"):
             return float(content)
         if kind == "tuple" and isinstance(content, list):
-            return tuple(unpack(part, arrays) for part in content)
+            return tuple(_unpack(part, arrays) for part in content)
         if kind == "dict" and isinstance(content, list) and all(_is_item(item) for item in content):
-            return {key: unpack(part, arrays) for key, part in content}
+            return {key: _unpack(part, arrays) for key, part in content}
     raise CheckpointError("it holds a state that was not written by fairsieve")
 
 
@@ -98,7 +98,7 @@ def restore_optimizer(
 ) -> None:
     """Give the optimiser its state back, if it fits the parameters; ``adam`` when it is our own Adam."""
     refusal = "it has no state of this optimiser"
-    state = unpack(packed, arrays)
+    state = _unpack(packed, arrays)
     if not (isinstance(state, dict) and isinstance(state.get("state"), dict)):
         raise CheckpointError(refusal)
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]

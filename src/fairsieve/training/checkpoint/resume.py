@@ -19,7 +19,7 @@ from fairsieve.training.checkpoint.store import Checkpoint, CheckpointFolder
 from fairsieve.training.trainer import Arrays, Trainer
 from fairsieve.validation import check_at_least
 
-__all__ = ["TrainerCheckpoints", "epochs_between", "restore_trainer", "samples_checksum", "seed_folders"]
+__all__ = ["TrainerCheckpoints", "epochs_between", "samples_checksum", "seed_folders"]
 
 SPARE = 16 * 2**20  # bytes for names and for small states
 FACTOR, OWN_FACTOR = 4, 256  # what Adam, or an optimiser of one's own, may keep beside each parameter
@@ -54,7 +54,7 @@ class TrainerCheckpoints:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go to a checkpoint; warn if the training would have begun with other weights."""
-        restore_trainer(self.trainer, checkpoint)
+        _restore_trainer(self.trainer, checkpoint)
         if checkpoint.values.get("first_weights") != self.first_weights:
             warnings.warn(
                 f"training goes on from checkpoint {checkpoint.number:06d}, which began with other first weights "
@@ -93,7 +93,7 @@ def _state(trainer: Trainer) -> tuple[dict[str, Any], Arrays]:
     return values | {"best_merit": None if trainer.best is None else float(trainer.best_merit)}, arrays
 
 
-def restore_trainer(trainer: Trainer, checkpoint: Checkpoint) -> None:
+def _restore_trainer(trainer: Trainer, checkpoint: Checkpoint) -> None:
     """Take a trainer at its start to a checkpoint of it; everything is checked before anything is changed."""
     number, values, found = checkpoint.number, checkpoint.values, checkpoint.arrays
     if not 1 <= number <= trainer.settings.epochs:
