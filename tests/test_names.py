@@ -23,6 +23,8 @@ SAME_CLASS_NAME: set[str] = set()
 # Names that only their own module uses, and that are public all the same.
 USED_ELSEWHERE = {  # not yet private
     "fairsieve.label_noise.predictors.log_losses",
+    "fairsieve.label_noise.true_measures.TrueMeasure",
+    "fairsieve.label_noise.true_measures.TrueMeasures",
     "fairsieve.label_noise.verified.check_verified",
     "fairsieve.progress.ProgressUpdate",
     "fairsieve.selection.backends.sharded.Group",

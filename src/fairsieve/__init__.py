@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairsieve.estimators.scorers import fairness_scorer
     from fairsieve.estimators.sieve import SieveClassifier
     from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+    from fairsieve.label_noise.true_measures import measure_true_labels
     from fairsieve.metrics import (
         accuracy,
         demographic_parity_disparity,
@@ -72,6 +73,7 @@ LATER = {
     "equal_opportunity_disparity": "fairsieve.metrics",
     "equalized_odds_disparity": "fairsieve.metrics",
     "estimate_clean_ratio": "fairsieve.label_noise.estimate",
+    "measure_true_labels": "fairsieve.label_noise.true_measures",
     "fairness_scorer": "fairsieve.estimators.scorers",
     "fit": "fairsieve.training.fit",
     "fit_seeds": "fairsieve.training.fit",
@@ -115,6 +117,7 @@ __all__ = [
     "fairness_scorer",
     "fit",
     "fit_seeds",
+    "measure_true_labels",
     "sample_losses",
     "select",
     "shard_of",

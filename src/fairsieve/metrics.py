@@ -220,6 +220,28 @@ def disparity_from_table(
         Row of the positive class, for equal opportunity.
     """
     check_choice("method", method, ("to_overall", "between_groups"))
+    rates, overall, defined = _rates(table, fairness, positive)
+    if method == "to_overall":
+        gaps = np.where(defined, np.abs(rates - overall), 0.0)
+    else:
+        highest = np.where(defined, rates, -np.inf).max(axis=-2)
+        lowest = np.where(defined, rates, np.inf).min(axis=-2)
+        gaps = np.maximum(highest - lowest, 0.0)[..., None, :]
+    return np.asarray(gaps.max(axis=(-3, -2, -1)))
+
+
+def gaps_from_table(table: Table, fairness: str, *, positive: int = -1) -> NDArray[np.float64]:
+    """Compute each group's rates less those of all, of one or more confusion tables: the disparity is the largest.
+
+    >>> gaps_from_table(np.array([[[1.0, 1.0], [2.0, 0.0]]]), "demographic_parity").round(2).tolist()
+    [[[-0.25, 0.25], [0.25, -0.25]]]
+    """
+    rates, overall, defined = _rates(table, fairness, positive)
+    return np.where(defined, rates - overall, 0.0)
+
+
+def _rates(table: Table, fairness: str, positive: int) -> tuple[Table, Table, NDArray[np.bool_]]:
+    """Compute the rates that a notion compares, by group and of all, and where they are defined."""
     name = fairness_name(fairness)
     if name == "demographic_parity":
         table = table.sum(axis=-3, keepdims=True)
@@ -228,13 +250,7 @@ def disparity_from_table(
     if name == "equal_opportunity":
         rates, overall = (part[..., [positive], :, :][..., [positive]] for part in (rates, overall))
         defined = defined[..., [positive], :, :]
-    if method == "to_overall":
-        gaps = np.where(defined, np.abs(rates - overall), 0.0)
-    else:
-        highest = np.where(defined, rates, -np.inf).max(axis=-2)
-        lowest = np.where(defined, rates, np.inf).min(axis=-2)
-        gaps = np.maximum(highest - lowest, 0.0)[..., None, :]
-    return np.asarray(gaps.max(axis=(-3, -2, -1)))
+    return rates, overall, defined
 
 
 def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:

@@ -68,7 +68,8 @@ def test_checked_labels_are_certain_and_all_of_them_are_the_truth():
     everything = estimate(NOISY.labels, DATA.labels)
     assert everything.true_class.argmax(axis=1).tolist() == DATA.labels.tolist()
     assert everything.clean_ratio == pytest.approx(1 - NOISY.flipped.mean())
-    assert everything.interval[0] == pytest.approx(everything.interval[1], abs=0.02)
+    assert everything.interval == pytest.approx((1 - NOISY.flipped.mean(),) * 2)
+    assert everything.verified.low == pytest.approx(everything.verified.high, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,8 @@ def test_chances_are_probabilities_whatever_is_checked(seed, count, classes, gro
     codes = np.full(80, -1)
     codes[rng.permutation(80)[:count]] = rng.integers(0, classes, count)
     scores, features = rng.normal(size=(80, classes - 1)), rng.normal(size=(80, 2))
-    true_class, rates, interval = learn_true_class(scores, features, cells, codes, seed=seed)
+    true_class, unseen, rates, interval = learn_true_class(scores, features, cells, codes, seed=seed)
+    assert unseen.sum(axis=1) == pytest.approx(np.ones(80))
     assert true_class.sum(axis=1) == pytest.approx(np.ones(80))
     assert (true_class >= 0).all()
     assert 0 <= interval[0] <= interval[1] <= 1

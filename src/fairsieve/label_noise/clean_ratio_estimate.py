@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from fairsieve.selection.cells import Cells
 __all__ = [
     "CleanRatioEstimate",
     "Credibility",
+    "Unseen",
     "noise_by_cell",
     "rightest_of_each_class",
     "warn_if_inconclusive",
@@ -42,6 +44,24 @@ class Credibility:
 
     def __str__(self) -> str:
         return self.reason
+
+
+class Unseen(NamedTuple):
+    """Chances of the true classes by models that did not see the check of the sample.
+
+    Attributes
+    ----------
+    true_class : array of shape (n, classes)
+    weight : array of shape (n,), optional
+        The inverse of the chance to be checked; None where rows were checked at random.
+    """
+
+    true_class: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+    def take(self, rows: NDArray[np.int64]) -> Unseen:
+        """Return the chances of some of the samples."""
+        return Unseen(self.true_class[rows], None if self.weight is None else self.weight[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +95,8 @@ class CleanRatioEstimate:
         The flip rates that checked labels show, with intervals.
     verified_codes : integer array, optional
         The checked class of each sample, −1 where nobody checked.
+    unseen : Unseen, optional
+        What was thought of the checked samples before they were checked, by which models are measured.
     """
 
     clean_ratio: float
@@ -88,6 +110,7 @@ class CleanRatioEstimate:
     predictor: Choice | None = None
     verified: VerifiedRates | None = None
     verified_codes: NDArray[np.int64] | None = None
+    unseen: Unseen | None = None
 
     @property
     def wrong(self) -> NDArray[np.float64]:
@@ -130,7 +153,10 @@ class CleanRatioEstimate:
     def take(self, rows: NDArray[np.int64], cells: Cells) -> CleanRatioEstimate:
         """Return the estimate for some of the samples, whose cells are given."""
         codes = None if self.verified_codes is None else self.verified_codes[rows]
-        return replace(self, true_class=self.true_class[rows], cells=cells, verified_codes=codes)
+        unseen = None if self.unseen is None else self.unseen.take(rows)
+        return replace(
+            self, true_class=self.true_class[rows], cells=cells, verified_codes=codes, unseen=unseen
+        )
 
     def draw_labels(self, seed: int) -> NDArray[np.int64]:
         """Draw a class for each sample by its chances; checked ones get theirs."""

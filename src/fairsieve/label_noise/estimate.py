@@ -14,6 +14,7 @@ from fairsieve.label_noise.clean_ratio_estimate import (
     SURE,
     CleanRatioEstimate,
     Credibility,
+    Unseen,
     noise_by_cell,
     warn_if_inconclusive,
 )
@@ -28,12 +29,8 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
 from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor, chunks
-from fairsieve.label_noise.verified import (
-    MOST_FEATURES,
-    Verification,
-    check_verification,
-    learn_true_class,
-)
+from fairsieve.label_noise.true_class_model import MOST_FEATURES
+from fairsieve.label_noise.verified import Verification, check_verification, learn_true_class
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_blas_thread, run_together
 
@@ -272,24 +269,25 @@ def _verified_estimate(
     scores = replace(best, own=best.scores).all_scores(survey, data)
     columns = survey.telling(MOST_FEATURES)
     features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
-    true_class, rates, interval = learn_true_class(
+    learnt = learn_true_class(
         scores, features, cells, verified.codes, verified_weight=verified.weight, seed=seed
     )
-    noise = noise_by_cell(true_class, cells)
-    wrong = 1 - true_class[np.arange(len(data)), cells.label_codes]
+    noise = noise_by_cell(learnt.true_class, cells)
+    wrong = 1 - learnt.true_class[np.arange(len(data)), cells.label_codes]
     count = int((verified.codes >= 0).sum())
     return CleanRatioEstimate(
         float(np.clip(1 - np.average(wrong, weights=checked.weights), 0.0, 1.0)),
-        interval,
+        learnt.interval,
         noise,
-        rates.flip_rates,
+        learnt.rates.flip_rates,
         False,
         Credibility(True, f"learnt from {count} checked labels. The estimate stands on {choice}."),
-        true_class,
+        learnt.true_class,
         cells,
         choice,
-        rates,
+        learnt.rates,
         verified.codes,
+        Unseen(learnt.unseen, verified.weight),
     )
 
 

@@ -1,14 +1,4 @@
-"""Learn how likely each class is the true one from labels that somebody checked.
-
-The chance of a true class c, given the plain model's out-of-fold logits s, the given label y, the group z and the
-features x, is a logistic regression over the classes:
-
-    u_c = β·log p_c(s) + κ(z)·[y = c] + α_c(z) + x·γ_c
-
-It starts from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far
-as the checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few
-checked rows borrows from the others.
-"""
+"""Learn how likely each class is the true one from labels that somebody checked."""
 
 from __future__ import annotations
 
@@ -18,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked
+from fairsieve.label_noise.checked_sums import CheckedSums
+from fairsieve.label_noise.true_class_model import TrueClassModel
+from fairsieve.metrics import accuracy_from_table
 from fairsieve.samples import Samples, check_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.missing import missing_in
@@ -39,15 +30,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-PRIOR_ODDS = np.log(9.0)  # of a label to be right
-HOLD_LOGIT, HOLD_LABEL, HOLD_CLASS = 2.0, 0.3, 0.5  # ridges of β, κ and α
-HOLD_GROUP = 2.0  # of what a group differs by
-HOLD_FEATURE = 10.0
-MOST_FEATURES = 20
 MOST_CHECKED = 20_000  # rows that are learnt from
-MOST_COUNTED = 4_000  # rows that intervals are computed from
-DRAWS = 60
-WIDENED = 2.0  # variance; without it 25 of 30 intervals held the truth, since the form of the model is off
+DRAWS = 200
 FEW = 10
 
 
@@ -210,6 +194,26 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
         )
 
 
+class _LearntChances(NamedTuple):
+    """What was learnt from checked labels.
+
+    Attributes
+    ----------
+    true_class : array of shape (n, classes)
+        Chance of each true class; certain where somebody checked.
+    unseen : array of shape (n, classes)
+        The same, by models that did not see the check of the sample.
+    rates : VerifiedRates
+    interval : (float, float)
+        Share of right labels, 95 %.
+    """
+
+    true_class: Floats
+    unseen: Floats
+    rates: VerifiedRates
+    interval: tuple[float, float]
+
+
 def learn_true_class(
     scores: Floats,
     features: Floats,
@@ -218,7 +222,7 @@ def learn_true_class(
     *,
     verified_weight: ArrayLike | None = None,
     seed: int = 0,
-) -> tuple[Floats, VerifiedRates, tuple[float, float]]:
+) -> _LearntChances:
     """Learn the chance of each true class of every sample.
 
     Parameters
@@ -231,109 +235,39 @@ def learn_true_class(
         The checked class of each sample, −1 where nobody checked.
     verified_weight : n numbers, optional
         For rows that were not checked at random: the inverse of the chance to be checked.
-
-    Returns
-    -------
-    true_class : array of shape (n, classes)
-    rates : VerifiedRates
-    interval : (float, float)
-        Share of right labels, 95 %.
     """
-    design = _Terms(scores, features, cells)
+    model = TrueClassModel(scores, features, cells)
     weights = np.ones(len(cells)) if verified_weight is None else check_weights(verified_weight, len(cells))
     rng = np.random.default_rng(seed)
     checked = np.flatnonzero((codes >= 0) & (weights > 0))
     rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
     own = weights[rows] / weights[rows].mean()
-    found, covariance = design.fit(rows, codes[rows], own)
-    true_class = design.chances(np.arange(len(cells)), found)
+    found = model.fit(rows, codes[rows], own)
+    true_class = model.chances(np.arange(len(cells)), found)
+    unseen = true_class.copy()
+    unseen[rows] = model.held_out(rows, codes[rows], own)
     true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
-    counted = np.sort(rng.permutation(len(cells))[:MOST_COUNTED])
-    draws = rng.multivariate_normal(found, WIDENED * covariance, size=DRAWS, method="svd")
-    rates, shares = [], []
-    for values in draws:
-        chances = design.chances(counted, values)
-        known = codes[counted] >= 0
-        chances[known] = np.eye(cells.shape[0])[codes[counted][known]]
-        rates.append(
-            _flip_rates(chances, cells.label_codes[counted], cells.group_codes[counted], cells.shape)
-        )
-        shares.append(chances[np.arange(len(counted)), cells.label_codes[counted]].mean())
+    sums = CheckedSums(unseen, codes, cells.group_codes, cells.label_codes, cells.shape, inverse=weights)
+    drawn = sums.draw(rng, DRAWS, rows=False)
+    there = drawn.sum(axis=3)
+    stays = np.einsum("bczc->bcz", drawn)
+    wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # cells without samples
-        low, high = np.nanpercentile(rates, [2.5, 97.5], axis=0)
+        low, high = np.nanpercentile(wrong, [2.5, 97.5], axis=0)
+    shares = accuracy_from_table(drawn)
+    seen_wrong = np.zeros(cells.shape, bool)
+    mistaken = checked[codes[checked] != cells.label_codes[checked]]
+    seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
+    low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     flip_rates = _flip_rates(true_class, cells.label_codes, cells.group_codes, cells.shape)
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
-    interval = (float(np.percentile(shares, 2.5)), float(np.percentile(shares, 97.5)))
-    return true_class, VerifiedRates(by_cell, np.nan_to_num(flip_rates), low, high), interval
-
-
-class _Terms:
-    """The terms of u_c: a tensor (rows, classes, parameters) that the parameters multiply."""
-
-    def __init__(self, scores: Floats, features: Floats, cells: Cells) -> None:
-        self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
-        self.cells, classes, groups = cells, *cells.shape
-        spread = features.std(axis=0)
-        kept = np.flatnonzero(spread > 1e-12)[:MOST_FEATURES]
-        self.features = (features[:, kept] - features[:, kept].mean(axis=0)) / spread[kept]
-        others = classes - 1
-        self.sizes = (1, 1 + groups, others * (1 + groups), others * len(kept))
-        self.mean = np.zeros(sum(self.sizes))
-        self.mean[:2] = 1.0, PRIOR_ODDS
-        self.ridge = np.concatenate(
-            [
-                [HOLD_LOGIT, HOLD_LABEL],
-                np.full(groups, HOLD_GROUP),
-                np.tile([HOLD_CLASS] + [HOLD_GROUP] * groups, others),
-                np.full(others * len(kept), HOLD_FEATURE),
-            ]
-        )
-
-    def tensor(self, rows: NDArray[np.int64]) -> Floats:
-        """Return the terms of some rows."""
-        classes, groups = self.cells.shape
-        labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
-        found = np.zeros((len(rows), classes, sum(self.sizes)))
-        found[:, :, 0] = self.logs[rows]
-        every = np.arange(len(rows))
-        found[every, labels, 1] = 1.0
-        found[every, labels, 2 + group] = 1.0
-        first = 2 + groups
-        for c in range(1, classes):
-            place = first + (c - 1) * (1 + groups)
-            found[:, c, place] = 1.0
-            found[every, c, place + 1 + group] = 1.0
-        first += (classes - 1) * (1 + groups)
-        width = self.features.shape[1]
-        for c in range(1, classes):
-            found[:, c, first + (c - 1) * width : first + c * width] = self.features[rows]
-        return found
-
-    def fit(
-        self, rows: NDArray[np.int64], codes: NDArray[np.int64], weights: Floats
-    ) -> tuple[Floats, Floats]:
-        """Fit the parameters to checked rows; return them and their covariance."""
-        terms, every = self.tensor(rows), np.arange(len(rows))
-
-        def negative(values: Floats) -> tuple[float, Floats]:
-            logs = log_softmax(terms @ values, axis=1)
-            away = values - self.mean
-            value = -weights @ logs[every, codes] + 0.5 * self.ridge @ away**2
-            pull = np.exp(logs)
-            pull[every, codes] -= 1.0
-            return float(value), np.einsum("nc,ncp->p", pull * weights[:, None], terms) + self.ridge * away
-
-        found = minimize(negative, self.mean, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
-        chances = softmax(terms @ found, axis=1)
-        centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
-        curvature = np.einsum("ncp,ncq,nc->pq", centred, centred, chances * weights[:, None], optimize=True)
-        return found, np.linalg.inv(curvature + np.diag(self.ridge))
-
-    def chances(self, rows: NDArray[np.int64], values: Floats) -> Floats:
-        """Compute the probabilities of the true classes of some rows."""
-        parts = [rows[first : first + 20_000] for first in range(0, len(rows), 20_000)]
-        return np.concatenate([softmax(self.tensor(part) @ values, axis=1) for part in parts])
+    interval = (
+        float(np.percentile(shares, 2.5)),
+        float(np.percentile(shares, 97.5)) if len(mistaken) else 1.0,
+    )
+    found_rates = VerifiedRates(by_cell, np.nan_to_num(flip_rates), low, high)
+    return _LearntChances(true_class, unseen, found_rates, interval)
 
 
 def _flip_rates(

@@ -1,0 +1,197 @@
+"""Estimate a model's accuracy and disparity on the true labels, from rows of which somebody checked a few.
+
+The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.checked_sums`), and widen with
+what a group's few checks leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.label_noise.checked_sums import IMAGINED, CheckedSums
+from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
+from fairsieve.samples import check_weights
+from fairsieve.selection.cells import Cells, encode
+from fairsieve.selection.fairness import fairness_name
+
+__all__ = ["TrueMeasure", "TrueMeasures", "measure_true_labels"]
+
+Floats = NDArray[np.float64]
+
+DRAWS = 400
+LEVELS = (2.5, 97.5)
+SURE_LEVELS = (1.0, 99.0)  # of each gap, where one of several must be above
+
+
+@dataclass(frozen=True)
+class TrueMeasure:
+    """An estimate for the true labels.
+
+    Attributes
+    ----------
+    value : float
+    low, high : float
+        95 % interval; it includes what few checks leave open.
+    checked : int
+        Checked rows it stands on.
+    settled : float
+        Part of the interval's variance that no further check of these rows would remove.
+
+    Examples
+    --------
+    >>> round(TrueMeasure(0.8, 0.7, 0.9, 30, 0.0).narrowing(10), 3)
+    0.027
+    """
+
+    value: float
+    low: float
+    high: float
+    checked: int
+    settled: float
+
+    def narrowing(self, more: int = 10) -> float:
+        """Estimate by how much the interval would narrow if ``more`` rows were checked."""
+        now = self.checked + IMAGINED
+        left = self.settled + (1 - self.settled) * now / (now + more)
+        return float((self.high - self.low) * (1 - np.sqrt(left)))
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.checked} checked)"
+
+
+@dataclass(frozen=True, eq=False)
+class TrueMeasures:
+    """A model's measures on the true labels.
+
+    Attributes
+    ----------
+    accuracy, disparity : TrueMeasure
+    table : array of shape (classes, groups, classes)
+        Estimated number of rows of each true class and group that are predicted to be of each class.
+    """
+
+    accuracy: TrueMeasure
+    disparity: TrueMeasure
+    table: Floats
+
+
+def measure_true_labels(
+    y_pred: ArrayLike,
+    estimate: CleanRatioEstimate,
+    *,
+    rows: ArrayLike | None = None,
+    fairness: str = "equalized_odds",
+    pos_label: Any | None = None,
+    sample_weight: ArrayLike | None = None,
+    seed: int = 0,
+) -> TrueMeasures:
+    """Estimate accuracy and disparity of predictions on the true labels, by labels that somebody checked.
+
+    Parameters
+    ----------
+    y_pred : n labels
+        What a model predicts for rows that it did not see in training.
+    estimate : CleanRatioEstimate
+        Of :func:`~fairsieve.label_noise.estimate.estimate_clean_ratio` with ``verified_labels``, for the same rows,
+        or for more.
+    rows : n integers, optional
+        Which rows of the estimate the predictions are for; all of them, in their order, when None.
+    fairness : str
+        The notion that the disparity measures, as in :class:`~fairsieve.estimators.classifier.FairRobustClassifier`.
+    pos_label : label, optional
+    sample_weight : n numbers, optional
+    seed : int
+        Of the draws that the intervals come from.
+
+    Examples
+    --------
+    >>> from fairsieve import estimate_clean_ratio
+    >>> from fairsieve.data import flip_uniform, make_synthetic
+    >>> data = make_synthetic(1000, seed=0)
+    >>> noisy = flip_uniform(data, 0.2, seed=0).labels
+    >>> verified = [label if row < 100 else None for row, label in enumerate(data.labels)]
+    >>> found = estimate_clean_ratio(
+    ...     data.features, noisy, sensitive_features=data.groups, verified_labels=verified, random_state=0
+    ... )
+    >>> measures = measure_true_labels((data.features[:, 0] > 0).astype(int), found)
+    >>> measures.accuracy.checked, measures.accuracy.low < measures.accuracy.value < measures.accuracy.high
+    (100, True)
+    """
+    if estimate.unseen is None or estimate.verified_codes is None:
+        raise InvalidInputError(
+            "measure_true_labels needs an estimate that was learnt from verified_labels, ten or more; this one was "
+            "not: pass verified_labels to estimate_clean_ratio"
+        )
+    chosen = np.arange(len(estimate.cells)) if rows is None else np.asarray(rows)
+    cells = Cells(estimate.cells.codes[chosen], estimate.cells.classes, estimate.cells.groups)
+    predicted, _ = encode("y_pred", y_pred, cells.classes)
+    if len(predicted) != len(cells):
+        raise InvalidInputError(
+            f"y_pred must have one label per row of the estimate, {len(cells)}; got {len(predicted)}: pass rows= to "
+            "say which rows they are for"
+        )
+    part = estimate.take(chosen, cells)
+    assert part.unseen is not None
+    sums = CheckedSums(
+        part.unseen.true_class,
+        np.asarray(part.verified_codes),
+        cells.group_codes,
+        predicted,
+        cells.shape,
+        None if sample_weight is None else check_weights(sample_weight, len(cells)),
+        part.unseen.weight,
+    )
+    positive = cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
+    rng = np.random.default_rng(seed)
+    table, drawn = sums.table(), sums.draw(rng, DRAWS)
+    apart = sums.draw(rng, DRAWS // 4, checks=False), sums.draw(rng, DRAWS // 4, rows=False)
+
+    def gaps(tables: Floats) -> Floats:
+        return gaps_from_table(grouped_part(tables, cells.groups), fairness, positive=positive)
+
+    right, count = accuracy_from_table, len(sums.rows)
+    accuracy = _accuracy(float(right(table)), right(drawn), _settled(right, *apart), count)
+    value = _shrink(sums.uncorrected(), table, drawn, gaps)
+    return TrueMeasures(accuracy, _disparity(value, gaps(drawn), _settled(gaps, *apart), count), table)
+
+
+def _settled(measure: Callable[[Floats], Floats], rows: Floats, checks: Floats) -> float:
+    """Compute the part of the variance that comes from the choice of rows and not of checks."""
+    by_rows, by_checks = (float(measure(tables).var(axis=0).max()) for tables in (rows, checks))
+    return by_rows / max(by_rows + by_checks, 1e-300)
+
+
+def _accuracy(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
+    """Give the accuracy the interval of its draws."""
+    low, high = (float(bound) for bound in np.percentile(drawn, LEVELS))
+    return TrueMeasure(value, min(low, value), max(high, value), checked, settled)
+
+
+def _disparity(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
+    """Bound the largest gap by the intervals of all gaps, which are signed: that of a draw is too large by chance."""
+    flat = drawn.reshape(len(drawn), -1)
+    low, high = np.percentile(flat, LEVELS, axis=0)
+    surely, likely = np.percentile(flat, SURE_LEVELS, axis=0)
+    least = float(np.maximum(np.maximum(surely, -likely), 0.0).max())
+    most = float(np.maximum(np.abs(low), np.abs(high)).max())
+    return TrueMeasure(value, min(least, value), max(most, value), checked, settled)
+
+
+def _shrink(uncorrected: Floats, table: Floats, drawn: Floats, gaps: Callable[[Floats], Floats]) -> float:
+    """Compute the disparity with the gaps corrected by the checks as far as that is more than chance.
+
+    The largest of several gaps grows with the chance in them, so each is pulled to what the chances alone say (the
+    rule of James and Stein).
+    """
+    alone, corrected = gaps(uncorrected), gaps(table)
+    moved = corrected - alone
+    noise = gaps(drawn).var(axis=0).sum()
+    kept = max(0.0, 1 - float(noise / max(float((moved**2).sum()), 1e-300)))
+    return float(np.abs(alone + kept * moved).max())

@@ -1,0 +1,128 @@
+"""Measures for the true labels from few checks: exact where all is known, unbiased, and honest about the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from fairsieve import InvalidInputError, estimate_clean_ratio, measure_true_labels
+from fairsieve.data import flip_margin, make_synthetic
+from fairsieve.label_noise.checked_sums import CheckedSums
+from fairsieve.metrics import accuracy, confusion_table, disparity_from_table, equalized_odds_disparity
+
+DATA = make_synthetic(1500, seed=21)
+NOISY = flip_margin(DATA, 0.15)
+TRAIN, TEST = np.arange(700), np.arange(700, 1500)
+PREDICTED = LogisticRegression().fit(DATA.features[TRAIN], NOISY.labels[TRAIN]).predict(DATA.features[TEST])
+
+
+def estimate(count, **options):
+    verified = np.full(1500, None, dtype=object)
+    rows = np.random.default_rng(3).permutation(1500)[:count]
+    verified[rows] = DATA.labels[rows]
+    return estimate_clean_ratio(
+        DATA.features,
+        NOISY.labels,
+        sensitive_features=DATA.groups,
+        verified_labels=verified,
+        random_state=0,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {count: measure_true_labels(PREDICTED, estimate(count), rows=TEST) for count in (60, 400, 1500)}
+
+
+def test_where_all_rows_are_checked_the_values_are_exact(found):
+    true = DATA.take(TEST)
+    everything = found[1500]
+    assert everything.accuracy.value == pytest.approx(accuracy(true.labels, PREDICTED))
+    assert everything.disparity.value == pytest.approx(
+        equalized_odds_disparity(true.labels, PREDICTED, sensitive_features=true.groups), abs=0.01
+    )
+    table, _, _ = confusion_table(true.labels, PREDICTED, true.groups)
+    assert everything.table == pytest.approx(table)
+
+
+@pytest.mark.parametrize("count", [60, 400])
+def test_intervals_hold_what_the_noisy_labels_get_wrong(found, count):
+    true = DATA.take(TEST)
+    right, seen = accuracy(true.labels, PREDICTED), accuracy(NOISY.labels[TEST], PREDICTED)
+    measured = found[count].accuracy
+    assert not measured.low <= seen <= measured.high or measured.high - measured.low > 0.1
+    assert measured.low < right < measured.high
+    disparity = found[count].disparity
+    assert disparity.low <= disparity.value <= disparity.high
+    assert (
+        disparity.low
+        < equalized_odds_disparity(true.labels, PREDICTED, sensitive_features=true.groups)
+        < disparity.high
+    )
+
+
+def test_more_checks_narrow_the_intervals_about_as_foretold(found):
+    for few, many in ((found[60].accuracy, found[400].accuracy), (found[60].disparity, found[400].disparity)):
+        assert few.high - few.low > many.high - many.low
+        assert few.narrowing(10) > many.narrowing(10) > 0
+        assert few.narrowing(100) > few.narrowing(10)
+        assert few.narrowing(10**9) <= few.high - few.low
+    few, many = found[60].accuracy, found[400].accuracy
+    left = few.high - few.low - few.narrowing(many.checked - few.checked)
+    assert left == pytest.approx(many.high - many.low, abs=0.1)
+    assert "checked)" in str(few)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), classes=st.integers(2, 3), groups=st.integers(1, 3))
+def test_sums_are_those_of_the_truth_on_average_whatever_the_chances(seed, classes, groups):
+    """The law of the difference estimator, over all ways to check one row of each group after another."""
+    rng = np.random.default_rng(seed)
+    size = 12 * groups
+    group, column = np.arange(size) % groups, rng.integers(0, classes, size)
+    truth = rng.integers(0, classes, size)
+    chances = rng.dirichlet(np.ones(classes), size)
+    average = np.zeros((classes, groups, classes))
+    for turn in range(12):  # each row of each group is checked once
+        codes = np.full(size, -1)
+        codes[turn * groups : (turn + 1) * groups] = truth[turn * groups : (turn + 1) * groups]
+        sums = CheckedSums(chances, codes, group, column, (classes, groups))
+        corrected = sums.uncorrected()
+        for z in range(groups):
+            row = turn * groups + z
+            corrected[:, z, column[row]] += 12 * (np.eye(classes)[truth[row]] - chances[row])
+        assert sums.table() == pytest.approx(np.maximum(corrected, 0.0))
+        average += corrected / 12
+    wanted = np.zeros((classes, groups, classes))
+    np.add.at(wanted, (truth, group, column), 1.0)
+    assert average == pytest.approx(wanted)
+
+
+def test_notions_weights_and_equal_opportunity():
+    found = estimate(300)
+    parity = measure_true_labels(PREDICTED, found, rows=TEST, fairness="demographic_parity").disparity
+    table, _, _ = confusion_table(DATA.labels[TEST], PREDICTED, DATA.groups[TEST])
+    assert parity.value == pytest.approx(float(disparity_from_table(table, "demographic_parity")), abs=0.03)
+    weights = np.where(np.arange(800) < 400, 1.0, 0.0)
+    half = measure_true_labels(PREDICTED, found, rows=TEST, sample_weight=weights)
+    same = measure_true_labels(PREDICTED[:400], found, rows=TEST[:400])
+    assert half.accuracy.value == pytest.approx(same.accuracy.value)
+    one = measure_true_labels(PREDICTED, found, rows=TEST, fairness="equal_opportunity", pos_label=0)
+    assert one.disparity.value <= measure_true_labels(PREDICTED, found, rows=TEST).disparity.value + 1e-9
+
+
+def test_bad_input_is_named():
+    found = estimate(100)
+    with pytest.raises(
+        InvalidInputError, match="y_pred must have one label per row of the estimate, 1500; got 800"
+    ):
+        measure_true_labels(PREDICTED, found)
+    with pytest.raises(InvalidInputError, match="y_pred"):
+        measure_true_labels(["maybe"] * 1500, found)
+    unchecked = estimate_clean_ratio(DATA.features, DATA.labels, sensitive_features=DATA.groups)
+    with pytest.raises(InvalidInputError, match="needs an estimate that was learnt from verified_labels"):
+        measure_true_labels(DATA.labels, unchecked)
