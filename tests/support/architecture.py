@@ -23,6 +23,7 @@ ORDER = [
     "samples.py",
     "metrics.py",
     "intervals.py",
+    "thresholds.py",
     "report",
     "inputs.py",
     "data",

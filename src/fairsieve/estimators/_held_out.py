@@ -12,13 +12,12 @@ from sklearn.base import clone
 from fairsieve.estimators._solvers import choose_solver, new_solver
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.collapse import Collapse, collapse_of, compare_chances
-from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.training.linear_model import LinearModel
 
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
 
-__all__ = ["find_collapse"]
+__all__ = ["find_collapse", "predict_held_out"]
 
 MOST = 4_000  # samples that are used
 ENOUGH_FOR_A_PARAMETER = 200  # samples: what a model learns by heart is then below half a percent of accuracy
@@ -26,11 +25,11 @@ FEWEST = 40  # of a class, or there is too little to train on
 
 
 class _HeldOut(NamedTuple):
-    """Predictions, as class codes, of samples by models that did not see them."""
+    """Logits of samples, (n, outputs), by models that did not see them."""
 
     rows: NDArray[np.int64]
-    fair: NDArray[np.int64]
-    plain: NDArray[np.int64]
+    fair: NDArray[np.float64]
+    plain: NDArray[np.float64]
 
 
 def find_collapse(
@@ -58,17 +57,16 @@ def find_collapse(
     if found is not None or estimate is None or choose_solver(estimator) != "newton":
         return found
     held_out = _is_learnt_by_heart(checked)
-    predictions = _HeldOut(np.arange(len(checked.data)), predicted, plain)
+    rows, ours, theirs = np.arange(len(checked.data)), predicted, plain
     if held_out:
-        unseen = _predict_held_out(estimator, checked, seed, estimator.clean_ratio_, estimate)
+        unseen = predict_held_out(estimator, checked, seed)
         if unseen is None:
             return None
-        predictions = unseen
-    rows = predictions.rows
+        rows, ours, theirs = unseen.rows, _decide_by_logits(unseen.fair), _decide_by_logits(unseen.plain)
     cells = checked.data.take(rows).cells if held_out else checked.data.cells
     return compare_chances(
-        predictions.fair,
-        predictions.plain,
+        ours,
+        theirs,
         cells,
         estimate.take(rows, cells) if held_out else estimate,
         fairness=estimator.fairness,
@@ -85,26 +83,30 @@ def _is_learnt_by_heart(checked: Checked) -> bool:
     return bool(samples < ENOUGH_FOR_A_PARAMETER * (columns + 1) * max(classes - 1, 1))
 
 
-def _predict_held_out(
-    estimator: FairRobustClassifier,
-    checked: Checked,
-    seed: int,
-    clean_ratio: float,
-    estimate: CleanRatioEstimate,
+def _decide_by_logits(logits: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the likeliest class of each sample, from one logit for two classes or one for each class."""
+    return (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
+
+
+def predict_held_out(
+    estimator: FairRobustClassifier, checked: Checked, seed: int, most: int = MOST
 ) -> _HeldOut | None:
     """Train on each half of the samples and predict the other; None where there are too few, or on Ctrl-C.
 
-    The halves have equally many samples of each class and group.
+    The halves have equally many samples of each class and group; at most ``most`` samples are used. ``estimator``
+    knows its clean ratio, and its estimate if it made one.
     """
+    clean_ratio, estimate = estimator.clean_ratio_, estimator.estimate_
     data, weights = checked.data, checked.weights
     counts = data.cells.counts.sum(axis=1)
     if counts[counts > 0].min() < FEWEST:
         return None
-    rows = np.sort(np.random.default_rng(seed).permutation(len(data))[:MOST])
+    rows = np.sort(np.random.default_rng(seed).permutation(len(data))[:most])
     half = np.empty(len(rows), np.int64)
     half[np.argsort(data.cells.codes[rows], kind="stable")] = np.arange(len(rows)) % 2
     quiet = clone(estimator).set_params(checkpoint_dir=None, checkpoint_every=None, verbose=0)
-    found = _HeldOut(rows, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64))
+    outputs = 1 if len(data.cells.classes) == 2 else len(data.cells.classes)
+    found = _HeldOut(rows, np.zeros((len(rows), outputs)), np.zeros((len(rows), outputs)))
     for number in (0, 1):
         inside, outside = rows[half != number], rows[half == number]
         part = data.take(inside)
@@ -112,13 +114,15 @@ def _predict_held_out(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             solver = new_solver(quiet, Checked(part, own, np.arange(len(inside)), len(inside)), seed)
-            fair = solver.train_fair(clean_ratio, estimate.take(inside, part.cells))
+            fair = solver.train_fair(
+                clean_ratio, None if estimate is None else estimate.take(inside, part.cells)
+            )
             plain = fair if fair.interrupted else solver.train_plain()
         if plain.interrupted:
             return None
         unseen = data.features[outside]
-        for fitted, codes in ((fair, found.fair), (plain, found.plain)):
+        for fitted, logits in ((fair, found.fair), (plain, found.plain)):
             if not isinstance(fitted.predictor, LinearModel):
                 return None
-            codes[half == number] = fitted.predictor.predict_codes(unseen)
+            logits[half == number] = fitted.predictor.decision(unseen).reshape(unseen.shape[0], -1)
     return found

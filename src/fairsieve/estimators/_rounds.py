@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import SignalName, comparisons, fairness_name
 from fairsieve.selection.ratios import initial_ratios, move_ratios
+from fairsieve.thresholds import ThresholdRule
 
-__all__ = ["Round", "RoundSettings", "find_best_round", "run_rounds"]
+__all__ = ["Round", "RoundSettings", "choose_threshold", "find_best_round", "run_rounds"]
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +32,7 @@ class RoundSettings:
     step_size: float
     tolerance: float
     pos_label: Any | None
+    threshold: ThresholdRule = field(default=ThresholdRule(), repr=False)
 
 
 class Round(NamedTuple):
@@ -91,11 +93,28 @@ def find_best_round(rounds: list[Round], tolerance: float) -> int:
     return min(candidates, key=lambda number: (rounds[number].disparity, -rounds[number].accuracy))
 
 
+def choose_threshold(probabilities: Floats, cells: Cells, settings: RoundSettings) -> float:
+    """Choose the threshold of two classes, on out-of-fold probabilities and the labels as they are."""
+    positive = cells.class_index(settings.pos_label)
+    return settings.threshold.choose(
+        probabilities[:, positive], (cells.label_codes == positive).astype(np.float64)
+    )
+
+
+def _decide(probabilities: Floats, cells: Cells, settings: RoundSettings) -> NDArray[np.int64]:
+    """Return the predicted class of each sample, as a code."""
+    if settings.threshold.is_default:
+        return np.asarray(probabilities.argmax(axis=1))
+    positive = cells.class_index(settings.pos_label)
+    above = probabilities[:, positive] >= choose_threshold(probabilities, cells, settings)
+    return np.where(above, positive, 1 - positive)
+
+
 def _measure(
     probabilities: Floats, cells: Cells, label_weights: LabelWeights, settings: RoundSettings
 ) -> tuple[float, float]:
     """Estimate accuracy and disparity on the true labels."""
-    predictions = probabilities.argmax(axis=1)
+    predictions = _decide(probabilities, cells, settings)
     observed = count_table(
         cells.label_codes, cells.group_codes, predictions, *cells.shape, label_weights.judged
     )
@@ -112,7 +131,7 @@ def _move(
     """Move the ratios by a step in proportion to the disparity, which is estimated on the true labels."""
     ratios = start.ratios.copy()
     compared = comparisons(settings.fairness, cells, settings.pos_label)
-    costs = _compute_costs(start.probabilities, settings.signal) * label_weights.judged[:, None]
+    costs = _compute_costs(start.probabilities, cells, settings) * label_weights.judged[:, None]
     observed = np.stack([by_cell(column, cells) for column in costs.T], axis=-1)
     sums = true_sums(observed, label_weights.table)
     own = np.diagonal(sums, axis1=0, axis2=2).T  # each class by its own cost
@@ -126,8 +145,9 @@ def _move(
     return ratios
 
 
-def _compute_costs(probabilities: Floats, signal: SignalName) -> Floats:
+def _compute_costs(probabilities: Floats, cells: Cells, settings: RoundSettings) -> Floats:
     """Return the cost of each sample if each class were the true one, (n, classes): a loss, or 1 for an error."""
-    if signal == "loss":
+    if settings.signal == "loss":
         return np.asarray(-np.log(np.maximum(probabilities, 1e-12)))
-    return np.asarray(1.0 - (np.arange(probabilities.shape[1]) == probabilities.argmax(axis=1)[:, None]))
+    predicted = _decide(probabilities, cells, settings)
+    return np.asarray(1.0 - (np.arange(probabilities.shape[1]) == predicted[:, None]))

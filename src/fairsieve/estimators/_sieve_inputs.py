@@ -15,9 +15,11 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._folds import find_weight_argument
 from fairsieve.inputs import Checked, check_classes, check_columns, check_groups, check_labels_known
 from fairsieve.samples import Samples, check_weights
+from fairsieve.selection.cells import Cells
+from fairsieve.thresholds import ThresholdRule
 from fairsieve.validation import shown
 
-__all__ = ["check_estimator", "check_sieve_samples", "check_targets"]
+__all__ = ["check_estimator", "check_sieve_samples", "check_targets", "check_two_classes"]
 
 
 def check_estimator(estimator: Any) -> None:
@@ -94,3 +96,12 @@ def check_sieve_samples(
     check_classes(labels[rows])
     data = Samples(np.zeros((len(rows), 1)), labels[rows], groups[rows], missing="own")
     return Checked(data, weights, rows, len(labels))
+
+
+def check_two_classes(name: str, rule: ThresholdRule, cells: Cells) -> None:
+    """Refuse a threshold where there are more than two classes."""
+    if not rule.is_default and len(cells.classes) != 2:
+        raise InvalidInputError(
+            f"{name} must be 0.5 for more than two labels, of which the likeliest is predicted; got {rule} with "
+            f"{len(cells.classes)} labels: leave it out, or make two labels of them"
+        )

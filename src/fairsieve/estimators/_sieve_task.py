@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._folds import FittedCopy, Folds, TrainingTask, select_rows
-from fairsieve.estimators._rounds import Round
+from fairsieve.estimators._rounds import Round, RoundSettings
 from fairsieve.label_noise.possible_labels import PossibleLabels
+from fairsieve.label_noise.verified import Verification
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import initial_ratios
 
-__all__ = ["SieveTask"]
+__all__ = ["SieveTask", "describe_task"]
 
 Floats = NDArray[np.float64]
 
@@ -105,3 +110,27 @@ class SieveTask:
 def _multiply(weights: Floats | None, own: Floats | None) -> Floats | None:
     """Multiply two sets of weights, either of which may be None for ones."""
     return own if weights is None else weights if own is None else weights * own
+
+
+def describe_task(
+    sieve: Any, settings: RoundSettings, seed: int, task: SieveTask, verified: Verification | None
+) -> dict[str, Any]:
+    """Return what the checkpoints of a fit must agree on, in plain values."""
+    options = dict(task.plain.fit_params)
+    try:
+        fit_params = joblib.hash(options) if options else None
+    except Exception as error:  # whatever the parameters' own pickling raises
+        raise InvalidInputError(
+            f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
+        ) from None
+    more = {} if verified is None else {"verified": joblib.hash(tuple(verified))}
+    if not settings.threshold.is_default:
+        more["threshold"] = str(settings.threshold)
+    return more | {
+        "rule": repr(settings),
+        "cv": sieve.cv if sieve.cv is None or isinstance(sieve.cv, Integral) else joblib.hash(task.folds),
+        "seed": seed,
+        "clean_ratio": sieve.clean_ratio,
+        "flips": sieve.flips,
+        "fit_params": fit_params,
+    }

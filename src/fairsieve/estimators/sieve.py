@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,12 +13,16 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._encoding import encode_table
 from fairsieve.estimators._folds import FittedCopy, TrainingTask, make_folds, select_rows
-from fairsieve.estimators._rounds import Round, RoundSettings, find_best_round, run_rounds
-from fairsieve.estimators._sieve_inputs import check_estimator, check_sieve_samples, check_targets
-from fairsieve.estimators._sieve_task import SieveTask
+from fairsieve.estimators._rounds import Round, RoundSettings, choose_threshold, find_best_round, run_rounds
+from fairsieve.estimators._sieve_inputs import (
+    check_estimator,
+    check_sieve_samples,
+    check_targets,
+    check_two_classes,
+)
+from fairsieve.estimators._sieve_task import SieveTask, describe_task
 from fairsieve.inputs import Checked, read_lasting_seed, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.possible_labels import PossibleLabels
@@ -30,6 +32,7 @@ from fairsieve.label_noise.weighting import Flips, LabelWeighting
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import comparisons
+from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.checkpoint.round_results import RoundCheckpoints, describe_sieve
 from fairsieve.validation import (
     check_at_least,
@@ -87,6 +90,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The most accuracy, out of fold, that fairness may cost.
     signal : {"error", "loss"}
         What is compared between groups.
+    threshold : float or str
+        The probability from which on the positive one of two classes is predicted, or a rule that chooses it
+        out of fold: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false positives and
+        false negatives) or "rate:SHARE" (so many are predicted positive).
+    keep_rounds : bool
+        Fit the classifier of every round to all samples, as ``round_estimators_``.
     pos_label : label, optional
         The positive class; the last of two when None.
     random_state : int, RandomState or None
@@ -128,6 +137,10 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the plain one first.
     best_round_ : int
         The round that ``estimator_`` comes from; 0 is the plain one.
+    threshold_ : float
+        As given, or chosen by the rule.
+    rounds_, round_estimators_ : lists
+        What each round weighed, predicted out of fold and scored; and the classifiers, with ``keep_rounds``.
 
     Examples
     --------
@@ -151,6 +164,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         step_size: float = 1.0,
         tolerance: float = 0.005,
         signal: Literal["error", "loss"] = "error",
+        threshold: float | str = 0.5,
+        keep_rounds: bool = False,
         pos_label: Any | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -166,6 +181,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.step_size = step_size
         self.tolerance = tolerance
         self.signal = signal
+        self.threshold = threshold
+        self.keep_rounds = keep_rounds
         self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -215,6 +232,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warn_of_groups(data.cells)
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
+        check_two_classes("threshold", settings.threshold, data.cells)
 
         def encode() -> Checked:
             numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
@@ -251,10 +269,18 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plain = task.fit(None)
         fitted = plain if best == 0 else task.fit(rounds[best].weights)
         self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
+        if self.keep_rounds:
+            again = {0: plain, best: fitted}
+            copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
+            self.round_estimators_ = [copy.estimator for copy in copies]
         self.classes_, self._fitted_classes = plain_task.classes, fitted.classes
         self.estimate_ = weigh_labels.found
         self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
-        return self._store_rounds(task.by_sample(rounds), best, data, rows, given)
+        self.rounds_ = task.by_sample(rounds)
+        self.threshold_ = 0.5
+        if not settings.threshold.is_default:
+            self.threshold_ = choose_threshold(self.rounds_[best].probabilities, data.cells, settings)
+        return self._store_rounds(best, data, rows, given)
 
     def _run_rounds(
         self,
@@ -273,7 +299,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 task.plain.X,
                 data,
                 task.own,
-                **self._describe(settings, seed, task, verified),
+                **describe_task(self, settings, seed, task, verified),
             )
             shape = (len(task.cells), len(task.plain.classes))
             ask = RoundCheckpoints(ask, Path(self.checkpoint_dir), described, shape, self.rounds + 1)
@@ -294,32 +320,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             step_size=check_positive("step_size", self.step_size),
             tolerance=self.tolerance,
             pos_label=self.pos_label,
+            threshold=ThresholdRule.parse(self.threshold),
         )
 
-    def _describe(
-        self, settings: RoundSettings, seed: int, task: SieveTask, verified: Verification | None
-    ) -> dict[str, Any]:
-        """Return what the checkpoints of a fit must agree on, in plain values."""
-        options = dict(task.plain.fit_params)
-        try:
-            fit_params = joblib.hash(options) if options else None
-        except Exception as error:  # whatever the parameters' own pickling raises
-            raise InvalidInputError(
-                f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
-            ) from None
-        return ({} if verified is None else {"verified": joblib.hash(tuple(verified))}) | {
-            "rule": repr(settings),
-            "cv": self.cv if self.cv is None or isinstance(self.cv, Integral) else joblib.hash(task.folds),
-            "seed": seed,
-            "clean_ratio": self.clean_ratio,
-            "flips": self.flips,
-            "fit_params": fit_params,
-        }
-
-    def _store_rounds(
-        self, rounds: list[Round], best: int, data: Samples, rows: NDArray[np.int64], given: int
-    ) -> SieveClassifier:
+    def _store_rounds(self, best: int, data: Samples, rows: NDArray[np.int64], given: int) -> SieveClassifier:
         """Store the results of the rounds as fitted attributes."""
+        rounds = self.rounds_
         chosen = rounds[best]
         self.best_round_, self.ratios_ = best, chosen.ratios
         self.sensitive_values_ = data.cells.groups
@@ -333,6 +339,10 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "kept": np.array([int(each.kept.sum()) for each in rounds]),
         }
         times = np.asarray([each.kept for each in rounds[1:]], np.int32).sum(axis=0, dtype=np.int32)
+        if (
+            best == 0 and len(rounds) > 1
+        ):  # plain training keeps all; which labels look wrong, the next round knows
+            chosen, kept = rounds[1], np.flatnonzero(rounds[1].kept)
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
@@ -365,9 +375,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the most probable class of each sample, an array of shape (n,)."""
+        """Predict the most probable class of each sample, or by the threshold; an array of shape (n,)."""
         chances = self.predict_proba(X)
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
+        if self.threshold_ == 0.5:
+            return np.asarray(self.classes_[chances.argmax(axis=1)])
+        place = 1 if self.pos_label is None else self.classes_.tolist().index(self.pos_label)
+        return np.asarray(self.classes_[np.where(chances[:, place] >= self.threshold_, place, 1 - place)])
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
