@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -19,20 +22,30 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package
 from fairsieve.tabular.reading.columns import Kind
+from fairsieve.tabular.reading.encoding import encode
+from fairsieve.tabular.reading.features import Values
+from fairsieve.tabular.reading.native_encoding import encode_native, is_native
+from fairsieve.tabular.saved_trees import rebuild_native, rebuild_trees
 from fairsieve.training.linear_model import LinearModel
 
 __all__ = [
+    "LARGEST",
+    "bare_classifier",
     "column_kinds",
     "damaged",
+    "decide",
+    "decision_threshold",
     "interpolate",
-    "linear_part",
     "load_model",
     "make_pipeline",
+    "probabilities",
     "save_model",
+    "with_threshold",
 ]
 
 # Beside what skops trusts of itself (scikit-learn's estimators, NumPy's arrays, plain values).
-TRUSTED = ("numpy.dtype",)
+TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+TRUSTED = ("numpy.dtype", TREE)
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 
 
@@ -61,9 +74,49 @@ def interpolate(first: LinearModel, second: LinearModel, share: float) -> Linear
     )
 
 
-def linear_part(pipeline: Pipeline) -> LinearModel:
+def _linear_part(pipeline: Pipeline) -> LinearModel:
     """Return the linear model of a pipeline that :func:`make_pipeline` made."""
-    return LinearModel(pipeline["model"].coef_, pipeline["model"].intercept_)
+    model = bare_classifier(pipeline["model"])
+    return LinearModel(model.coef_, model.intercept_)
+
+
+def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThresholdClassifier:
+    """Let a fitted classifier of two classes predict ``positive`` where its probability is ``threshold`` or more."""
+    if not (isinstance(threshold, float) and 0 <= threshold <= 1 and positive in classifier.classes_):
+        raise ValueError("its threshold is not a probability, or not that of one of its labels")
+    made = FixedThresholdClassifier(
+        classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
+    )
+    made.estimator_ = classifier
+    return made
+
+
+def bare_classifier(classifier: Any) -> Any:
+    """Return a classifier without its threshold, where it has one."""
+    return classifier.estimator_ if isinstance(classifier, FixedThresholdClassifier) else classifier
+
+
+def decision_threshold(pipeline: Pipeline) -> tuple[float, str] | None:
+    """Return the threshold of a kept model and the label it is for; None where the likeliest label is predicted."""
+    model = pipeline["model"]
+    return (model.threshold, str(model.pos_label)) if isinstance(model, FixedThresholdClassifier) else None
+
+
+def probabilities(pipeline: Pipeline, values: Values) -> NDArray[np.float64]:
+    """Compute the probability of each class for every row, (n, classes)."""
+    prepared = pipeline["prepare"]
+    if is_native(prepared):
+        return np.asarray(bare_classifier(pipeline["model"]).predict_proba(encode_native(prepared, values)))
+    return _linear_part(pipeline).probabilities(encode(prepared, values))
+
+
+def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the place of the predicted class of every row, by the model's threshold where it has one."""
+    chosen = decision_threshold(pipeline)
+    if chosen is None:
+        return np.asarray(chances.argmax(axis=1))
+    place = pipeline["model"].classes_.tolist().index(chosen[1])
+    return np.asarray(np.where(chances[:, place] >= chosen[0], place, 1 - place))
 
 
 def column_kinds(pipeline: Pipeline) -> dict[str, Kind]:
@@ -98,10 +151,9 @@ def load_model(path: Path) -> Pipeline:
             f"{', '.join(untrusted)}: it was not made by fairsieve, and was not loaded"
         )
     try:
-        _check_parts(pipeline)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        return _checked(pipeline)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise damaged(path, error) from error
-    return pipeline
 
 
 def damaged(path: Path, error: Exception) -> InvalidInputError:
@@ -124,14 +176,32 @@ def _repacked(content: bytes) -> bytes:
     return stream.getvalue()
 
 
-def _check_parts(pipeline: Any) -> None:
-    """Check that a pipeline is built as :func:`make_pipeline` builds it, of the same parts and no others."""
+def _checked(pipeline: Any) -> Pipeline:
+    """Check that a pipeline is of our parts and no others; build anew what is more than weights."""
+    if type(pipeline) is not Pipeline or len(pipeline.steps) != 2 or pipeline.memory is not None:
+        raise ValueError("it has other steps")
     prepared, model = pipeline["prepare"], pipeline["model"]
-    built: list[tuple[Any, type]] = [
-        (pipeline, Pipeline),
-        (prepared, ColumnTransformer),
-        (model, LogisticRegression),
-    ]
+    if type(prepared) is not ColumnTransformer or prepared.n_jobs is not None:
+        raise ValueError("its preparation is not one of fairsieve's")
+    bare = bare_classifier(model)
+    if type(bare) is HistGradientBoostingClassifier:
+        prepared = rebuild_native(prepared)
+        bare = rebuild_trees(bare, _count_categories(prepared))
+    else:
+        _check_linear(prepared, bare)
+    if type(model) is FixedThresholdClassifier:
+        bare = with_threshold(bare, model.threshold, model.pos_label)
+    return Pipeline([("prepare", prepared), ("model", bare)])
+
+
+def _count_categories(prepared: ColumnTransformer) -> int:
+    """Count the columns of categories."""
+    return sum(len(columns) for name, _, columns in prepared.transformers_ if name == "categories")
+
+
+def _check_linear(prepared: ColumnTransformer, model: Any) -> None:
+    """Check a preparation and a logistic regression, as :func:`make_pipeline` takes and makes them."""
+    built: list[tuple[Any, type]] = [(model, LogisticRegression)]
     for name, part, _ in prepared.transformers_:
         if name == "numbers":
             built += [(part, Pipeline), (part["fill"], SimpleImputer), (part["scale"], StandardScaler)]
@@ -139,13 +209,8 @@ def _check_parts(pipeline: Any) -> None:
             built.append((part, OneHotEncoder))
     if any(type(part) is not kind for part, kind in built):
         raise ValueError("its parts are not those of a model of fairsieve")
-    if len(pipeline.steps) != 2 or not {name for name, _, _ in prepared.transformers_} <= {
-        "numbers",
-        "categories",
-    }:
+    if not {name for name, _, _ in prepared.transformers_} <= {"numbers", "categories"}:
         raise ValueError("it has other steps")
-    if pipeline.memory is not None or prepared.n_jobs is not None:
-        raise ValueError("it asks for files or processes of its own")
     shape = (1 if len(model.classes_) == 2 else len(model.classes_), model.n_features_in_)
     if model.coef_.shape != shape or model.intercept_.shape != shape[:1]:
         raise ValueError("its weights are not of the right shape")
