@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["newcombe", "wilson"]
+__all__ = ["average_of_shares", "newcombe", "wilson"]
 
 NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
@@ -49,3 +50,20 @@ def newcombe(hits: float, total: float, other_hits: float, other_total: float) -
         difference - math.hypot(share - low, other_high - other),
         difference + math.hypot(high - share, other - other_low),
     )
+
+
+def average_of_shares(shares: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Compute the interval of the mean of several shares, (hits, total) each, of different people.
+
+    It combines Wilson's intervals as Newcombe does for a difference.
+
+    Examples
+    --------
+    >>> [round(bound, 4) for bound in average_of_shares([(56, 70), (48, 80)])]
+    [0.623, 0.7632]
+    """
+    mean = sum(hits / total for hits, total in shares) / len(shares)
+    bounds = [(hits / total, *wilson(hits, total)) for hits, total in shares]
+    below = math.hypot(*(share - low for share, low, _ in bounds)) / len(shares)
+    above = math.hypot(*(high - share for share, _, high in bounds)) / len(shares)
+    return mean - below, mean + above

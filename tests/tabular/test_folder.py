@@ -114,7 +114,9 @@ def test_the_card_has_its_sections(run):
 
 def test_a_collapse_is_told_everywhere(run):
     collapsed = dataclasses.replace(
-        run, collapse=Collapse(0.4, 0.8, 0.1, certain=True, told=True), along=(0.0,)
+        run,
+        collapse=Collapse(0.4, 0.8, 0.1, certain=True, told=True),
+        trade_off=[dataclasses.replace(run.trade_off[0], kept=True)],
     )
     page = render_page(run_document(collapsed, decide_run(collapsed)))
     assert "The plain model is kept instead" in page

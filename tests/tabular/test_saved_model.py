@@ -15,8 +15,8 @@ from tests.support.people import people, write_csv
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.saved_model import (
     TRUSTED,
+    _linear_part,
     interpolate,
-    linear_part,
     load_model,
     make_pipeline,
     save_model,
@@ -83,7 +83,7 @@ def test_a_pipeline_predicts_as_its_linear_model(run, classes):
     np.testing.assert_allclose(
         found.predict_proba(run.problem.test.frame), linear.probabilities(features), atol=1e-12
     )
-    np.testing.assert_array_equal(linear_part(found).coef, linear.coef)
+    np.testing.assert_array_equal(_linear_part(found).coef, linear.coef)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

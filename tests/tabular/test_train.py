@@ -10,10 +10,9 @@ import pytest
 from tests.support.people import people, write_csv
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators import classifier
+from fairsieve.estimators import _held_out
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.collapse import Collapse
-from fairsieve.tabular import table_run as train_module
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.reading.encoding import encode
 from fairsieve.tabular.request import Asked, _parse_clean_ratio
@@ -25,7 +24,13 @@ FEW = {"epochs": 8, "clean_ratio": 0.9}
 
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     prepared = run.model["prepare"]
-    model = train_module._fit_classifier(encode(prepared, run.problem.train.values), run.problem)[0]
+    model = FairRobustClassifier(
+        clean_ratio=0.9, epochs=24, random_state=0, on_collapse="fallback", pos_label=0
+    ).fit(
+        encode(prepared, run.problem.train.values),
+        run.problem.train.label_codes,
+        sensitive_features=run.problem.train.group_codes,
+    )
     np.testing.assert_allclose(
         run.model.predict_proba(run.problem.test.frame),
         model.predict_proba(encode(prepared, run.problem.test.values)),
@@ -123,10 +128,10 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
 
 def test_after_a_collapse_the_plain_model_is_kept(people_csv, monkeypatch):
     collapse = Collapse(0.4, 0.8, 0.1, certain=True, told=True)
-    monkeypatch.setattr(classifier, "collapse_of", lambda *_, **__: collapse)
+    monkeypatch.setattr(_held_out, "collapse_of", lambda *_, **__: collapse)
     found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
     assert found.collapse == collapse
-    assert found.along == (0.0,)
+    assert [(point.title, point.kept) for point in found.trade_off] == [("plain model", True)]
     assert found.scores[0] == found.scores[-1]
     assert len(found.suspects["row"]) == 0
 

@@ -19,11 +19,15 @@ __all__ = [
     "Force",
     "Label",
     "Missing",
+    "Model",
     "Positive",
     "Seed",
     "Sensitive",
     "Separator",
     "SmallGroups",
+    "Threshold",
+    "Tolerance",
+    "Trees",
     "Verified",
     "among",
 ]
@@ -107,6 +111,32 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VALUE", help="A value that means missing, beside NA, ? and such.", show_default=False
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="logistic, lightgbm, hist-gradient-boosting, or auto: the one of them that predicts best.",
+        autocompletion=among("logistic", "lightgbm", "hist-gradient-boosting", "auto"),
+    ),
+]
+Trees = Annotated[int, typer.Option(help="How many trees boosting makes.")]
+Threshold = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or "
+        "rate:SHARE.",
+        autocompletion=among("balanced", "cost:", "rate:"),
+    ),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="The most accuracy that fairness may cost, such as 0.01; it chooses a model between plain and fair.",
+        show_default=False,
     ),
 ]
 Seed = Annotated[int, typer.Option(help="The seed of everything random.")]

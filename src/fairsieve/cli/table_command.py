@@ -18,11 +18,15 @@ from fairsieve.cli.options import (
     Force,
     Label,
     Missing,
+    Model,
     Positive,
     Seed,
     Sensitive,
     Separator,
     SmallGroups,
+    Threshold,
+    Tolerance,
+    Trees,
     Verified,
 )
 from fairsieve.cli.terminal import say, stages, stoppable
@@ -63,8 +67,15 @@ def train_command(
     decimal: Decimal = "auto",
     missing: Missing = None,
     verified: Verified = None,
+    model: Model = "logistic",
+    trees: Trees = 100,
+    threshold: Threshold = "0.5",
+    tolerance: Tolerance = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Updates of training; by default 40.", show_default=False)
+        int | None,
+        typer.Option(
+            help="Updates of training, by default 40; rounds of trees, by default 6.", show_default=False
+        ),
     ] = None,
     seed: Seed = 0,
     checkpoint_dir: Annotated[
@@ -124,6 +135,10 @@ def train_command(
             decimal=decimal,
             missing=missing or (),
             verified=verified or (),
+            model=model,
+            trees=trees,
+            threshold=threshold,
+            tolerance=tolerance,
             epochs=epochs,
             seed=seed,
         )
@@ -199,6 +214,8 @@ def audit_command(
     separator: Separator = "auto",
     decimal: Decimal = "auto",
     missing: Missing = None,
+    model: Model = "logistic",
+    trees: Trees = 100,
     seed: Seed = 0,
     fail_on: FailOn = None,
     force: Force = False,
@@ -232,6 +249,8 @@ def audit_command(
             separator=separator,
             decimal=decimal,
             missing=missing or (),
+            model=model,
+            trees=trees,
             seed=seed,
         )
     say_audit(result)

@@ -13,6 +13,7 @@ from fairsieve.cli.terminal import printable, say
 from fairsieve.report.number_format import percent
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.reading.features import Feature, used
+from fairsieve.tabular.report.model_phrases import model_sentences
 from fairsieve.tabular.report.phrases import group_name
 from fairsieve.tabular.table_results import AuditResult, TrainResult
 
@@ -32,7 +33,7 @@ def say_run(result: TrainResult, out: Path) -> None:
     """Print the decision, what was done to the table, and where everything is."""
     run = result.run
     _say_decision(result.decision)
-    say(*_columns_lines(run.problem.features), *run.notes)
+    say(*model_sentences(run), *_columns_lines(run.problem.features, run.model_name), *run.notes)
     positive = run.problem.labels.positive
     named = "" if positive is None else f", {positive!r} being the positive label"
     say(
@@ -40,7 +41,7 @@ def say_run(result: TrainResult, out: Path) -> None:
     )
 
 
-def _columns_lines(features: Sequence[Feature]) -> list[str]:
+def _columns_lines(features: Sequence[Feature], model: str) -> list[str]:
     """Describe how types and missing values were handled."""
     learnt = used(features)
     numbers = sum(feature.kind == "numbers" for feature in learnt)
@@ -48,9 +49,8 @@ def _columns_lines(features: Sequence[Feature]) -> list[str]:
     lines = [f"Learnt from {count}: {numbers} of numbers, {len(learnt) - numbers} of categories."]
     gaps = [f"{feature.column} {feature.missing:,}" for feature in learnt if feature.missing]
     if gaps:
-        lines.append(
-            f"Missing values (numbers take the median, categories have one for it): {', '.join(gaps)}."
-        )
+        how = "numbers take the median, categories have one for it" if model == "logistic" else "as they are"
+        lines.append(f"Missing values ({how}): {', '.join(gaps)}.")
     left_out = [f"{feature.column} ({feature.left_out})" for feature in features if feature.left_out]
     return [*lines, f"Left out: {', '.join(left_out)}."] if left_out else lines
 
@@ -59,7 +59,7 @@ def say_audit(result: AuditResult) -> None:
     """Print the cells, the estimated noise, the decision, and the first suspects."""
     found = result.audit
     estimate, cells = found.estimate, found.estimate.cells
-    say(*_columns_lines(found.features), *found.notes)
+    say(*_columns_lines(found.features, found.model_name), *found.notes)
     say("People, and the estimated share of wrong labels among them:")
     table = Table()
     table.add_column(Text(printable(f"{found.labels.column} \\ {found.groups.title}")))

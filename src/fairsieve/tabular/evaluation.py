@@ -15,7 +15,7 @@ from fairsieve.metrics import count_table
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.labels import Labels
 
-__all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "widest_gap"]
+__all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "told_classes", "widest_gap"]
 
 FEW = 10  # people to measure on; rates of fewer are chance
 
@@ -105,7 +105,7 @@ def _list_rates(labels: Labels) -> list[_Rate]:
     """List accuracy, and the rates of the classes that are reported."""
     meaning = "of everyone, predicted as labelled"
     found = [_Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
-    for code, label in _told_classes(labels):
+    for code, label in told_classes(labels):
         found += _class_rates(code, label, labels)
     return found
 
@@ -143,7 +143,7 @@ def _class_rates(code: int, label: str, labels: Labels) -> list[_Rate]:
     return found
 
 
-def _told_classes(labels: Labels) -> list[tuple[int, str]]:
+def told_classes(labels: Labels) -> list[tuple[int, str]]:
     """Select the classes whose rates are reported: the positive one of two, or all."""
     pairs = list(enumerate(labels.classes))
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs

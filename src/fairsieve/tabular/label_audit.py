@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.optional import package
-from fairsieve.tabular.preparation import named_estimate, read_whole
+from fairsieve.tabular.model_choice import choose_model
+from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.encoding import encode, fit_preparation
 from fairsieve.tabular.reading.features import Feature
 from fairsieve.tabular.reading.groups import Groups
 from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.request import Asked
+from fairsieve.tabular.tree_models import weigh_by_trees
 
 __all__ = ["Audit", "audit_table"]
 
@@ -37,6 +39,8 @@ class Audit:
     suspects : dict of arrays
         The rows whose labels are more likely wrong than right, the surest first.
     notes : list of str
+    model_name : str
+        The kind of model that says which labels are wrong.
     """
 
     asked: Asked
@@ -47,6 +51,7 @@ class Audit:
     estimate: CleanRatioEstimate
     suspects: dict[str, NDArray[Any]]
     notes: list[str]
+    model_name: str = "logistic"
 
 
 def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Audit:
@@ -55,21 +60,55 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
     package("pandas", "reading a table")  # report a missing package before the work
     tell("reading the table")
     part, labels, groups, features, notes, table, _ = read_whole(asked)
-    numbers = encode(fit_preparation(part.values), part.values)
     tell("estimating how many labels are wrong")
+    problem = TableProblem(asked, labels, groups, features, part, part.take(np.zeros(0, np.int64)), [], table)
+    choice = choose_model(problem) if asked.model == "auto" else None
+    name = asked.model if choice is None else choice.name
+    notes = notes if choice is None else [*notes, choice.note]
+    if name == "logistic":
+        estimate, suspects = _estimate_labels(part, asked.seed)
+    else:
+        estimate, suspects = _weigh_labels(problem, name)
+    return Audit(asked, table, labels, groups, features, estimate, suspects, notes, name)
+
+
+Found = tuple[CleanRatioEstimate, dict[str, NDArray[Any]]]
+
+
+def _estimate_labels(part: TablePart, seed: int) -> Found:
+    """Estimate which labels are wrong by the models that the estimate itself compares."""
+    numbers = encode(fit_preparation(part.values), part.values)
     found = estimate_clean_ratio(
-        numbers, part.label_codes, sensitive_features=part.group_codes, random_state=asked.seed
+        numbers, part.label_codes, sensitive_features=part.group_codes, random_state=seed
     )
     estimate = named_estimate(found, part)
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     likeliest = estimate.true_class[wrong].argmax(axis=1)
+    return estimate, _name_rows(part, wrong, likeliest, estimate.true_class[wrong, likeliest])
+
+
+def _weigh_labels(problem: TableProblem, name: str) -> Found:
+    """Estimate how many labels are wrong, and let boosted trees say out of fold which ones."""
+    part = problem.train
+    sieve = weigh_by_trees(problem, name)
+    assert sieve.estimate_ is not None  # the flips are always estimated
+    estimate = named_estimate(sieve.estimate_, part)
+    found = sieve.suspects()
+    wrong = (found["label"] != found["suggested"]) & bool(estimate.credible)
+    rows = found["row"][wrong]
+    return estimate, _name_rows(part, rows, found["suggested"][wrong], found["probability"][wrong])
+
+
+def _name_rows(
+    part: TablePart, rows: NDArray[np.int64], suggested: NDArray[np.int64], probability: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Make the table of suspects, with labels and groups by their names."""
     classes = part.labels.values
-    suspects = {
-        "row": part.rows[wrong],
-        "label": classes[part.labels.codes[wrong]],
-        "suggested": classes[likeliest],
-        "probability": estimate.true_class[wrong, likeliest],
-        "group": part.groups.take(wrong).objects(),
+    return {
+        "row": part.rows[rows],
+        "label": classes[part.labels.codes[rows]],
+        "suggested": classes[suggested.astype(np.int64)],
+        "probability": probability,
+        "group": part.groups.take(rows).objects(),
     }
-    return Audit(asked, table, labels, groups, features, estimate, suspects, notes)

@@ -27,14 +27,22 @@ from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import InputTable, Reading, TextColumn, as_objects
 from fairsieve.tabular.request import Asked, data_name
 
-__all__ = ["TableProblem", "WholeTable", "named_estimate", "read_data", "read_problem", "read_whole"]
+__all__ = [
+    "TablePart",
+    "TableProblem",
+    "WholeTable",
+    "named_estimate",
+    "read_data",
+    "read_problem",
+    "read_whole",
+]
 
 
 LEAST_ROWS = 30  # to learn from
 
 
 @dataclass(frozen=True, eq=False)
-class _TablePart:
+class TablePart:
     """Some rows of a table, in their roles.
 
     Attributes
@@ -99,7 +107,7 @@ class _TablePart:
         """Return the groups that codes stand for; None stays None."""
         return [None if code is None else str(self.groups.values[int(code)]) for code in codes]
 
-    def take(self, rows: NDArray[Any]) -> _TablePart:
+    def take(self, rows: NDArray[Any]) -> TablePart:
         """Select some of the rows."""
         values: Values = {
             name: column.take(rows) if isinstance(column, TextColumn) else column[rows]
@@ -108,7 +116,7 @@ class _TablePart:
         verified, weight = (
             None if array is None else array[rows] for array in (self.verified, self.verified_weight)
         )
-        return _TablePart(
+        return TablePart(
             values, self.labels.take(rows), self.groups.take(rows), self.rows[rows], verified, weight
         )
 
@@ -119,7 +127,7 @@ class _TablePart:
             return None
         return as_objects(None if code < 0 else int(code) for code in self.verified)
 
-    def corrected(self) -> _TablePart:
+    def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
         if self.verified is None:
             return self
@@ -127,7 +135,7 @@ class _TablePart:
         return replace(self, labels=TextColumn(codes, self.labels.values))
 
 
-def named_estimate(estimate: CleanRatioEstimate, part: _TablePart) -> CleanRatioEstimate:
+def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioEstimate:
     """Name classes and groups in an estimate that was made from their codes."""
     cells = estimate.cells
     named = Cells(cells.codes, part.class_names(cells.classes), part.group_names(cells.groups))
@@ -143,7 +151,7 @@ class TableProblem:
     asked : Asked
     labels, groups : Labels, Groups
     features : list of Feature
-    train, test : _TablePart
+    train, test : TablePart
     notes : list of str
         What was done to the table, in plain words.
     table : InputTable
@@ -156,17 +164,23 @@ class TableProblem:
     labels: Labels
     groups: Groups
     features: list[Feature]
-    train: _TablePart
-    test: _TablePart
+    train: TablePart
+    test: TablePart
     notes: list[str]
     table: InputTable
     answers: Answers | None = None
+
+    @property
+    def positive_code(self) -> int | None:
+        """The place of the positive label among the classes; None where there is none."""
+        positive = self.labels.positive
+        return None if positive is None else self.labels.classes.index(positive)
 
 
 class WholeTable(NamedTuple):
     """A whole table: in its roles, less the rows without a label, and as it was read."""
 
-    part: _TablePart
+    part: TablePart
     labels: Labels
     groups: Groups
     features: list[Feature]
@@ -209,7 +223,7 @@ def _large_notes(features: list[Feature]) -> list[str]:
 
 def _read_part(
     table: InputTable, labels: Labels, groups: Groups, features: list[Feature]
-) -> tuple[_TablePart, list[str]]:
+) -> tuple[TablePart, list[str]]:
     """Read the rows of a table that have a label, and say what became of the others."""
     column = labels.read(table)
     if not column.known.any():
@@ -217,7 +231,7 @@ def _read_part(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = _TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
+    part = TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
     notes = []
     if not column.known.all():
         notes.append(f"Rows of {table.name} without a label, left out: {(~column.known).sum():,}.")
@@ -270,7 +284,7 @@ def _same_data(one: Any, other: Any) -> bool:
     return one is other if is_frame(one) or is_frame(other) else bool(one.samefile(other))
 
 
-def _few_notes(test: _TablePart) -> list[str]:
+def _few_notes(test: TablePart) -> list[str]:
     """Name the cells of the test part that are too small to measure."""
     cells = test.cells
     few = [

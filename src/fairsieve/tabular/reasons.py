@@ -48,15 +48,40 @@ def _one_class(run: TableRun) -> Iterator[Reason]:
     """Refuse a model that predicts one label for everyone: it is fair and of no use."""
     classes = {model: _predicted_classes(run, model) for model in ("plain", "fair")}
     single = [model for model, found in classes.items() if len(found) == 1]
-    if "fair" not in single and not (run.collapse is not None and "plain" in single):
+    if not single:
         return
-    label = classes["fair"][0]
-    who = "both models predict" if len(single) == 2 else "the fair model predicts"
+    label = classes[single[-1]][0]
+    who = {1: f"the {single[0]} model predicts", 2: "both models predict"}[len(single)]
     text = f"{upper(who)} {label} for everyone, so nobody is told apart; a disparity of 0 then means nothing."
-    steps = ["Give the models columns that tell the labels apart, or more rows of the rare label."]
+    if single == ["plain"]:
+        yield Reason("use", f"{text} The fair model does tell people apart.")
+        return
+    steps = [_one_class_step(run, label)]
     if run.scores[0]["disparity"].value > 0 and "plain" not in single:
         steps = ["The plain model does tell people apart; compare both before you choose."]
     yield Reason("do-not-use", text, tuple(steps))
+
+
+def _one_class_step(run: TableRun, label: str) -> str:
+    """Say how to find people of a label that is predicted for nobody."""
+    labels = run.problem.labels
+    if len(labels.classes) != 2 or label == labels.positive or not run.asked.threshold.is_default:
+        return "Give the models columns that tell the labels apart, or more rows of the rare label."
+    counts = run.problem.train.cells.counts.sum(axis=1)
+    share = float(counts[labels.classes.index(str(labels.positive))] / counts.sum())
+    auc = next((one.fair[-1] for one in run.quality if one.name == "auc"), None)
+    ranked = "" if auc is None else f" (the AUC is {number(auc.value)}, where a guess has .500)"
+    return (
+        f"Predict {labels.positive} from a lower probability on: --threshold balanced, or --threshold "
+        f"rate:{share:.2g}, the share that has it{ranked}."
+    )
+
+
+def _plain_kept(run: TableRun) -> Iterator[Reason]:
+    """Remark that no other model of the trade-off was chosen."""
+    if len(run.trade_off) > 1 and run.trade_off[0].kept:
+        text = "The plain model is kept: no other was fairer within the accuracy that fairness may cost."
+        yield Reason("use", text, ("Raise --tolerance, if fairness may cost more accuracy.",))
 
 
 def _predicted_classes(run: TableRun, model: str) -> list[str]:
@@ -102,8 +127,15 @@ def _no_better_than_a_guess(run: TableRun) -> Iterator[Reason]:
         f"Predicting {cells.classes[counts.argmax()]} for everyone would be right {'more' if worse else 'as'} often: "
         f"{number(share)}, against {number(kept.value)} (95 % interval {number(kept.interval[0])} to "
         f"{number(kept.interval[1])}).",
-        ("Give the models columns that tell the labels apart, or more rows.",),
+        ("Give the models columns that tell the labels apart, or more rows.", *_try_model(run)),
     )
+
+
+def _try_model(run: TableRun) -> tuple[str, ...]:
+    """Offer other kinds of model, where none were compared."""
+    if run.asked.model == "auto":
+        return ()
+    return ("Try --model auto, which compares kinds of model on the training part.",)
 
 
 FAILED = {
@@ -180,6 +212,7 @@ def _label_dropped(run: TableRun) -> Iterator[Reason]:
 RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
     _collapse,
     _one_class,
+    _plain_kept,
     _leak,
     _no_better_than_a_guess,
     _verdict_reasons,

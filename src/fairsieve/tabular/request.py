@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.tabular.frames import FRAME_NAME, is_frame
 from fairsieve.tabular.reading.groups import SmallGroups
 from fairsieve.tabular.reading.table import Reading, closest
-from fairsieve.validation import check_at_least, check_clean_ratio, check_seed, percent_hint
+from fairsieve.thresholds import ThresholdRule
+from fairsieve.validation import (
+    check_at_least,
+    check_choice,
+    check_clean_ratio,
+    check_seed,
+    check_share,
+    percent_hint,
+)
 
-__all__ = ["Asked", "TableSettings", "ask", "data_name"]
+__all__ = ["MODELS", "Asked", "TableSettings", "ask", "data_name"]
+
+MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,17 @@ class Asked:
     verified : sequence of Path or data frame
         Answers from people who checked labels, see :mod:`~fairsieve.tabular.answers`.
     epochs : int, optional
-        As :class:`~fairsieve.FairRobustClassifier` takes them; its default when None.
+        As :class:`~fairsieve.FairRobustClassifier` takes them, or the rounds of a
+        :class:`~fairsieve.SieveClassifier` for trees; their default when None.
+    model : {"logistic", "lightgbm", "hist-gradient-boosting", "auto"}
+        The kind of model; "auto" compares those that are installed.
+    trees : int
+        How many trees boosting makes.
+    threshold : ThresholdRule, float or str
+        From which probability on the positive label is predicted, see
+        :class:`~fairsieve.thresholds.ThresholdRule`.
+    tolerance : float, optional
+        The most accuracy that fairness may cost: it chooses between the plain model, the fair one and those between.
     seed : int
     """
 
@@ -71,8 +92,17 @@ class Asked:
     verified: Sequence[Any] = ()
     epochs: int | None = None
     seed: int = 0
+    model: str = "logistic"
+    trees: int = 100
+    threshold: Any = ThresholdRule()  # noqa: RUF009 - it cannot change
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
+        _check_model(self.model)
+        check_at_least("--trees", self.trees, 1)
+        object.__setattr__(self, "threshold", ThresholdRule.parse(self.threshold, "--threshold"))
+        if self.tolerance is not None:
+            check_share("--tolerance", self.tolerance)
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
         check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if not 0 < self.test < 1:
@@ -118,6 +148,10 @@ class TableSettings(TypedDict, total=False):
     verified: Any
     epochs: int | None
     seed: int
+    model: str
+    trees: int
+    threshold: float | str
+    tolerance: float | None
 
 
 def ask(data: Any, label: str, sensitive: str | Sequence[str], settings: TableSettings) -> Asked:
@@ -156,6 +190,13 @@ def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:
 def data_name(data: Any) -> str:
     """Name a table in words: the file's name, or that it is a data frame."""
     return FRAME_NAME if is_frame(data) else str(data.name)
+
+
+def _check_model(name: str) -> None:
+    """Check that a kind of model exists, and is installed."""
+    check_choice("--model", name, MODELS)
+    if name == "lightgbm" and find_spec("lightgbm") is None:
+        raise MissingExtraError("lightgbm", extra="lightgbm", purpose="--model lightgbm")
 
 
 def _parse_clean_ratio(text: str | float) -> Any:

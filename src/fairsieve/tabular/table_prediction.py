@@ -13,11 +13,12 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
+from fairsieve.tabular.model_files import find_model, read_model
 from fairsieve.tabular.preparation import read_data
-from fairsieve.tabular.reading.encoding import encode, new_categories, notes_on_new
+from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
 from fairsieve.tabular.reading.features import feature_values
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
-from fairsieve.tabular.saved_model import column_kinds, damaged, linear_part, load_model
+from fairsieve.tabular.saved_model import column_kinds, damaged, decide, probabilities
 
 __all__ = ["predict_rows", "predict_table"]
 
@@ -39,14 +40,9 @@ def predict_table(
     """
     folder = Path(run)
     check_packages()
-    if not (folder / "model.skops").is_file():
-        raise InvalidInputError(
-            f"RUN must be a folder that fairsieve train made; {folder} has no model.skops: name the folder that was "
-            "given to train as --out"
-        )
-    model = load_model(folder / "model.skops")
+    model = read_model(folder)
     table = read_data(data, _add_missing(folder, reading or Reading()))
-    return (table, *predict_rows(model, table, folder / "model.skops"))
+    return (table, *predict_rows(model, table, find_model(folder)))
 
 
 def predict_rows(
@@ -66,7 +62,8 @@ def predict_rows(
     values = feature_values(table, kinds)
     try:
         notes = [*table.notes, *notes_on_new(new_categories(values, model["prepare"]))]
-        chances = linear_part(model).probabilities(encode(model["prepare"], values))
+        chances = probabilities(model, values)
+        codes = decide(model, chances)
     except (
         AttributeError,
         IndexError,
@@ -75,7 +72,7 @@ def predict_rows(
         ValueError,
     ) as error:  # the values are as they should be
         raise damaged(origin, error) from error
-    return model.classes_[chances.argmax(axis=1)], chances.max(axis=1), notes
+    return model.classes_[codes], chances[np.arange(len(codes)), codes], notes
 
 
 def _add_missing(folder: Path, reading: Reading) -> Reading:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -14,32 +13,60 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import CollapseWarning, FairsieveWarning, InvalidInputError
-from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import check_packages
 from fairsieve.tabular.bootstrap import Score, score_models
+from fairsieve.tabular.calibration import Calibration, measure_calibration
 from fairsieve.tabular.dropped import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import Measure, measure_groups
+from fairsieve.tabular.fitted_models import TableModels, pipeline_with_threshold
+from fairsieve.tabular.linear_models import train_linear
+from fairsieve.tabular.model_choice import ModelChoice, choose_model
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
-from fairsieve.tabular.reading.encoding import encode, fit_preparation, new_categories, notes_on_new
+from fairsieve.tabular.quality import ModelOutput, Quality, measure_quality
+from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.saved_model import interpolate, make_pipeline
+from fairsieve.tabular.saved_model import decide, probabilities
+from fairsieve.tabular.trade_off import HeldOutScores, true_chances
+from fairsieve.tabular.tree_models import train_trees
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 from fairsieve.training.history import History
-from fairsieve.training.linear_model import LinearModel
 
-__all__ = ["STAGES", "TableRun", "train_table"]
+__all__ = ["STAGES", "TableRun", "TradeOffPoint", "train_table"]
 
 WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
-ALONG_THE_WAY = (0.0, 0.25, 0.5, 0.75, 1.0)
-VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch")
+VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TradeOffPoint:
+    """A model on the way from the plain one to the fairest.
+
+    Attributes
+    ----------
+    title : str
+    scores : dict of Score
+        Accuracy and disparity on the test part.
+    held_out : HeldOutScores or None
+        The same on training rows that the model did not see, by which one is chosen; None where none was to be.
+    threshold : float or None
+        From which probability on the positive label is predicted; None for the likeliest label.
+    kept : bool
+        Whether this is the model that is kept.
+    model : Pipeline
+    """
+
+    title: str
+    scores: dict[str, Score]
+    held_out: HeldOutScores | None
+    threshold: float | None
+    kept: bool
+    model: Pipeline
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,13 +79,22 @@ class TableRun:
         The table, in its roles.
     model : Pipeline
         The fair model, of scikit-learn's own parts; the plain one where the fair one collapsed.
+    model_name : str
+        Its kind: "logistic", "lightgbm" or "hist-gradient-boosting".
+    choice : ModelChoice or None
+        How that was chosen, where it was.
     scores : list of dicts
-        Accuracy and disparity on the test part of the plain model, of those on the way to the fair
-        one, and of the fair one; ``along`` says how far each is.
+        Accuracy and disparity on the test part, of the plain model and of the one that is kept.
+    trade_off : list of TradeOffPoint
+        The plain model, those on the way to the fairest, and the fairest.
     change : dict
         Fair less plain.
     measures : list of Measure
         Group by group, on the test part.
+    quality : list of Quality
+        How well the models tell labels apart, group by group, on the test part.
+    calibration : list of Calibration
+        Whether probabilities mean what they say, group by group, on the test part.
     test_groups : list
         The groups that the measures are of; a last None, people without a group.
     dropped : list of DroppedCell
@@ -77,10 +113,14 @@ class TableRun:
 
     problem: TableProblem
     model: Pipeline
-    along: tuple[float, ...]
+    model_name: str
+    choice: ModelChoice | None
     scores: list[dict[str, Score]]
+    trade_off: list[TradeOffPoint]
     change: dict[str, Score]
     measures: list[Measure]
+    quality: list[Quality]
+    calibration: list[Calibration]
     test_groups: list[Any]
     dropped: list[DroppedCell]
     suspects: dict[str, NDArray[Any]]
@@ -144,18 +184,25 @@ def _train_once(
     check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
-    _check_positive(asked, problem)
-    prepared = fit_preparation(problem.train.values)
-    features = encode(prepared, problem.train.values)
+    _check_labels(asked, problem)
     tell(STAGES[1])
-    model, notes = _fit_classifier(features, problem, checkpoint_dir, checkpoint_every)
-    del features  # of a million rows, the largest thing in memory
+    choice = choose_model(problem) if asked.model == "auto" else None
+    name = asked.model if choice is None else choice.name
+    if name == "logistic":
+        models = train_linear(problem, checkpoint_dir, checkpoint_every)
+    else:
+        models = train_trees(problem, name, checkpoint_dir)
     tell(STAGES[2])
-    return _measured_run(problem, prepared, model, notes, started)
+    return _measured_run(problem, models, name, choice, started)
 
 
-def _check_positive(asked: Asked, problem: TableProblem) -> None:
-    """Refuse equal opportunity without a positive label."""
+def _check_labels(asked: Asked, problem: TableProblem) -> None:
+    """Refuse equal opportunity without a positive label, and a threshold for more than two labels."""
+    if not asked.threshold.is_default and len(problem.labels.classes) > 2:
+        raise InvalidInputError(
+            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
+            f"{asked.threshold} with {len(problem.labels.classes)} labels: leave it out, or make two labels of them"
+        )
     if asked.fairness == "equal_opportunity" and problem.labels.positive is None:
         raise InvalidInputError(
             f"--positive must be given for equal opportunity with {len(problem.labels.classes)} labels; they are "
@@ -163,87 +210,72 @@ def _check_positive(asked: Asked, problem: TableProblem) -> None:
         )
 
 
-def _fit_classifier(
-    features: NDArray[np.float32],
-    problem: TableProblem,
-    checkpoint_dir: Path | None = None,
-    checkpoint_every: int | None = None,
-) -> tuple[FairRobustClassifier, list[str]]:
-    """Train the fair and robust model, which keeps the plain one beside it; return what it warned of, too.
-
-    The plain model takes the fair one's place if that collapsed.
-    """
-    asked, part, positive = problem.asked, problem.train, problem.labels.positive
-    model = FairRobustClassifier(
-        asked.fairness,
-        asked.clean_ratio,
-        epochs=asked.epochs,
-        random_state=asked.seed,
-        on_collapse="fallback",
-        pos_label=None if positive is None else problem.labels.classes.index(positive),
-        checkpoint_dir=checkpoint_dir,
-        checkpoint_every=checkpoint_every,
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", FairsieveWarning)
-        warnings.simplefilter("always", ConvergenceWarning)
-        model.fit(
-            features,
-            part.label_codes,
-            sensitive_features=part.group_codes,
-            verified_labels=part.verified_labels,
-            verified_weight=None if part.verified_labels is None else part.verified_weight,
-        )
-    if model.interrupted_:
-        raise KeyboardInterrupt
-    ours = [one for one in caught if issubclass(one.category, FairsieveWarning | ConvergenceWarning)]
-    return model, [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]
-
-
 def _measured_run(
-    problem: TableProblem,
-    prepared: ColumnTransformer,
-    model: FairRobustClassifier,
-    notes: list[str],
-    started: float,
+    problem: TableProblem, fitted: TableModels, name: str, choice: ModelChoice | None, started: float
 ) -> TableRun:
     """Measure the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
-    plain, fair = model.plain_model_, LinearModel(model.coef_, model.intercept_)
-    assert isinstance(plain, LinearModel)
-    along = (0.0,) if model.collapse_ is not None else ALONG_THE_WAY
-    models = [interpolate(plain, fair, share) for share in along]
-    numbers = encode(prepared, test.values)
-    codes = [one.predict_codes(numbers) for one in models]
-    positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
+    chances = np.zeros((0, 0))
+    if not asked.threshold.is_default:
+        chances = true_chances(problem.train.cells, fitted.estimate)
+    made = [pipeline_with_threshold(one, asked.threshold, labels.positive, chances) for one in fitted.models]
+    outputs = [_predict(pipeline, problem) for pipeline, _ in made]
+    others = [place for place in range(1, len(made)) if place != fitted.kept]
+    order = [0, *others, fitted.kept]  # the plain model first and the kept one last, to compare them
+    positive = -1 if problem.positive_code is None else problem.positive_code
+    codes = [outputs[place].codes for place in order]
     scores, change = score_models(test.cells, codes, asked.fairness, positive, asked.seed)
-    suspects = _named_suspects(model.suspects(), problem)
-    estimate = None if model.estimate_ is None else named_estimate(model.estimate_, problem.train)
+    by_place = dict(zip(order, scores, strict=True))
+    plain, kept = outputs[0], outputs[fitted.kept]
+    suspects = _named_suspects(fitted.suspects, problem)
+    estimate = None if fitted.estimate is None else named_estimate(fitted.estimate, problem.train)
     noise = None if estimate is None else _noise_by_cell(estimate, problem)
     history = replace(
-        model.history_,
-        classes=problem.train.class_names(model.history_.classes),
-        groups=problem.train.group_names(model.history_.groups),
+        fitted.history,
+        classes=problem.train.class_names(fitted.history.classes),
+        groups=problem.train.group_names(fitted.history.groups),
     )
+    prepared = fitted.models[fitted.kept].prepared
     new = notes_on_new(new_categories(test.values, prepared)) if asked.test_file is not None else []
+    chosen = [] if choice is None else [choice.note]
     return TableRun(
         problem=problem,
-        model=make_pipeline(prepared, models[-1], labels.classes, len(history)),
-        along=along,
-        scores=scores,
+        model=made[fitted.kept][0],
+        model_name=name,
+        choice=choice,
+        scores=[scores[0], scores[-1]],
+        trade_off=[
+            TradeOffPoint(
+                title=one.title,
+                scores=by_place[place],
+                held_out=one.held_out,
+                threshold=threshold,
+                kept=place == fitted.kept,
+                model=pipeline,
+            )
+            for place, (one, (pipeline, threshold)) in enumerate(zip(fitted.models, made, strict=True))
+        ],
         change=change,
-        measures=measure_groups(test.cells, codes[0], codes[-1], labels),
+        measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
+        quality=measure_quality(test.cells, plain, kept, labels, asked.seed),
+        calibration=measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
-        dropped=dropped_cells(problem.train.cells, model.sample_indices_, suspects["row"], noise),
+        dropped=dropped_cells(problem.train.cells, fitted.selected, suspects["row"], noise),
         suspects=suspects | {"row": problem.train.rows[suspects["row"]]},
         history=history,
-        clean_ratio=model.clean_ratio_,
+        clean_ratio=fitted.clean_ratio,
         estimate=estimate,
-        collapse=model.collapse_,
-        notes=[*problem.notes, *new, *notes],
+        collapse=fitted.collapse,
+        notes=[*problem.notes, *new, *chosen, *fitted.notes],
         seconds=time.perf_counter() - started,
         versions=_versions(),
     )
+
+
+def _predict(pipeline: Pipeline, problem: TableProblem) -> ModelOutput:
+    """Predict the test part."""
+    found = probabilities(pipeline, problem.test.values)
+    return ModelOutput(found, decide(pipeline, found))
 
 
 def _named_suspects(found: dict[str, NDArray[Any]], problem: TableProblem) -> dict[str, NDArray[Any]]:

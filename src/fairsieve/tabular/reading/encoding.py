@@ -195,7 +195,9 @@ def new_categories(values: Values, prepared: ColumnTransformer) -> dict[str, lis
             for column, known in zip(columns, encoder.categories_, strict=True):
                 texts = values[column]
                 assert isinstance(texts, TextColumn)
-                here = set(texts.values[texts.counts > 0]) | (set() if texts.known.all() else {""})
+                here = set(texts.values[texts.counts > 0])
+                if isinstance(encoder, OneHotEncoder) and not texts.known.all():  # trees know what is missing
+                    here.add("")
                 new = sorted(here - {str(value) for value in known})
                 if new:
                     found[column] = new

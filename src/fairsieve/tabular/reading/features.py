@@ -69,8 +69,21 @@ class Feature:
             if self.distinct > MOST_CATEGORIES
             else ""
         )
-        large = " (whole numbers beyond 2**53, taken as categories)" if self.large else ""
-        return f"one column for each value{', missing being one' if self.missing else ''}{rest}{large}"
+        return f"one column for each value{', missing being one' if self.missing else ''}{rest}{self._large}"
+
+    @property
+    def tree_treatment(self) -> str:
+        """What is made of it for boosted trees, in words."""
+        if self.left_out:
+            return self.treatment
+        missing = "; missing ones stay missing" if self.missing else ""
+        if self.kind == "numbers":
+            return f"as it is{missing}"
+        return f"categories as they are{missing}{self._large}"
+
+    @property
+    def _large(self) -> str:
+        return " (whole numbers beyond 2**53, taken as categories)" if self.large else ""
 
 
 def describe_features(

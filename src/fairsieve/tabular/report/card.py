@@ -5,6 +5,13 @@ from __future__ import annotations
 from fairsieve.report.table_files import markdown, table_markdown
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.reading.features import used
+from fairsieve.tabular.report.model_phrases import (
+    kept_point,
+    loading_text,
+    model_limit,
+    model_sentences,
+    model_title,
+)
 from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
 from fairsieve.tabular.report.story import (
     clean_ratio_sentence,
@@ -12,7 +19,12 @@ from fairsieve.tabular.report.story import (
     sensitive_sentence,
     test_sentence,
 )
-from fairsieve.tabular.report.summary_tables import dropped_table, groups_table, overall_table
+from fairsieve.tabular.report.summary_tables import (
+    dropped_table,
+    groups_table,
+    overall_table,
+    quality_table,
+)
 from fairsieve.tabular.report.verdicts import label_warning, upper
 from fairsieve.tabular.table_run import TableRun
 
@@ -24,7 +36,6 @@ look. Not for decisions about people without somebody who can overrule it; not f
 source, on which nobody has measured it."""
 
 LIMITS = """\
-- A linear model of the columns as they are: it finds no interplay between them.
 - Fair on average over each group that was named, not to every person, and not to groups that were not named.
 - Measured on labels that may be wrong; see above.
 - A label that looks wrong may be right. People unlike the rest are suspected more often."""
@@ -32,10 +43,7 @@ LIMITS = """\
 LOADING = """\
 `fairsieve predict RUN/ NEW.csv -o OUT.csv`, or in Python:
 
-```python
-import skops.io
-model = skops.io.load("model.skops", trusted=["numpy.dtype"])  # scikit-learn's own types; no pickle, no code
-```"""
+"""
 
 
 def model_card(run: TableRun, decision: Decision) -> str:
@@ -50,7 +58,8 @@ def model_card(run: TableRun, decision: Decision) -> str:
     )
     warning = label_warning(run.dropped)
     warning = f"\n\n{markdown(warning)}" if warning else ""
-    kept = "plain model, since the fair one collapsed" if run.collapse else "fair model"
+    kept = "fair model" if kept_point(run) is not run.trade_off[0] else "plain model"
+    kept += ", since the fair one collapsed" if run.collapse else ""
     sections = {
         "Decision": f"**{markdown(decision.sentence)}**\n\n"
         + "\n".join(verdicts)
@@ -58,17 +67,18 @@ def model_card(run: TableRun, decision: Decision) -> str:
         + (f"\n\nNext:\n\n{steps}" if steps else ""),
         "The model": f"The {kept}: predicts {markdown(problem.labels.column)} "
         f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. "
-        f"Logistic regression, trained by sample selection. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
-        f"{markdown(sensitive_sentence(run))}",
+        f"{upper(model_title(run))}. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
+        f"{markdown(' '.join([*model_sentences(run), sensitive_sentence(run)]))}",
         "What it is for": USE,
         "What changed": f"{markdown(upper(headline(run)))}.",
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
-        f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}",
+        f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}\n"
+        f"{table_markdown(quality_table(run))}",
         "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}"
         f"{'; they are in `suspects.csv`' if len(run.suspects['row']) else ''}.{warning}\n\n"
         f"{table_markdown(dropped_table(run))}",
-        "Limits": LIMITS,
-        "Using it": LOADING,
+        "Limits": f"- {model_limit(run)}\n{LIMITS}",
+        "Using it": LOADING + loading_text(run),
         "Settings": "\n".join(
             f"- {markdown(name)}: {markdown(value)}" for name, value in list_settings(run).items()
         ),

@@ -14,11 +14,11 @@ from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.optional import package
 from fairsieve.report.page import write_page
 from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.model_files import write_model
 from fairsieve.tabular.report.card import model_card
 from fairsieve.tabular.report.csv_files import suspects_csv
 from fairsieve.tabular.report.metrics_file import FORMAT, record_json, run_record
 from fairsieve.tabular.report.story import run_document
-from fairsieve.tabular.saved_model import save_model
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["check_page_packages", "new_folder", "write_run"]
@@ -103,7 +103,7 @@ def _take_place(part: Path, out: Path) -> None:
 
 def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     """Write model, numbers, labels to check, page and card into a folder that is there."""
-    save_model(run.model, folder / "model.skops")
+    write_model(run.model, folder)
     write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.problem.table).encode())
     write_output(folder / "card.md", model_card(run, decision).encode())
     write_page(run_document(run, decision), folder / "report.html")

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "DROPPED", "EPOCHS", "GAPS", "GROUPS", "SUSPECTS", "TRADE_OFF"]
+__all__ = [
+    "CALIBRATION",
+    "COLUMNS",
+    "DROPPED",
+    "EPOCHS",
+    "GAPS",
+    "GROUPS",
+    "MIXED",
+    "QUALITY",
+    "ROUNDS",
+    "SUSPECTS",
+    "TRADE_OFF",
+]
 
 GROUPS = (
     "How to read it: each rate is a share of the people named, so groups are treated alike where their rates are "
@@ -14,9 +26,21 @@ GAPS = (
     "chance; where it does not, the model treats them differently, or its labels do."
 )
 TRADE_OFF = (
-    "How to read it: the fair model pays some accuracy for a smaller disparity, or should. The points between are"
-    " models whose weights are mixed from both, by quarters; they are not kept, and show whether a middle way "
-    "would do."
+    "How to read it: a fairer model pays some accuracy for a smaller disparity, or should. All points are measured on "
+    "the test part; where one was to be chosen (--tolerance), it was chosen without looking at that."
+)
+MIXED = "The points between the plain and the fair model are models whose weights are mixed from both, by quarters."
+ROUNDS = "The other points are rounds of training, each under other weights of the rows; later ones need not be fairer."
+QUALITY = (
+    "How to read it: where a label is rare, accuracy says little, for to predict it for nobody is right almost always. "
+    "AUC is .5 for guesses and 1 for a perfect order; average precision is the share of the rare label for guesses; "
+    "balanced accuracy counts each label the same. Precision, recall and balanced accuracy depend on the threshold "
+    "(--threshold), AUC and average precision do not."
+)
+CALIBRATION = (
+    "How to read it: of people with a probability of .7, seven of ten should have the label; then points lie on the "
+    "dashed line. Points below it are probabilities that are too high. If groups lie apart, the same probability "
+    "means different things for them. Each point has at least ten people."
 )
 DROPPED = (
     "How to read it: every epoch, rows whose labels look wrong are left out, as long as no group's share of a "

@@ -11,6 +11,8 @@ from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.quality import EVERYONE
+from fairsieve.tabular.report.model_phrases import column_treatment, kept_point
 from fairsieve.tabular.report.phrases import group_name, headline, main_gaps
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
@@ -79,7 +81,7 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
                     "holds": feature.kind,
                     "missing": feature.missing,
                     "distinct": feature.distinct,
-                    "treatment": feature.treatment,
+                    "treatment": column_treatment(run, feature),
                 }
                 for feature in run.problem.features
             ],
@@ -91,15 +93,46 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
         "plain": {name: _score(value) for name, value in run.scores[0].items()},
         "fair": {name: _score(value) for name, value in run.scores[-1].items()},
         "change": {name: _score(value) for name, value in run.change.items()},
-        "between": [
-            {"share": along} | {name: _score(value) for name, value in scores.items()}
-            for along, scores in zip(run.along[1:-1], run.scores[1:-1], strict=True)
+        "model": _model_record(run),
+        "trade_off": [
+            {
+                "title": point.title,
+                "kept": point.kept,
+                "threshold": point.threshold,
+                "held_out": None if point.held_out is None else point.held_out._asdict(),
+            }
+            | {name: _score(value) for name, value in point.scores.items()}
+            for point in run.trade_off
         ],
         "widest_gap": _gaps(run),
         "rates": [
             {"measure": one.name, "group": group, "plain": _share(before), "fair": _share(after)}
             for one in run.measures
             for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
+        ],
+        "quality": [
+            {
+                "measure": one.name,
+                "label": one.label or None,
+                "group": group,
+                "plain": None if plain is None else _score(plain),
+                "fair": None if fair is None else _score(fair),
+            }
+            for one in run.quality
+            for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
+        ],
+        "calibration": [
+            {
+                "model": one.model,
+                "group": one.group,
+                "label": one.label or None,
+                "predicted": one.predicted,
+                "observed": _share(one.observed),
+                "bins": [
+                    {"predicted": bin_.predicted, "observed": _share(bin_.observed)} for bin_ in one.bins
+                ],
+            }
+            for one in run.calibration
         ],
         "dropped": [
             {
@@ -141,6 +174,28 @@ def _settings(run: TableRun) -> dict[str, Any]:
         "verified": [data_name(source) for source in asked.verified],
         "epochs": asked.epochs,
         "seed": asked.seed,
+        "model": asked.model,
+        "trees": asked.trees,
+        "threshold": str(asked.threshold),
+        "tolerance": asked.tolerance,
+    }
+
+
+def _model_record(run: TableRun) -> dict[str, Any]:
+    """Collect which kind of model is kept, and how it was chosen."""
+    kept = kept_point(run)
+    choice = run.choice
+    return {
+        "name": run.model_name,
+        "kept": kept.title,
+        "threshold": kept.threshold,
+        "auto": None
+        if choice is None
+        else {
+            "log_loss": choice.losses,
+            "runner_up": choice.runner_up,
+            "difference": {"value": choice.difference, "interval": list(choice.interval)},
+        },
     }
 
 

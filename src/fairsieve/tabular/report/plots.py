@@ -14,7 +14,7 @@ from fairsieve.tabular.evaluation import Measure
 from fairsieve.tabular.report.phrases import group_name, main_gaps
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
+__all__ = ["calibration_figure", "dropped_figure", "epochs_figure", "groups_figure", "trade_off_figure"]
 
 MODELS = ("plain model", "fair model")
 MOST_POINTS = 120  # along a line
@@ -23,7 +23,7 @@ MOST_LABELS = 3
 MOST_MEASURES = 6
 
 
-def group_looks(run: TableRun) -> dict[str, Look]:
+def _group_looks(run: TableRun) -> dict[str, Look]:
     """Choose a colour and a symbol for each group: the same in every figure."""
     names = [group_name(group) for group in run.test_groups]
     return looks_of([*names, *map(group_name, run.history.groups)])
@@ -31,7 +31,7 @@ def group_looks(run: TableRun) -> dict[str, Look]:
 
 def groups_figure(run: TableRun) -> Figure:
     """Draw a panel for each rate: where each group stands under the plain model and under the fair one."""
-    looks = group_looks(run)
+    looks = _group_looks(run)
     measures = _select_measures(run)
     ends = _shared_range(measures)
     panels = []
@@ -87,14 +87,16 @@ def _select_measures(run: TableRun) -> list[Measure]:
 
 
 def trade_off_figure(run: TableRun) -> Figure:
-    """Draw accuracy against disparity, from the plain model to the fair one."""
+    """Draw accuracy against disparity: the plain model, the one that is kept, and the others on the way."""
     short = ABBREVIATIONS[run.asked.fairness]
+    plain, kept = run.trade_off[0], next(point for point in run.trade_off if point.kept)
+    ends = {"plain model": plain} if kept is plain else {"plain model": plain, f"kept: {kept.title}": kept}
     drawn = []
-    for name, place in zip(MODELS, (0, -1), strict=True):
-        accuracy, disparity = run.scores[place]["accuracy"], run.scores[place]["disparity"]
+    for name, point in ends.items():
+        accuracy, disparity = point.scores["accuracy"], point.scores["disparity"]
         drawn.append(
             Series(
-                name,
+                f"{name} (kept)" if kept is plain else name,
                 [disparity.value],
                 [accuracy.value],
                 "points",
@@ -102,14 +104,15 @@ def trade_off_figure(run: TableRun) -> Figure:
                 x_interval=[disparity.interval],
             )
         )
-    if len(run.along) > 2:
+    others = [point for point in run.trade_off[1:] if not point.kept]
+    if others:
         drawn.append(
             Series(
-                "between the two",
-                [scores["disparity"].value for scores in run.scores[1:-1]],
-                [scores["accuracy"].value for scores in run.scores[1:-1]],
+                "others on the way",
+                [point.scores["disparity"].value for point in others],
+                [point.scores["accuracy"].value for point in others],
                 "points",
-                labels=[f"{share:.0%} of the way to the fair model" for share in run.along[1:-1]],
+                labels=[point.title for point in others],
                 dashed=True,
             )
         )
@@ -121,9 +124,45 @@ def trade_off_figure(run: TableRun) -> Figure:
     )
 
 
+def calibration_figure(run: TableRun) -> Figure | None:
+    """Draw the share that has the label against its probability, by group: a panel for each model."""
+    looks = _group_looks(run)
+    drawn = [one for one in run.calibration if one.group is not None and one.bins]
+    if not drawn:
+        return None
+    what = drawn[0].label or "the predicted label"
+    names = list(dict.fromkeys(group_name(one.group) for one in drawn))[:MOST_GROUPS]
+    panels = []
+    for model, title in zip(("plain", "fair"), MODELS, strict=True):
+        series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
+        for one in drawn:
+            name = group_name(one.group)
+            if one.model == model and name in names:
+                series.append(
+                    Series(
+                        name,
+                        [part.predicted for part in one.bins],
+                        [part.observed.value for part in one.bins],
+                        "points",
+                        interval=[part.observed.interval for part in one.bins],
+                        labels=[f"{part.observed.total:,} people" for part in one.bins],
+                        look=looks[name],
+                    )
+                )
+        panels.append(
+            Panel(title, f"probability of {what}", f"share with {what}", series, x_range=(-0.02, 1.02))
+        )
+    few = "" if len(names) == len({one.group for one in drawn}) else f" Only {MOST_GROUPS} groups are drawn."
+    return Figure(
+        "calibration",
+        f"Shares by probability and {run.problem.groups.title}, on the test part; lines, 95 % intervals.{few}",
+        panels,
+    )
+
+
 def dropped_figure(run: TableRun) -> Figure:
     """Draw the shares dropped: a group of bars for each label, a bar for each group."""
-    looks = group_looks(run)
+    looks = _group_looks(run)
     series = []
     for group in dict.fromkeys(cell.group for cell in run.dropped):
         cells = [cell for cell in run.dropped if cell.group == group]
@@ -172,7 +211,7 @@ def _epoch_lines(
     run: TableRun, rows: NDArray[np.int64], label: int, groups: NDArray[np.int64], table: NDArray[np.float64]
 ) -> list[Series]:
     """Draw a line for each group that has people of a label."""
-    history, looks = run.history, group_looks(run)
+    history, looks = run.history, _group_looks(run)
     lines = []
     for group in groups:
         if np.asarray(history.sizes)[label, group]:

@@ -6,15 +6,40 @@ from fairsieve.report.document import Block, Document, Facts, Items, Notice, Sec
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.report.guide import COLUMNS, DROPPED, EPOCHS, GAPS, GROUPS, SUSPECTS, TRADE_OFF
+from fairsieve.tabular.report.guide import (
+    CALIBRATION,
+    COLUMNS,
+    DROPPED,
+    EPOCHS,
+    GAPS,
+    GROUPS,
+    MIXED,
+    QUALITY,
+    ROUNDS,
+    SUSPECTS,
+    TRADE_OFF,
+)
+from fairsieve.tabular.report.model_phrases import (
+    kept_point,
+    model_sentences,
+    model_title,
+    trade_off_sentence,
+)
 from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline, is_inconclusive
-from fairsieve.tabular.report.plots import dropped_figure, epochs_figure, groups_figure, trade_off_figure
+from fairsieve.tabular.report.plots import (
+    calibration_figure,
+    dropped_figure,
+    epochs_figure,
+    groups_figure,
+    trade_off_figure,
+)
 from fairsieve.tabular.report.summary_tables import (
     columns_table,
     dropped_table,
     gaps_table,
     groups_table,
     overall_table,
+    quality_table,
     suspects_table,
 )
 from fairsieve.tabular.report.verdicts import (
@@ -38,12 +63,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         Section("dropped", "Who was dropped, and why", _dropped(run)),
         Section("suspects", "Labels to check", _suspects(run)),
     ]
-    if run.collapse is None:
-        sections.append(Section("trade-off", "The trade-off", [Text(TRADE_OFF), trade_off_figure(run)]))
+    if len(run.trade_off) > 1:
+        sections.append(Section("trade-off", "The trade-off", _trade_off(run)))
     sections += [
         Section(
             "rates", "Details: every rate", [Text(GROUPS), groups_table(run), Text(GAPS), gaps_table(run)]
         ),
+        Section("quality", "Details: telling labels apart", [Text(QUALITY), quality_table(run)]),
+        *_calibration(run),
         Section("epochs", "Details: epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
         Section("columns", "Details: the table", _columns(run)),
         Section(
@@ -81,7 +108,13 @@ def _changed(run: TableRun) -> list[Block]:
         f"The {ABBREVIATIONS[run.asked.fairness]} disparity is the largest distance between a group's rate and that of "
         "everyone; 0 is best."
     )
-    words = [f"{notion} {disparity}", test_sentence(run), clean_ratio_sentence(run), sensitive_sentence(run)]
+    words = [
+        *model_sentences(run),
+        f"{notion} {disparity}",
+        test_sentence(run),
+        clean_ratio_sentence(run),
+        sensitive_sentence(run),
+    ]
     warnings = filter(None, (worse_warning(run), guess_warning(run)))
     first: list[Block] = [Text(f"{upper(headline(run))}."), groups_figure(run), overall_table(run)]
     return [*first, *map(Text, [*warnings, *words])]
@@ -103,6 +136,11 @@ def test_sentence(run: TableRun) -> str:
 
 def clean_ratio_sentence(run: TableRun) -> str:
     """Say how many labels were believed to be right, and who said so."""
+    if run.asked.clean_ratio != "auto" and run.model_name != "logistic":
+        return (
+            f"You said that {percent(run.clean_ratio)} of the labels are right (--clean-ratio), so rows are weighted "
+            "by how likely their label is right, or left out where labels look wrong on purpose."
+        )
     if run.estimate is None:
         return (
             f"You said that {percent(run.clean_ratio)} of the labels are right (--clean-ratio), so about "
@@ -120,6 +158,23 @@ def sensitive_sentence(run: TableRun) -> str:
     return (
         f"The model does not learn from {title}, and needs none to predict; other columns may still tell of it. "
         "--keep-sensitive changes that."
+    )
+
+
+def _trade_off(run: TableRun) -> list[Block]:
+    """Show the models between plain and fair, and which of them is kept."""
+    between = MIXED if run.model_name == "logistic" else ROUNDS
+    words = [f"{TRADE_OFF} {between}", trade_off_sentence(run)]
+    return [*(Text(text) for text in words if text), trade_off_figure(run)]
+
+
+def _calibration(run: TableRun) -> list[Section]:
+    """Show whether probabilities mean what they say, where there are enough people to tell."""
+    figure = calibration_figure(run)
+    return (
+        []
+        if figure is None
+        else [Section("calibration", "Details: probabilities", [Text(CALIBRATION), figure])]
     )
 
 
@@ -160,12 +215,15 @@ def list_settings(run: TableRun) -> dict[str, str]:
         "sensitive": run.problem.groups.title,
         "groups": ", ".join(run.problem.groups.names),
         "fairness": asked.fairness.replace("_", " "),
-        "clean ratio": f"{number(run.clean_ratio)}, {'estimated' if run.estimate else 'given'}",
+        "clean ratio": f"{number(run.clean_ratio)}, {'estimated' if asked.clean_ratio == 'auto' else 'given'}",
         "measured on": test,
         "rows trained on": f"{len(run.problem.train):,}",
         "rows measured on": f"{len(run.problem.test):,}",
-        "model": "logistic regression, Adam, sample selection by fairsieve",
-        "epochs": str(len(run.history)),
+        "model": model_title(run),
+        "kept": kept_point(run).title,
+        "threshold": str(asked.threshold),
+        "tolerance": "none given" if asked.tolerance is None else number(asked.tolerance),
+        "epochs" if run.model_name == "logistic" else "rounds": str(len(run.history)),
         "seed": str(asked.seed),
         "seconds": f"{run.seconds:.0f}",
     } | {f"version of {name}": version for name, version in run.versions.items()}

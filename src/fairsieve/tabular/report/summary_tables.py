@@ -12,10 +12,20 @@ from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import Gap, Share, gap_between
+from fairsieve.tabular.quality import EVERYONE
+from fairsieve.tabular.report.model_phrases import column_treatment
 from fairsieve.tabular.report.phrases import group_name, interval
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["columns_table", "dropped_table", "gaps_table", "groups_table", "overall_table", "suspects_table"]
+__all__ = [
+    "columns_table",
+    "dropped_table",
+    "gaps_table",
+    "groups_table",
+    "overall_table",
+    "quality_table",
+    "suspects_table",
+]
 
 ROWS_AT_ONCE = 20
 MOST_FEATURES = 8  # of a label to check
@@ -78,6 +88,28 @@ def groups_table(run: TableRun) -> Table:
 
 def _share_cell(share: Share) -> Cell:
     return Cell(number(share.value), value=share.value, reference=interval(share.interval))
+
+
+def quality_table(run: TableRun) -> Table:
+    """Lay out how well the models tell labels apart, in each group and over everyone."""
+    rows = []
+    groups = [*map(group_name, run.test_groups), EVERYONE]
+    for one in run.quality:
+        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True):
+            if plain is not None or fair is not None:
+                cells = [Cell("–") if score is None else _score_cell(score) for score in (plain, fair)]
+                rows.append([Cell(group), Cell(one.title, note=one.meaning), *cells])
+    heads = [Column("group"), Column("measure"), Column("plain model", True), Column("fair model", True)]
+    return Table(
+        "quality",
+        "How well labels are told apart on the test part, with 95 % intervals (Wilson; bootstrap for AUC and average "
+        "precision)",
+        heads,
+        rows,
+        filterable=len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
+        reference_title="95 % interval",
+    )
 
 
 def gaps_table(run: TableRun) -> Table:
@@ -231,7 +263,7 @@ def columns_table(run: TableRun) -> Table:
                 Cell(sensitive + feature.kind),
                 Cell(f"{feature.missing:,}", value=feature.missing),
                 Cell(f"{feature.distinct:,}", value=feature.distinct),
-                Cell(feature.treatment),
+                Cell(column_treatment(run, feature)),
             ]
         )
     heads = [

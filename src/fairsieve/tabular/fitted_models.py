@@ -1,0 +1,116 @@
+"""What training on a table comes to, whatever the kind of model: a plain model, a fair one, and those between."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+
+from fairsieve.errors import CollapseWarning, FairsieveWarning
+from fairsieve.label_noise.collapse import Collapse
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.tabular.saved_model import with_threshold
+from fairsieve.tabular.trade_off import HeldOutScores
+from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.history import History
+
+__all__ = ["FittedModel", "TableModels", "pipeline_with_threshold", "record_warnings"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedModel:
+    """One model on the way from the plain one to the fairest.
+
+    Attributes
+    ----------
+    title : str
+        Such as "plain model" or "25 % of the way to the fair model".
+    prepared : ColumnTransformer
+        What turns columns into the numbers that the classifier takes.
+    classifier : classifier
+        Of scikit-learn's interface, with labels by their names.
+    training_scores : array of shape (n, classes)
+        Probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
+    held_out : HeldOutScores, optional
+        On training rows that the model did not see, where that was asked for.
+    """
+
+    title: str
+    prepared: ColumnTransformer
+    classifier: Any
+    training_scores: NDArray[np.float64]
+    held_out: HeldOutScores | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableModels:
+    """The models of a table, and what training says of its rows.
+
+    Attributes
+    ----------
+    models : list of FittedModel
+        The plain one first.
+    kept : int
+        The place of the one that is kept.
+    suspects : dict of arrays
+        As the estimators list them: rows, labels and groups by their codes.
+    selected : integer array
+        The rows that were trained on at the end.
+    history : History
+        With classes and groups by their codes.
+    clean_ratio : float
+    estimate : CleanRatioEstimate or None
+    collapse : Collapse or None
+    notes : list of str
+        What training warned of.
+    """
+
+    models: list[FittedModel]
+    kept: int
+    suspects: dict[str, NDArray[Any]]
+    selected: NDArray[np.int64]
+    history: History
+    clean_ratio: float
+    estimate: CleanRatioEstimate | None
+    collapse: Collapse | None
+    notes: list[str]
+
+
+def pipeline_with_threshold(
+    model: FittedModel, rule: ThresholdRule, positive: str | None, chances: NDArray[np.float64]
+) -> tuple[Pipeline, float | None]:
+    """Make the pipeline that is kept of a model; return its threshold, too, where the rule chose one.
+
+    Parameters
+    ----------
+    positive : str, optional
+        The label that the threshold is for.
+    chances : array of shape (n, classes)
+        How likely each class is the true one of each training row.
+    """
+    classifier, threshold = model.classifier, None
+    if not rule.is_default and positive is not None:
+        place = classifier.classes_.tolist().index(positive)
+        threshold = rule.choose(model.training_scores[:, place], chances[:, place])
+        classifier = with_threshold(classifier, threshold, positive)
+    return Pipeline([("prepare", model.prepared), ("model", classifier)]), threshold
+
+
+@contextlib.contextmanager
+def record_warnings() -> Iterator[list[str]]:
+    """Collect what training warns of, in place of printing it; a collapse is told elsewhere."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairsieveWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield notes
+    ours = [one for one in caught if issubclass(one.category, FairsieveWarning | ConvergenceWarning)]
+    notes += [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]

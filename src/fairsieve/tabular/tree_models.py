@@ -1,0 +1,143 @@
+"""Train boosted trees on a table: a plain model, and one for each round of the sieve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+
+from fairsieve.estimators._rounds import Round
+from fairsieve.estimators.sieve import SieveClassifier
+from fairsieve.label_noise.estimate import warn_if_inconclusive
+from fairsieve.samples import Samples
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.boosted_trees import NativeTrees, bare_trees
+from fairsieve.tabular.fitted_models import FittedModel, TableModels, record_warnings
+from fairsieve.tabular.preparation import TableProblem
+from fairsieve.tabular.reading.native_encoding import find_categories, native_frame, native_preparation
+from fairsieve.tabular.reading.table import TextColumn
+from fairsieve.tabular.trade_off import HeldOutScores
+from fairsieve.training.history import History, count_predictions, new_recording
+
+__all__ = ["ROUNDS", "TOLERANCE", "new_preparation", "train_trees", "weigh_by_trees"]
+
+ROUNDS, TOLERANCE = 6, 0.005  # the sieve's own
+
+
+def new_preparation(values: Any) -> ColumnTransformer:
+    """Make the preparation for trees of the columns of a table."""
+    numbers = [name for name, column in values.items() if not isinstance(column, TextColumn)]
+    return native_preparation(numbers, find_categories(values))
+
+
+def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None = None) -> TableModels:
+    """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
+    asked, part = problem.asked, problem.train
+    prepared = new_preparation(part.values)
+    frame = native_frame(prepared, part.values)
+    sieve = SieveClassifier(
+        NativeTrees(model, asked.trees, asked.seed),
+        asked.fairness,
+        asked.clean_ratio,
+        rounds=asked.epochs or ROUNDS,
+        tolerance=TOLERANCE if asked.tolerance is None else asked.tolerance,
+        threshold=asked.threshold,
+        keep_rounds=True,
+        pos_label=problem.positive_code,
+        random_state=asked.seed,
+        checkpoint_dir=checkpoint_dir,
+    )
+    with record_warnings() as notes:
+        sieve.fit(
+            frame,
+            part.label_codes,
+            sensitive_features=part.group_codes,
+            verified_labels=part.verified_labels,
+            verified_weight=None if part.verified_labels is None else part.verified_weight,
+        )
+        if sieve.estimate_ is not None:
+            warn_if_inconclusive(sieve.estimate_)
+    cells = Samples(np.zeros((len(part), 1)), part.label_codes, part.group_codes, missing="own").cells
+    models: list[FittedModel] = []
+    kept = 0
+    for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.round_estimators_, strict=True)):
+        if len(fitted.classes_) < len(problem.labels.classes):
+            continue  # a round that trained on no row of a label
+        kept = len(models) if number == sieve.best_round_ else kept
+        classifier, known = bare_trees(fitted, problem.labels.classes)
+        models.append(
+            FittedModel(
+                title="plain model" if number == 0 else f"round {number}",
+                prepared=_restrict(prepared, known),
+                classifier=classifier,
+                training_scores=one.probabilities,
+                held_out=HeldOutScores(one.accuracy, one.disparity),
+            )
+        )
+    return TableModels(
+        models=models,
+        kept=kept,
+        suspects=sieve.suspects(),
+        selected=np.flatnonzero(sieve.weights_ > 0),
+        history=_history(sieve.rounds_, cells, problem.positive_code),
+        clean_ratio=sieve.clean_ratio_,
+        estimate=sieve.estimate_,
+        collapse=None,
+        notes=notes,
+    )
+
+
+def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
+    """Fit trees once and once more under weights, to say which labels are wrong; nothing of them is kept."""
+    asked, part = problem.asked, problem.train
+    sieve = SieveClassifier(
+        NativeTrees(model, asked.trees, asked.seed),
+        rounds=1,
+        pos_label=problem.positive_code,
+        random_state=asked.seed,
+    )
+    frame = native_frame(new_preparation(part.values), part.values)
+    with record_warnings():
+        return sieve.fit(frame, part.label_codes, sensitive_features=part.group_codes)
+
+
+def _restrict(prepared: ColumnTransformer, known: list[NDArray[np.int64]] | None) -> ColumnTransformer:
+    """Leave out the categories that a model has no code for."""
+    columns = {name: (part, names) for name, part, names in prepared.transformers_}
+    if known is None or "categories" not in columns:
+        return prepared
+    encoder, texts = columns["categories"]
+    if all(len(codes) == len(names) for codes, names in zip(known, encoder.categories_, strict=True)):
+        return prepared
+    pairs = zip(texts, encoder.categories_, known, strict=True)
+    # A column without any category keeps one, which has no code in the trees and so counts as missing.
+    kept = {text: [str(names[code]) for code in codes] or [str(names[0])] for text, names, codes in pairs}
+    return native_preparation(list(columns.get("numbers", (None, []))[1]), kept)
+
+
+def _history(rounds: list[Round], cells: Cells, positive: int | None) -> History:
+    """Record the rounds as a history: what each found out of fold, and the ratios and rows that it weighed."""
+    recording = new_recording(len(rounds), cells)
+    every = np.arange(len(cells))
+    codes = cells.codes.astype(np.int64)
+    for number, one in enumerate(rounds):
+        chances = one.probabilities[every, cells.label_codes]
+        losses = -np.log(np.maximum(chances, 1e-12))
+        kept = np.flatnonzero(one.kept)
+        counts = np.bincount(codes[kept], minlength=cells.counts.size)
+        sums = np.bincount(codes[kept], losses[kept], minlength=cells.counts.size)
+        count_predictions(one.probabilities.argmax(axis=1), codes, recording.tables[number])
+        recording.cell_losses[number] = sums / np.maximum(counts, 1)
+        recording.ratios[number], recording.counts[number] = one.ratios.reshape(-1), counts
+        if number:
+            recording.times_selected[kept] += 1
+    return History.from_recording(
+        recording,
+        cells,
+        np.arange(len(rounds)),
+        warmup_epochs=1,
+        positive=-1 if positive is None else positive,
+    )

@@ -1,0 +1,267 @@
+"""Boosted trees on tables: they take gaps and categories as they are, and are kept without pickle."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.support.people import people, write_csv
+
+from fairsieve import tabular
+from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.tabular import boosted_trees, model_choice, request
+from fairsieve.tabular.label_audit import audit_table
+from fairsieve.tabular.model_choice import choose_model
+from fairsieve.tabular.model_files import read_model, write_model
+from fairsieve.tabular.preparation import read_problem
+from fairsieve.tabular.reading.encoding import as_frame
+from fairsieve.tabular.reading.native_encoding import MOST_NATIVE, encode_native, find_categories
+from fairsieve.tabular.reading.table import TextColumn
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.saved_model import probabilities
+from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.tabular.table_run import train_table
+from fairsieve.tabular.tree_models import new_preparation
+
+pytest.importorskip("lightgbm")
+KINDS = ("lightgbm", "hist-gradient-boosting")
+FEW = {"trees": 6, "epochs": 4, "clean_ratio": 0.9}
+
+
+@pytest.fixture(scope="module")
+def runs(people_csv):
+    more = {
+        "lightgbm": {"threshold": "rate:0.3", "tolerance": 0.5},
+        "hist-gradient-boosting": {},
+    }
+    return {
+        kind: train_table(Asked(people_csv, "income", ["sex"], "high", model=kind, **FEW, **more[kind]))
+        for kind in KINDS
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_comes_back_the_same(runs, kind, tmp_path, people_csv):
+    run = runs[kind]
+    write_model(run.model, tmp_path)
+    again = read_model(tmp_path)
+    frame = run.problem.test.frame
+    np.testing.assert_array_equal(again.predict_proba(frame), run.model.predict_proba(frame))
+    np.testing.assert_array_equal(again.predict(frame), run.model.predict(frame))
+    _, predicted, probability, notes = predict_table(tmp_path, people_csv)
+    np.testing.assert_array_equal(predicted[run.problem.test.rows - 2], run.model.predict(frame))
+    assert notes == []
+    assert ((probability >= 0) & (probability <= 1)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_says_the_same_as_with_a_linear_model(runs, kind):
+    run = runs[kind]
+    train = run.problem.train
+    assert len(run.history) == len(run.history.ratios) >= 2
+    np.testing.assert_allclose(run.history.ratios.sum(axis=2), 1.0)
+    assert run.history.groups == train.cells.groups
+    assert sum(cell.dropped.total for cell in run.dropped) == len(train)
+    assert set(run.suspects["row"]) <= set(train.rows)
+    assert run.scores[-1] == next(point.scores for point in run.trade_off if point.kept)
+    codes = (
+        run.model.predict(run.problem.test.frame)
+        == np.array(run.problem.labels.classes)[run.problem.test.label_codes]
+    )
+    assert run.scores[-1]["accuracy"].value == pytest.approx(codes.mean())
+
+
+def test_gaps_and_categories_are_taken_as_they_are(runs):
+    values = runs["lightgbm"].problem.train.values
+    prepared = new_preparation(values)
+    numbers = encode_native(prepared, values)
+    np.testing.assert_array_equal(numbers, prepared.transform(as_frame(values)))
+    assert np.isnan(numbers[:, 0]).sum() == (~values["job"].known).sum() > 0
+    assert np.isnan(numbers[:, 1]).sum() == np.isnan(values["age"]).sum() > 0
+
+
+def test_new_values_count_as_missing(runs, tmp_path):
+    write_model(runs["hist-gradient-boosting"].model, tmp_path)
+    table = people(40, seed=3)
+    texts = {}
+    for job in ("pilot", ""):
+        table["job"] = [job] * 40
+        path = write_csv(tmp_path / "new.csv", table)
+        _, _, probability, notes = predict_table(tmp_path, path)
+        texts[job] = probability
+        told = ["Column 'job' has values that training did not have ('pilot'); they are ignored."]
+        assert notes == (told if job else [])
+    np.testing.assert_array_equal(texts["pilot"], texts[""])
+
+
+def test_of_many_categories_the_commonest_are_kept():
+    column = TextColumn.of([f"v{i}" for i in range(400)] + [f"v{i}" for i in range(300, 400)])
+    kept = find_categories({"column": column})["column"]
+    assert len(kept) == MOST_NATIVE
+    assert {f"v{i}" for i in range(300, 400)} <= set(kept)
+
+
+def change_tree(text, old, new):
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+def broken_texts(text):
+    """Texts that LightGBM would read beyond its memory for, or not at all."""
+    line = next(one for one in text.split("\n") if one.startswith("left_child="))
+    feature = next(one for one in text.split("\n") if one.startswith("split_feature="))
+    yield change_tree(text, line, line.replace("=", "=9999 ", 1)), "does not have"
+    rest = line.partition(" ")[2]
+    yield change_tree(text, line, f"left_child=9999 {rest}"), "a tree is not a tree"
+    yield change_tree(text, line, f"left_child=0 {rest}"), "a tree is not a tree"
+    rest = feature.partition(" ")[2]
+    yield change_tree(text, feature, f"split_feature=77 {rest}"), "a feature that is not there"
+    yield change_tree(text, "num_cat=", "num_cat=9"), "is of another kind|does not have"
+    yield change_tree(text, "Tree=0", "Tree=5"), "is called"
+    yield change_tree(text, "objective=binary sigmoid:1", "objective=custom"), "objective is"
+    yield change_tree(text, "is_linear=0", "is_linear=1"), "is of another kind"
+    yield change_tree(text, "end of trees", "end"), "does not begin or end"
+    yield change_tree(text, "shrinkage=", "extra=1\nshrinkage="), "does not belong there"
+    yield change_tree(text, "shrinkage=", "shrinkage=nan"), "shrinkage|could not convert"
+
+
+def test_trees_of_lightgbm_that_point_nowhere_are_refused(runs, tmp_path):
+    import hashlib
+
+    write_model(runs["lightgbm"].model, tmp_path)
+    text = (tmp_path / "model.txt").read_text()
+    described = json.loads((tmp_path / "model.json").read_text())
+    for broken, message in broken_texts(text):
+        (tmp_path / "model.txt").write_text(broken)
+        with pytest.raises(InvalidInputError, match=r"model.txt is not the file that it describes"):
+            read_model(tmp_path)
+        trees = {"bytes": len(broken), "sha256": hashlib.sha256(broken.encode()).hexdigest()}
+        (tmp_path / "model.json").write_text(json.dumps(described | {"trees": described["trees"] | trees}))
+        with pytest.raises(InvalidInputError, match=rf"is not a model that fairsieve kept.*({message})"):
+            read_model(tmp_path)
+        (tmp_path / "model.json").write_text(json.dumps(described))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "other"},
+        {"numbers": ["age"]},
+        {"numbers": ["age", "age"]},
+        {"numbers": "age"},
+        {"categories": {"job": []}},
+        {"classes": ["one"]},
+        {"classes": None},
+        {"threshold": {"value": 2.0, "positive": "high"}},
+        {"threshold": {"value": 0.5, "positive": "other"}},
+        {"threshold": "high"},
+        {"trees": {}},
+    ],
+)
+def test_descriptions_that_are_not_ours_are_refused(runs, tmp_path, change):
+    write_model(runs["lightgbm"].model, tmp_path)
+    described = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(described | change))
+    with pytest.raises(
+        InvalidInputError, match=r"model.json is not a model that fairsieve kept, or it is damaged"
+    ):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "field", ["left", "feature_idx", "bitset_idx", "value", "classes", "bins", "baseline"]
+)
+def test_trees_of_scikit_learn_that_point_nowhere_are_refused(runs, tmp_path, field):
+    import copy
+
+    model = copy.deepcopy(runs["hist-gradient-boosting"].model)
+    trees = model["model"]
+    every = [tree.nodes for trees_ in trees._predictors for tree in trees_]
+    if field == "classes":
+        trees.classes_ = trees.classes_[:1]
+    elif field == "bins":
+        trees._bin_mapper.bin_thresholds_[0] = np.array([300.0])
+    elif field == "baseline":
+        trees._baseline_prediction = np.array([[np.nan]])
+    else:
+        for nodes in every:
+            split = nodes["is_leaf"] == 0
+            if field == "bitset_idx":
+                split &= nodes["is_categorical"] == 1
+            nodes[field][split] = {"left": 0, "value": np.inf}.get(field, 1000)
+    write_model(model, tmp_path)
+    with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept"):
+        read_model(tmp_path)
+
+
+def test_nothing_of_a_file_but_its_arrays_is_used(runs, tmp_path):
+    import copy
+
+    model = copy.deepcopy(runs["hist-gradient-boosting"].model)
+    model["model"]._loss = model["prepare"]  # something else of scikit-learn's
+    write_model(model, tmp_path)
+    again = read_model(tmp_path)
+    values = runs["hist-gradient-boosting"].problem.test.values
+    np.testing.assert_array_equal(
+        probabilities(again, values), probabilities(runs["hist-gradient-boosting"].model, values)
+    )
+
+
+def test_auto_chooses_by_log_loss(people_csv):
+    choice = choose_model(read_problem(Asked(people_csv, "income", ["sex"], trees=6)))
+    assert set(choice.losses) == {"logistic", *KINDS}
+    assert choice.losses[choice.name] == min(choice.losses.values())
+    ranked = sorted(choice.losses.values())
+    assert choice.difference == pytest.approx(ranked[1] - ranked[0])
+    assert choice.interval[0] < choice.difference < choice.interval[1]
+    assert choice.note.startswith(
+        f"--model auto chose {model_choice.TITLES[choice.name]}: its log loss on 480"
+    )
+
+
+def test_trees_are_chosen_where_columns_interplay(tmp_path):
+    random = np.random.default_rng(0)
+    left, right = random.integers(0, 10, (2, 600))
+    label = np.where((left < 5) ^ (right < 5), "yes", "no")
+    columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 600), "label": label}
+    path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
+    run = train_table(Asked(path, "label", ["sex"], model="auto", trees=6, epochs=4, clean_ratio=1.0))
+    assert run.model_name in KINDS
+    assert run.choice is not None
+    assert run.choice.note in run.notes
+    assert run.scores[-1]["accuracy"].value > 0.9
+
+
+def test_what_is_not_installed_is_named(monkeypatch, people_csv):
+    monkeypatch.setattr(request, "find_spec", lambda name: None)
+    with pytest.raises(
+        MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
+    ):
+        Asked(people_csv, "income", ["sex"], model="lightgbm")
+    monkeypatch.setattr(boosted_trees, "find_spec", lambda name: None)
+    choice = choose_model(read_problem(Asked(people_csv, "income", ["sex"], trees=2)))
+    assert "LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in choice.note
+
+
+def test_a_model_that_does_not_exist_is_refused(people_csv):
+    with pytest.raises(
+        InvalidInputError, match=r"--model must be one of logistic, .*got 'lightgmb'. Did you mean lightgbm"
+    ):
+        tabular.train(people_csv, label="income", sensitive="sex", model="lightgmb")
+
+
+def test_an_audit_can_ask_trees(tmp_path):
+    random = np.random.default_rng(0)
+    left, right = random.integers(0, 10, (2, 900))
+    right_labels = np.where((left < 5) ^ (right < 5), "yes", "no")
+    wrong = random.random(900) < 0.1
+    label = np.where(wrong, np.where(right_labels == "yes", "no", "yes"), right_labels)
+    columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 900), "label": label}
+    path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
+    found = audit_table(Asked(path, "label", ["sex"], model="hist-gradient-boosting", trees=30))
+    assert found.model_name == "hist-gradient-boosting"
+    rows = found.suspects["row"] - 2
+    assert len(rows) > 40
+    assert wrong[rows].mean() > 0.9
+    assert (found.suspects["suggested"] == right_labels[rows])[wrong[rows]].all()

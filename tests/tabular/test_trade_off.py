@@ -1,0 +1,139 @@
+"""Points of the trade-off, thresholds, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.support.people import people, write_csv
+
+from fairsieve import tabular
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.report.model_phrases import model_sentences
+from fairsieve.tabular.request import Asked
+from fairsieve.tabular.saved_model import decision_threshold
+from fairsieve.tabular.table_run import train_table
+from fairsieve.tabular.trade_off import HeldOutScores, choose_point
+
+FEW = {"epochs": 8, "clean_ratio": 0.9}
+
+
+@pytest.fixture(scope="module")
+def chosen(people_csv):
+    return train_table(
+        Asked(people_csv, "income", ["sex"], "high", tolerance=0.03, threshold="rate:0.25", **FEW)
+    )
+
+
+def test_the_fairest_within_the_tolerance_is_chosen():
+    scores = [HeldOutScores(*pair) for pair in ((0.9, 0.3), (0.89, 0.2), (0.86, 0.1), (0.89, 0.2))]
+    assert [choose_point(scores, tolerance) for tolerance in (0.0, 0.01, 0.04, 1.0)] == [0, 1, 2, 2]
+
+
+def test_the_models_between_are_kept_and_one_is_chosen_on_training_rows(chosen):
+    points = chosen.trade_off
+    assert [point.title for point in points][::4] == ["plain model", "fair model"]
+    place = choose_point([point.held_out for point in points], 0.03)
+    assert [point.kept for point in points].index(True) == place
+    assert chosen.model is points[place].model
+    frame, codes = chosen.problem.test.frame, chosen.problem.test.label_codes
+    classes = np.array(chosen.problem.labels.classes)
+    for point in points:
+        accuracy = (point.model.predict(frame) == classes[codes]).mean()
+        assert point.scores["accuracy"].value == pytest.approx(accuracy)
+
+
+def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path):
+    frame_rows = chosen.problem.test.rows
+    lines = people_csv.read_text().splitlines()
+    for row in frame_rows:  # turn every label of the test part around
+        first, _, label = lines[row - 1].rpartition(",")
+        lines[row - 1] = f"{first},{'low' if label == 'high' else 'high'}"
+    train = tmp_path / "train.csv"
+    train.write_text(
+        "\n".join(line for row, line in enumerate(lines, 1) if row not in set(frame_rows)) + "\n"
+    )
+    test = tmp_path / "test.csv"
+    test.write_text("\n".join([lines[0], *(lines[row - 1] for row in sorted(frame_rows))]) + "\n")
+    asked = {"tolerance": 0.03, "threshold": "rate:0.25", **FEW}
+    again = train_table(Asked(train, "income", ["sex"], "high", test_file=test, **asked))
+    assert [point.kept for point in again.trade_off] == [point.kept for point in chosen.trade_off]
+    assert [point.held_out for point in again.trade_off] == [point.held_out for point in chosen.trade_off]
+    assert [p.threshold for p in again.trade_off] == [p.threshold for p in chosen.trade_off]
+    assert again.scores[-1]["accuracy"].value == pytest.approx(1 - chosen.scores[-1]["accuracy"].value)
+
+
+def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
+    threshold, label = decision_threshold(chosen.model)
+    train = chosen.problem.train
+    scores = chosen.model.predict_proba(train.frame)[:, chosen.model.classes_.tolist().index(label)]
+    assert label == "high"
+    assert np.mean(scores >= threshold) == pytest.approx(0.25, abs=0.01)
+    result = tabular.train(
+        people_csv, label="income", sensitive="sex", positive="high", threshold="rate:0.25", **FEW
+    )
+    folder = result.save(tmp_path / "run")
+    kept = tabular.predict(folder, people_csv)
+    assert np.mean(kept.predicted == "high") == pytest.approx(0.25, abs=0.04)
+    again = tabular.predict(result, people_csv)
+    np.testing.assert_array_equal(kept.predicted, again.predicted)
+    record = json.loads((folder / "metrics.json").read_text())
+    assert record["settings"]["threshold"] == "rate:0.25"
+    assert record["model"]["threshold"] == record["trade_off"][-1]["threshold"]
+    assert {one["measure"] for one in record["quality"]} >= {"auc", "average_precision", "balanced_accuracy"}
+    assert {one["model"] for one in record["calibration"]} == {"plain", "fair"}
+    page = (folder / "report.html").read_text()
+    assert "telling labels apart" in page
+    assert "Shares by probability and sex, on the test part" in page
+
+
+def test_what_was_chosen_is_said(chosen):
+    threshold, point = model_sentences(chosen)
+    assert threshold.startswith(
+        "--threshold rate:0.25 was chosen on the training rows, by the model's own scores"
+    )
+    assert point.startswith("Of the models between plain and fair, ")
+    assert point.endswith("The test part was not looked at for this.")
+
+
+def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
+    table = people(500, seed=1, wrong=0.0)
+    random = np.random.default_rng(0)
+    rare = random.random(500) < 0.06
+    table["income"] = np.where(rare, "yes", "no").tolist()
+    path = write_csv(tmp_path / "rare.csv", table)
+    asked = {"label": "income", "sensitive": "sex", "clean_ratio": 1.0, "epochs": 4, "small_groups": "ignore"}
+    result = tabular.train(path, **asked)
+    assert result.decision.outcome == "do-not-use"
+    assert result.decision.reasons[0].startswith(
+        "Both models predict no for everyone, so nobody is told apart"
+    )
+    assert "--threshold balanced, or --threshold rate:0.045, the share that has it" in " ".join(
+        result.decision.next_steps
+    )
+    again = tabular.train(path, threshold="balanced", **asked)
+    assert not any("nobody is told apart" in reason for reason in again.decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": "often"}, r"--threshold must be a probability .*got 'often'"),
+        ({"tolerance": 3}, r"--tolerance must be"),
+        ({"trees": 0}, r"--trees must be"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(people_csv, settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        tabular.train(people_csv, label="income", sensitive="sex", **settings)
+
+
+def test_a_threshold_needs_two_labels(tmp_path):
+    table = people(90)
+    table["income"] = ["low", "high", "middle"] * 30
+    path = write_csv(tmp_path / "three.csv", table)
+    with pytest.raises(
+        InvalidInputError, match=r"--threshold must be 0.5 for more than two labels.*with 3 labels"
+    ):
+        tabular.train(path, label="income", sensitive="sex", threshold="balanced")
