@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from tests.support.people import people, write_csv
 
 from fairsieve.cli.app import main
+from fairsieve.cli.terminal import tolerate_encodings
 from fairsieve.paper import demo
 from fairsieve.paper.methods.registry import METHODS
 
@@ -134,30 +136,41 @@ def test_completion_offers_commands_and_values():
         assert run(env=environment).stdout.split() == expected
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
-def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(tmp_path, encoding):
-    table = people(120)
+@pytest.fixture(scope="module")
+def foreign_people(tmp_path_factory):
+    """A table with letters that few encodings have."""
+    folder, table = tmp_path_factory.mktemp("foreign"), people(120)
     table["sex"] = ["żona" if value == "woman" else "mąż" for value in table["sex"]]
-    write_csv(tmp_path / "people.csv", table)
+    write_csv(folder / "people.csv", table)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("encoding", "command", "options"),
+    [
+        ("cp1252", "train", ["--clean-ratio", "0.9", "--epochs", "4", "-o", "run"]),
+        ("ascii", "audit", []),
+    ],
+)
+def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(foreign_people, encoding, command, options):
     environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    options = (
-        "--label",
-        "income",
-        "--sensitive",
-        "sex",
-        "--clean-ratio",
-        "0.9",
-        "--epochs",
-        "4",
-        "-o",
-        "run",
-    )
-    done = run("train", "people.csv", *options, env=environment, cwd=tmp_path, encoding=encoding)
+    arguments = [command, "people.csv", "--label", "income", "--sensitive", "sex", *options]
+    done = run(*arguments, env=environment, cwd=foreign_people, encoding=encoding)
     assert done.returncode == 0, done.stderr
-    assert "Accuracy" in done.stdout
-    assert (tmp_path / "run" / "report.html").is_file()
-    done = run("audit", "people.csv", *options[:4], env=environment, cwd=tmp_path, encoding=encoding)
-    assert done.returncode == 0, done.stderr
+    assert "?ona" in done.stdout
+    if command == "train":
+        assert "Accuracy" in done.stdout
+        assert (foreign_people / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
+def test_any_encoding_of_the_output_takes_any_text(monkeypatch, encoding):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    tolerate_encodings()
+    stream.write("żona → ±0.1 \N{WHITE HEAVY CHECK MARK}")
+    stream.flush()
+    assert b"ona" in stream.buffer.getvalue()
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path):

@@ -36,6 +36,9 @@ def start(arguments: list[str], folder: Path) -> Command:
     """Start ``fairsieve`` with arguments in a folder, in a group of processes of its own."""
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
     environment.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / "stress"))
+    # A program in the background of a shell ignores SIGINT, and what it starts would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     output = tempfile.TemporaryFile()  # noqa: SIM115
     process = subprocess.Popen(
         [sys.executable, "-m", "fairsieve", *arguments],

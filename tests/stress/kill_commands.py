@@ -38,6 +38,10 @@ def run(scale: float, seed: int) -> Outcome:
     times = max(3, int(12 * scale))
     _stop_train(outcome, chance, times)
     _stop_compare(outcome, chance, times)
+    for name in ("train", "compare"):
+        for kind in SIGNALS:
+            stopped, late = (outcome.counts.get(f"{name}, {kind.name}{end}", 0) for end in ("", " too late"))
+            outcome.check(late == 0 or late < stopped, f"{name} answers {kind.name} before its work is done")
     return outcome
 
 
@@ -76,8 +80,9 @@ def _stop(
         outcome.check(
             late, f"{name} exits with {SIGNALS[kind]} after {kind.name}, not {status}: {said[-300:]}"
         )
-    alone = wait_until_alone(command.process.pid, 10)
-    outcome.check(alone, f"{name} leaves no worker ten seconds after {kind.name}")
+    limit = 30 if kind == signal.SIGKILL else 10  # a worker that just starts sees only then that it is alone
+    alone = wait_until_alone(command.process.pid, limit)
+    outcome.check(alone, f"{name} leaves no worker {limit} seconds after {kind.name}")
     outcome.check("Traceback" not in said, f"{name} prints no traceback after {kind.name}: {said[-300:]}")
     end(command)
     if kind != signal.SIGKILL:

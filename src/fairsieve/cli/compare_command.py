@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairsieve.cli.demo_command import NOISE_NAMES
-from fairsieve.cli.options import Fairness, among
+from fairsieve.cli.options import (
+    Bins,
+    Categories,
+    Drop,
+    Fairness,
+    Missing,
+    Positive,
+    SmallGroups,
+    Verified,
+    among,
+)
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -45,15 +55,41 @@ METHOD_NAMES = (
 
 def compare_command(
     data: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="synthetic, compas, adult or german.",
+            help="synthetic, compas, adult or german; by default synthetic.",
             autocompletion=among("synthetic", "compas", "adult", "german"),
+            show_default=False,
         ),
-    ] = "synthetic",
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own table in place of --data: a CSV or Parquet file; needs --label and --sensitive.",
+            show_default=False,
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With --table: the column to predict.", show_default=False),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --table: a column whose groups are compared; give it again to cross several.",
+            show_default=False,
+        ),
+    ] = None,
     noise: Annotated[
-        str, typer.Option(help=", ".join(NOISE_NAMES) + ".", autocompletion=among(*NOISE_NAMES))
-    ] = "label",
+        str | None,
+        typer.Option(
+            help=", ".join(NOISE_NAMES) + "; by default label, and none with --table.",
+            autocompletion=among(*NOISE_NAMES),
+            show_default=False,
+        ),
+    ] = None,
     rate: Annotated[float, typer.Option(help="The share of the training labels to flip.")] = 0.1,
     fairness: Fairness = "equalized-odds",
     methods: Annotated[
@@ -97,15 +133,32 @@ def compare_command(
     arrays: Annotated[
         str | None, typer.Option(help="The folder of the authors' synthetic arrays.", show_default=False)
     ] = None,
+    verified: Verified = None,
+    clean_ratio: Annotated[
+        str,
+        typer.Option(
+            help="With --table: the share of labels believed right, for methods that need it, or auto."
+        ),
+    ] = "auto",
+    positive: Positive = None,
+    bins: Bins = None,
+    small_groups: SmallGroups = "stop",
+    drop: Drop = None,
+    categories: Categories = None,
+    missing: Missing = None,
 ) -> None:
-    """Compare methods on data with wrong labels.
+    """Compare methods on data with wrong labels, or on your own table.
 
-    Train each on noisy data and measure it on clean data, seed by seed.
+    Train each on noisy data and measure it on clean data, seed by seed. With --table, train on repeated splits and
+    measure on the table's own labels, or on those that somebody verified.
 
     Example: fairsieve compare --data compas --noise label --methods lr,fairsieve --seeds 3 -o runs
+
+    Example: fairsieve compare --table people.csv --label income --sensitive sex --methods all -o runs
     """
     from rich.console import Console
 
+    from fairsieve.cli.compare_table import ask_table, say_table
     from fairsieve.paper import compare as comparing
     from fairsieve.paper.attacks import NOISES
     from fairsieve.paper.cluster import open_cluster
@@ -116,6 +169,24 @@ def compare_command(
     from fairsieve.selection.select import count_budget
     from fairsieve.validation import check_at_least, check_choice, check_share
 
+    if table is not None and data is not None:
+        raise InvalidInputError(
+            f"--table and --data must not be given together; got {table} and {data}: leave one out"
+        )
+    settings = {
+        "positive": positive,
+        "fairness": fairness,
+        "clean_ratio": clean_ratio,
+        "bins": bins or (),
+        "small_groups": small_groups,
+        "drop": drop or (),
+        "categories": categories or (),
+        "missing": tuple(missing or ()),
+        "verified": tuple(verified or ()),
+    }
+    own = ask_table(table, label, sensitive, settings)
+    data = data or "synthetic"
+    noise = noise or ("none" if own is not None else "label")
     check_choice("--noise", noise, NOISES)
     check_choice("--validation", validation, ("clean", "noisy", "cleaned"))
     check_share("--rate", rate, most=0.5)
@@ -129,17 +200,19 @@ def compare_command(
         raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
     asked = comparing.Comparison(
-        data=data,
+        data="table" if own is not None else data,
         noise=noise if rate > 0 else "none",
-        rate=rate,
+        rate=0.0 if own is not None and noise == "none" else rate,
         fairness=fairness,
         validation=validation,  # type: ignore[arg-type]
         tune=tune,
         epochs=epochs,
         arrays=arrays,
+        table=own,
     )
-    paper_settings(data, noise, rate, asked.fairness)  # report a wrong name or a missing file at once
-    make_problem(data, "none", 0, 0, arrays=arrays)
+    if own is None:  # report a wrong name or a missing file at once
+        paper_settings(data, noise, rate, asked.fairness)
+        make_problem(data, "none", 0, 0, arrays=arrays)
     count_budget(1 - rate, 1)
     make_folder(out)
     path = out / "records.jsonl"
@@ -147,13 +220,20 @@ def compare_command(
     left = f"What is finished is in {path}: give the same command again to go on."
     workers = jobs or (2 if backend is None else -1)
     total = len(chosen) * seeds
-    with stoppable(left), open_cluster(backend), progress_bar(f"{data}, {asked.noise}", total) as update:
+    with (
+        stoppable(left),
+        open_cluster(backend),
+        progress_bar(f"{asked.data}, {asked.noise}", total) as update,
+    ):
         for record in comparing.compare(asked, chosen, range(seeds), path, jobs=workers):
             records.append(record)
             done = record["settings"]
             update(len(records), f"{done['method']}, seed {done['seed']}")
     rows = comparing.summarise(records, chosen, asked.fairness)
-    Console().print(_comparison_table(asked, rows, seeds))
+    if own is not None:
+        say_table(asked, records, rows)
+    else:
+        Console().print(_comparison_table(asked, rows, seeds))
     say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
     say(f"{len(records)} records in {path}")
 

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -106,7 +106,8 @@ def _call_workers(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Fa
     if engine == "RayBackend":
         yield from _call_ray(work, jobs)
         return
-    calls = [joblib.delayed(_call_locally)(os.getpid(), place, each) for place, each in work.items()]
+    call = partial(_call_locally, os.getpid()) if engine == "LokyBackend" else _call
+    calls = [joblib.delayed(call)(place, each) for place, each in work.items()]
     try:
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
     except ValueError:  # joblib says so of Spark's backend
@@ -148,8 +149,8 @@ def _call_ray(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failur
 
 
 def _call_locally(caller: int, place: int, work: Work) -> _Finished | _Failure:
-    """Make one run in a worker that ends when the process that started it is gone."""
-    if os.getppid() == caller:  # a process of this machine, not a thread, and not a cluster's worker
+    """Make one run in a process of this machine that ends when the one that started it is gone."""
+    if os.getpid() != caller:  # one job is done by the caller itself
         _end_with(caller)
     return _call(place, work)
 

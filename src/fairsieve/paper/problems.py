@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from fairsieve.paper.attacks import add_noise
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 
-__all__ = ["NoisyProblem", "make_problem", "paper_settings"]
+__all__ = ["NoisyProblem", "attack_problem", "make_problem", "paper_settings"]
 
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
 
@@ -37,6 +38,10 @@ class NoisyProblem:
         For the methods that use one: with right labels, and attacked as the training set is.
     checksum : str
         Of everything above.
+    weights : array, optional
+        Of the test samples, where they were not chosen at random.
+    changes : mapping
+        Settings that depend on the data, in place of the paper's.
     """
 
     train: Samples
@@ -45,6 +50,8 @@ class NoisyProblem:
     clean_validation: Samples
     noisy_validation: Samples
     checksum: str
+    weights: NDArray[np.float64] | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> NoisyProblem:
@@ -61,6 +68,16 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
     else:
         parts, published = load_authors_arrays(arrays)
         noisy = published.get({"label": "general"}.get(noise, noise)) if rate == 0.1 else None
+    return attack_problem(parts, noise, rate, seed, noisy)
+
+
+def attack_problem(
+    parts: Splits, noise: str, rate: float, seed: int, noisy: NDArray[Any] | None = None
+) -> NoisyProblem:
+    """Flip training labels, and those of the validation set in the same way.
+
+    ``noisy`` are the labels after an attack that somebody else made.
+    """
     if noisy is None:
         attacked = add_noise(parts.train, noise, rate, seed=seed, validation=parts.validation)
         noisy, flipped = attacked.labels, attacked.flipped

@@ -21,6 +21,12 @@ from fairsieve.paper.methods.fr_train import clean_with_itlm
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.paper.records import Record, fingerprint
+from fairsieve.paper.table_problems import (
+    TableSource,
+    make_table_problem,
+    measure_tables,
+    prediction_tables,
+)
 from fairsieve.paper.tuning import choose, measure, train_with
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import FairnessName, fairness_name
@@ -30,6 +36,7 @@ from fairsieve.training.settings import Settings
 __all__ = ["Comparison", "ValidationKind", "one_torch_thread", "package_versions", "run_one"]
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
+TABLE_EPOCHS = 400
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn", "torch")
 
 
@@ -57,6 +64,8 @@ class Comparison:
         Hyperparameters that are given and not chosen.
     history : bool
         Record the cells' losses in every epoch.
+    table : TableSource, optional
+        Somebody's own table, in place of ``data``.
     """
 
     data: str = "synthetic"
@@ -69,23 +78,28 @@ class Comparison:
     arrays: str | None = None
     fixed: Mapping[str, Any] | None = None
     history: bool = False
+    table: TableSource | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
 
     def run_settings(self, method: Method, seed: int) -> dict[str, Any]:
         """Return what identifies a run in the records."""
-        asked = asdict(self) | {"method": method.name, "seed": seed}
+        asked = asdict(replace(self, table=None)) | {"method": method.name, "seed": seed}
         if not method.uses_validation:
             del asked["validation"]
-        for added in ("fixed", "history"):  # runs without them keep the fingerprints they had before
+        asked["table"] = None if self.table is None else self.table.record()
+        for added in ("fixed", "history", "table"):  # runs without them keep the fingerprints they had before
             if not asked[added]:
                 del asked[added]
         return asked
 
     def training_settings(self) -> Settings:
         """Return the paper's settings, with the number of epochs that is asked for."""
-        settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
+        if self.table is not None:
+            settings = Settings(fairness=self.fairness, epochs=TABLE_EPOCHS)
+        else:
+            settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
         if self.epochs is None:
             return settings
         warmup = min(settings.warmup_epochs, self.epochs // 4)
@@ -107,7 +121,9 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     method = METHODS[name]
     asked = comparison.run_settings(method, seed)
     record: Record = {"run": fingerprint(asked), "settings": asked, "versions": package_versions()}
-    problem = _cached_problem(comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays)
+    problem = _cached_problem(
+        comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays, comparison.table
+    )
     record["checksum"] = problem.checksum
     try:
         if method.extra == "torch":
@@ -120,7 +136,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
 
 def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyProblem, seed: int) -> Record:
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
-    settings = comparison.training_settings()
+    settings = replace(comparison.training_settings(), **problem.changes)
     validation = comparison.validation_samples(problem, method)
     started = time.perf_counter()
     if comparison.fixed is not None:
@@ -145,6 +161,8 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
         "hyperparameters": chosen,
         "metrics": _test_metrics(fitted, problem),
     }
+    if comparison.table is not None:
+        result |= _table_results(fitted, problem)
     if comparison.history:
         result["history"] = _recorded_history(fitted)
     return result
@@ -166,8 +184,12 @@ def one_torch_thread() -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _cached_problem(data: str, noise: str, rate: float, seed: int, arrays: str | None) -> NoisyProblem:
+def _cached_problem(
+    data: str, noise: str, rate: float, seed: int, arrays: str | None, table: TableSource | None = None
+) -> NoisyProblem:
     """Make a problem, and keep it for the next method: Adult takes seconds to load and attack."""
+    if table is not None:
+        return make_table_problem(table, noise, rate, seed)
     return make_problem(data, noise, rate, seed, arrays=arrays)
 
 
@@ -182,6 +204,26 @@ def _test_metrics(fitted: Fitted, problem: NoisyProblem) -> dict[str, float]:
     if problem.flipped.any():
         measured["flips_dropped"] = float(dropped[problem.flipped].mean())
     return {name: round(value, 6) for name, value in measured.items()}
+
+
+def _table_results(fitted: Fitted, problem: NoisyProblem) -> Record:
+    """Measure on the test samples as tables are measured: by their weights, and without cells of few people."""
+    test = problem.test
+    predicted = np.asarray(fitted.predict(test.features, sensitive_features=test.groups)).astype(np.int64)
+    weights = np.ones(len(test)) if problem.weights is None else problem.weights
+    tables = prediction_tables(test, predicted, weights)
+    metrics = _test_metrics(fitted, problem)
+    for fairness in get_args(FairnessName):
+        found = measure_tables(tables, test, fairness)
+        metrics |= {name: round(float(value), 6) for name, value in found.items()}
+    result: Record = {
+        "metrics": metrics,
+        "rows": {"train": len(problem.train), "test": len(test)},
+        "clean_ratio": problem.changes["clean_ratio"],
+    }
+    if problem.weights is not None:
+        result["predicted"] = predicted.tolist()
+    return result
 
 
 def _recorded_history(fitted: Fitted) -> dict[str, Any]:

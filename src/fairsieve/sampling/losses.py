@@ -19,6 +19,7 @@ __all__ = [
     "LossFunction",
     "as_outputs",
     "check_outputs",
+    "class_losses",
     "compute_outputs",
     "compute_signals",
     "cross_entropy",
@@ -76,7 +77,7 @@ def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:
     return outputs.argmax(dim=1)
 
 
-def _class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
+def class_losses(outputs: torch.Tensor, target: int, loss: LossFunction = cross_entropy) -> torch.Tensor:
     """Return losses as if every sample had the label ``target``."""
     return loss(outputs, torch.full((len(outputs),), target, dtype=torch.long, device=outputs.device))
 
@@ -91,15 +92,19 @@ def compute_signals(
 ) -> torch.Tensor:
     """Return what the groups are compared by, one row per target: losses, or 0–1 errors, against it.
 
-    ``losses`` are those against the samples' own labels, which need not be computed twice.
+    ``labels`` are class indices, or the chances of each class: then errors are expectations. ``losses`` are those
+    against the samples' own labels, which need not be computed twice.
     """
     rows = []
     for target in targets:
-        if signal == "error":
+        if signal == "error" and target == OWN_LABEL and labels.ndim == 2:
+            right = labels.gather(1, predicted_classes(outputs)[:, None])[:, 0]
+            rows.append((1 - right).to(losses.dtype))
+        elif signal == "error":
             wanted: Any = labels if target == OWN_LABEL else target
             rows.append((predicted_classes(outputs) != wanted).to(losses.dtype))
         else:
-            rows.append(losses if target == OWN_LABEL else _class_losses(outputs, target, loss))
+            rows.append(losses if target == OWN_LABEL else class_losses(outputs, target, loss))
     return torch.stack(rows)
 
 

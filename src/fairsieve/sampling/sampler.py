@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset, Sampler
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.sampling.label_weights import expected_losses, follow_weights
 from fairsieve.sampling.losses import LossFunction, as_outputs, check_outputs, compute_signals, cross_entropy
 from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
 from fairsieve.selection.cells import Cells
@@ -54,6 +55,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         Where codes, selection and batches are kept. When None: the device of labels, sensitive features
         or outputs that are on one, else the host. On a device no vector of length n leaves it, and
         :meth:`batches` gives tensors there.
+    label_weights : array of shape (n, classes), optional
+        The chance of each class to be a sample's true one, such as ``true_class`` of
+        :func:`~fairsieve.estimate_clean_ratio` with verified labels. Losses and errors become expectations
+        over them, and a sample belongs to the cell of its likeliest class. Train on the same chances:
+        ``cross_entropy(outputs, sampler.label_weights[indices])``, with ``clean_ratio=1.0`` unless some samples
+        are to be left out.
 
     Examples
     --------
@@ -86,10 +93,14 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         pos_label: Any | None = None,
         folder: str | Path | None = None,
         device: torch.device | str | None = None,
+        label_weights: ArrayLike | torch.Tensor | None = None,
     ) -> None:
+        cells = self._find_cells(labels, sensitive_features)
+        self.label_weights: torch.Tensor | None = None
+        if label_weights is not None:
+            cells, self.label_weights = self._agree(lambda: follow_weights(cells, label_weights))
         self.plan = self._new_plan(
-            labels,
-            sensitive_features,
+            cells,
             batch_size,
             fairness=fairness,
             clean_ratio=clean_ratio,
@@ -106,11 +117,18 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self._folder = folder
         self._running: RunningLosses | None = None
 
-    def _new_plan(self, labels: Any, sensitive_features: Any, batch_size: int, **options: Any) -> Plan:
+    def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         cells = Cells.of(labels, sensitive_features)
         if len(cells) == 0:
             raise InvalidInputError("labels must have at least one sample; got none")
+        return cells
+
+    def _new_plan(self, cells: Cells, batch_size: int, **options: Any) -> Plan:
         return Plan(cells, batch_size, **options)
+
+    def _agree(self, compute: Callable[[], Any]) -> Any:
+        """Compute something, or fail; several workers fail together."""
+        return compute()
 
     @property
     def epoch(self) -> int:
@@ -152,7 +170,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
         """Begin an epoch with the losses and signals that ``measured`` gives."""
-        self.plan.update(*measured())
+        self.plan.update(*self._agree(measured))
 
     def _measured(self, outputs: torch.Tensor | None, loss: LossFunction) -> tuple[Any, Any]:
         """Return losses and signals, from outputs for all samples or from what was observed."""
@@ -161,7 +179,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         outputs = as_outputs(outputs)
         check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
         targets = self._all_targets(outputs.device)
-        losses = loss(outputs, targets)
+        if self.label_weights is not None:
+            targets = self.label_weights.to(outputs.device)
+        losses = expected_losses(outputs, targets, loss)
         return losses, self._signals(outputs, targets, losses, loss)
 
     def update_losses(
@@ -202,8 +222,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             outputs = as_outputs(outputs)
             targets = self._targets(indices)
             check_outputs(outputs, len(targets), self.plan.cells.shape[0])
+            if self.label_weights is not None:
+                targets = self.label_weights[as_indices(indices, len(self.plan.cells))]
             targets = targets.to(outputs.device)
-            losses = loss(outputs, targets)
+            losses = expected_losses(outputs, targets, loss)
             rows = [losses[None]]
             signals = self._signals(outputs, targets, losses, loss)
             if signals is not None:

@@ -70,16 +70,21 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         self.workers = Workers(timeout=timeout, group=group)
         super().__init__(labels, sensitive_features, batch_size, clean_ratio=clean_ratio, **options)
 
-    def _new_plan(self, labels: Any, sensitive_features: Any, batch_size: int, **options: Any) -> Plan:
+    def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         workers = self.workers
         found = workers.together(lambda: Cells.of(labels, sensitive_features))
         known = workers.gather_objects((found.classes, found.groups))
         classes, groups = (merged([each[side] for each in known]) for side in (0, 1))
-        cells = Cells.of(labels, sensitive_features, classes=classes, group_values=groups)
-        plan = ShardedPlan(cells, batch_size, workers, **options)
+        return Cells.of(labels, sensitive_features, classes=classes, group_values=groups)
+
+    def _new_plan(self, cells: Cells, batch_size: int, **options: Any) -> Plan:
+        plan = ShardedPlan(cells, batch_size, self.workers, **options)
         if plan.shard.samples == 0:
             raise InvalidInputError("labels must have at least one sample; got none on any worker")
         return plan
+
+    def _agree(self, compute: Callable[[], Any]) -> Any:
+        return self.workers.together(compute)
 
     @property
     def first(self) -> int:
@@ -108,9 +113,6 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
         """Return the samples of this shard to look at again."""
         return self.running.stale(share, self.epoch, self.first)
-
-    def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
-        self.plan.update(*self.workers.together(measured))
 
     def state_dict(self) -> dict[str, Any]:
         """Return this worker's part of the state: save it under a name of its own."""
