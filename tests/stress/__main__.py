@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 
 from tests.stress.commands import ROOT
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 
 PROGRAMS = ["kill_training", "kill_sieve", "kill_commands", "freeze_workers", "full_disk", "soak"]
 SUITES = {  # title: patterns of files

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from tests.stress.commands import ROOT
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 
 SECONDS = 10  # after which a worker gives up waiting
 PROGRAM = """

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.stress.commands import ROOT
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 from tests.support.people import people, write_csv
 
 SETUP = """

@@ -20,7 +20,7 @@ from tests.stress.commands import (
     wait_until_alone,
     wait_until_watching,
 )
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 from tests.support.people import people, write_csv
 
 TRAIN = "train people.csv --label income --sensitive sex --epochs 60"

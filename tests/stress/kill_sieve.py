@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.stress.commands import ROOT
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 
 PROGRAM = """
 import sys

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from tests.stress.commands import ROOT
-from tests.stress.outcome import Outcome
+from tests.stress.program_outcome import Outcome
 
 
 def run(scale: float, seed: int) -> Outcome:

@@ -1,4 +1,7 @@
-"""What a stress program reports."""
+"""What a stress program reports.
+
+The name is long because programs here are started by their paths: ``outcome`` is a package that trio imports.
+"""
 
 from __future__ import annotations
 
