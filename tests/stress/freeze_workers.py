@@ -20,10 +20,11 @@ from pathlib import Path
 from tests.stress.commands import ROOT
 from tests.stress.program_outcome import Outcome
 
-SECONDS = 10  # after which a worker gives up waiting
+SECONDS = 10  # after which a worker gives up waiting, in our collectives and in DDP's
 PROGRAM = """
-import datetime, sys
+import datetime, faulthandler, sys
 from pathlib import Path
+faulthandler.enable()
 sys.path.insert(0, sys.argv[1])
 import torch.distributed as dist
 import ddp
@@ -39,7 +40,7 @@ def counted(self, *arguments, **options):
 
 
 ddp.ShardedBatchSampler.update = counted
-ddp.train(epochs=100_000)
+ddp.train(epochs=100_000, timeout=float(sys.argv[2]))
 """
 
 
@@ -74,7 +75,12 @@ def _disturb(outcome: Outcome, kind: signal.Signals, delay: float) -> None:
             try:
                 _, said = workers[0].communicate(timeout=SECONDS + 50)
             except subprocess.TimeoutExpired:
-                outcome.check(False, f"a worker ends within a minute after {kind.name} of the other one")
+                workers[0].send_signal(signal.SIGABRT)  # prints where it waits
+                _, said = workers[0].communicate()
+                place = said.partition("Extension modules")[0][-2000:]
+                outcome.check(
+                    False, f"a worker ends within a minute after {kind.name} of the other one: {place}"
+                )
                 return
             outcome.count("seconds until the other one ended", round(time.monotonic() - began))
             outcome.check(workers[0].returncode != 0, f"a worker fails after {kind.name} of the other one")
