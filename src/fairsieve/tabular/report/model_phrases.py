@@ -9,6 +9,7 @@ from fairsieve.tabular.table_run import TableRun, TradeOffPoint
 from fairsieve.tabular.tree_models import TOLERANCE
 
 __all__ = [
+    "choice_sentences",
     "column_treatment",
     "kept_point",
     "loading_text",
@@ -67,12 +68,13 @@ def loading_text(run: TableRun) -> str:
 
 def model_sentences(run: TableRun) -> list[str]:
     """Say what is not as by default: the kind of model, the threshold, the point of the trade-off."""
-    found = []
-    if run.model_name != "logistic":
-        found.append(f"The model is {model_title(run)}.")
-    threshold = _threshold_sentence(run)
-    point = trade_off_sentence(run)
-    return [*found, *filter(None, (threshold, point))]
+    kind = "" if run.model_name == "logistic" else f"The model is {model_title(run)}."
+    return list(filter(None, (kind, *choice_sentences(run))))
+
+
+def choice_sentences(run: TableRun) -> list[str]:
+    """Say what was chosen on the training part: the threshold, the point of the trade-off."""
+    return list(filter(None, (_threshold_sentence(run), trade_off_sentence(run))))
 
 
 def _threshold_sentence(run: TableRun) -> str:
@@ -96,19 +98,17 @@ def trade_off_sentence(run: TableRun) -> str:
     if kept.held_out is None or plain.held_out is None:
         return ""
     tolerance = TOLERANCE if run.asked.tolerance is None else run.asked.tolerance
-    which = "the plain model" if kept is plain else f"{kept.title} of {len(run.trade_off) - 1}"
+    which = f"the {kept.title}" if kept.title in ("plain model", "fair model") else kept.title
     if run.model_name == "logistic":
-        which = (
-            f"the {kept.title}" if kept.title.endswith("model") and "way" not in kept.title else kept.title
-        )
-    where = (
-        "on halves of the training rows, by models trained on the other half"
-        if run.model_name == "logistic"
-        else "out of fold, on the training rows"
-    )
+        models = "the models from plain to fair"
+        where = "on halves of the training rows, by models trained on the other half"
+    else:
+        models = f"the plain model and {len(run.trade_off) - 1} rounds"
+        where = "out of fold, on the training rows"
+    which = f"that {which}" if "of the way" in which else which
     return (
-        f"Of the models between plain and fair, {which} is kept: the fairest whose accuracy is within "
-        f"{percent(tolerance)} of the best, judged {where} (accuracy {number(kept.held_out.accuracy)} and disparity "
-        f"{number(kept.held_out.disparity)}; plain model {number(plain.held_out.accuracy)} and "
-        f"{number(plain.held_out.disparity)}). The test part was not looked at for this."
+        f"Of {models}, {which} is kept: the fairest whose accuracy is within {percent(tolerance)} of the best, judged "
+        f"{where} (accuracy {number(kept.held_out.accuracy)} and disparity {number(kept.held_out.disparity)}; plain "
+        f"model {number(plain.held_out.accuracy)} and {number(plain.held_out.disparity)}). The test part was not "
+        "looked at for this."
     )

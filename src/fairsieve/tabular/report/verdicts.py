@@ -10,7 +10,15 @@ from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.report.phrases import gaps_sentence, group_name, interval, is_worse
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["dropping_verdict", "guess_warning", "label_warning", "run_verdicts", "upper", "worse_warning"]
+__all__ = [
+    "dropping_verdict",
+    "guess_warning",
+    "label_warning",
+    "price_words",
+    "run_verdicts",
+    "upper",
+    "worse_warning",
+]
 
 PRICE = 0.01  # of accuracy
 MUCH = 0.25  # of a label
@@ -31,17 +39,27 @@ def run_verdicts(run: TableRun) -> list[TableVerdict]:
     return [_accuracy_verdict(run), _fairness_verdict(run), dropping_verdict(run)]
 
 
+def _price(run: TableRun) -> float:
+    """Return the accuracy that fairness may cost: one point, or what --tolerance grants beyond."""
+    return max(PRICE, run.asked.tolerance or 0.0)
+
+
+def price_words(run: TableRun) -> str:
+    """Say how much accuracy fairness may cost."""
+    return "one point" if _price(run) == PRICE else points(_price(run))
+
+
 def _accuracy_verdict(run: TableRun) -> TableVerdict:
-    """Judge whether fairness cost more than a point of accuracy."""
+    """Judge whether fairness cost more accuracy than it may."""
     plain, fair, change = run.scores[0]["accuracy"], run.scores[-1]["accuracy"], run.change["accuracy"]
     status: Status = "inconclusive"
-    if change.interval[0] > -PRICE:
+    if change.interval[0] > -_price(run):
         status = "holds"
-    elif change.interval[1] < -PRICE:
+    elif change.interval[1] < -_price(run):
         status = "fails"
     return TableVerdict(
         "accuracy",
-        "Accuracy is kept, within one point.",
+        f"Accuracy is kept, within {price_words(run)}.",
         status,
         f"{number(plain.value)} → {number(fair.value)}, a change of {number(change.value)} (95 % interval "
         f"{interval(change.interval)}).",
