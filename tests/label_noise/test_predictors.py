@@ -8,7 +8,6 @@ from fairsieve import Samples
 from fairsieve.label_noise.explanations import choose, choose_base
 from fairsieve.label_noise.predictors import (
     Survey,
-    _columns_for_trees,
     boosted_predictor,
     linear_predictor,
 )
@@ -108,15 +107,3 @@ def test_where_a_fit_starts_does_not_change_it():
     cold, warm = (linear_predictor(survey, curved=True, start=first) for first in (None, start))
     assert warm.losses == pytest.approx(cold.losses, abs=0.02)
     assert warm.losses.mean() == pytest.approx(cold.losses.mean(), abs=1e-4)
-
-
-def test_trees_see_every_numeric_column_and_the_groups_but_few_columns_of_two_values():
-    rng = np.random.default_rng(0)
-    numbers, flags = rng.normal(size=(1500, 2)), rng.integers(0, 2, (1500, 60))
-    flags[:, 7] = rng.random(1500) < 0.5
-    labels = (boxes(numbers, None, None) ^ (flags[:, 7] == 1)).astype(np.int64)
-    survey = Survey.draw(Samples(np.column_stack([flags, numbers]), labels, flags[:, 0]), None, 0, 8000)
-    columns = _columns_for_trees(survey)
-    assert set(columns) >= {60, 61, 62}  # the numbers and the group
-    assert len(columns) == 40
-    assert len(survey.numeric_columns) == 2

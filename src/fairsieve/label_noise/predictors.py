@@ -38,7 +38,6 @@ MOST_BY_GROUP = 24  # columns times groups
 STEPS = 2  # of a fold's fit, which starts at the fit to all folds
 TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
 FEWEST_FOR_TREES = 200
-MOST_FOR_TREES, FEWEST_OF_TWO_VALUES = 40, 10  # columns
 SUREST_LOGIT = 9.0
 CHUNK = 65_536
 
@@ -112,13 +111,12 @@ class Survey:
         """Whether a feature has more than two values, so that probabilities can be seen to level off along it."""
         return bool(self.numeric_columns)
 
-    def telling(self, most: int, *, ascending: bool = True) -> NDArray[np.int64]:
-        """Return the columns of ``features`` that say most about the labels, by place or the most telling first."""
+    def telling(self, most: int) -> NDArray[np.int64]:
+        """Return the columns of ``features`` that say most about the labels."""
         own = np.equal.outer(self.labels, np.arange(self.classes)).astype(np.float64)
         part = self.features - self.features.mean(axis=0)
         strength = np.abs((own - own.mean(axis=0)).T @ part / np.maximum(part.std(axis=0), 1e-12)).max(axis=0)
-        found = np.argsort(-strength, kind="stable")[:most]
-        return np.sort(found) if ascending else found
+        return np.sort(np.argsort(-strength, kind="stable")[:most])
 
     def observe(self, design: Floats) -> Observed:
         """Return the samples in the form the model of flips takes."""
@@ -214,8 +212,7 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
     if len(survey) < FEWEST_FOR_TREES or counts[counts > 0].min() < 2 * folds:
         return None
     scores, models = np.empty((len(survey), survey.classes - 1)), []
-    columns = _columns_for_trees(survey)
-    features = survey.features[:, columns].astype(np.float32)
+    features = survey.features.astype(np.float32)
     weighted = (survey.weights != survey.weights[0]).any()  # binning with weights takes longer
     with one_openmp_thread():  # trees of a few thousand samples gain nothing from several
         for fold in range(folds):
@@ -236,21 +233,12 @@ def boosted_predictor(survey: Survey, seed: int) -> Predictor | None:
             models.append(model)
 
     def predict(features: Floats) -> Floats:
-        narrow = features[:, columns].astype(np.float32)
+        narrow = features.astype(np.float32)
         return np.asarray(
             np.mean([_boosted_logits(model, narrow, survey.classes) for model in models], axis=0)
         )
 
     return Predictor("boosted", scores, log_losses(scores, survey.labels), predict, scores)
-
-
-def _columns_for_trees(survey: Survey) -> NDArray[np.int64]:
-    """Choose numeric columns, groups and the most telling columns of two values: binning takes its time by column."""
-    always = [*survey.numeric_columns, *range(len(survey.columns), survey.features.shape[1])]
-    rest = survey.telling(survey.features.shape[1], ascending=False)
-    rest = rest[~np.isin(rest, always)]
-    most = max(MOST_FOR_TREES - len(always), FEWEST_OF_TWO_VALUES)
-    return np.sort(np.concatenate([np.array(always, np.int64), rest[:most]]))
 
 
 def chunks(samples: int) -> Iterator[slice]:
