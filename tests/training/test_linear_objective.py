@@ -161,3 +161,23 @@ def test_tensors_give_the_model_of_arrays():
         objective = LinearObjective(torch.from_numpy(features), torch.from_numpy(labels), classes)
         whole = optimum(features, labels, classes)
         assert find_plain_optimum(objective).model.coef == pytest.approx(whole.coef, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "single", "three classes"])
+def test_an_exact_curvature_is_that_of_all_rows(monkeypatch, kind):
+    monkeypatch.setattr(linear_objective, "HESSIAN_SAMPLES", (50, 50))
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(3000, 4))
+    classes = 3 if kind == "three classes" else 2
+    labels = rng.integers(0, classes, 3000)
+    made = {"sparse": sparse.csr_matrix, "single": np.float32}.get(kind, np.asarray)(features)
+    weights = rng.uniform(0.5, 2, 3000)
+    few, all_rows = (LinearObjective(part, labels, classes) for part in (made, features))
+    all_rows.hessian_rows = None
+    assert len(few.hessian_rows) == 120
+    scores = few.scores(few.zeros())
+    gradient = few.gradient(few.zeros(), scores, weights)
+    exact, sampled = (few.curvature(scores, weights, exact=exact).solve(gradient) for exact in (True, False))
+    expected = all_rows.curvature(scores, weights).solve(gradient)
+    assert exact == pytest.approx(expected, rel=1e-5, abs=1e-9)
+    assert sampled != pytest.approx(expected, rel=1e-3)

@@ -30,6 +30,7 @@ DEVICE_CHUNK_BYTES = 256 * 2**20
 HESSIAN_WORK = 2e8  # products of features that a curvature may take; it says from how many rows
 HESSIAN_SAMPLES = 10_000, 50_000  # at least and at most so many rows
 HESSIAN_SAMPLES_PER_COLUMN = 30
+EXACT_WORK = 3e11  # products that an exact curvature may take: some ten seconds
 HESSIAN_COLUMNS = 700  # parameters up to which the curvature is a matrix; beyond, conjugate gradients
 THREADS_PAY = 2**20  # numbers in the features from which on threads share a product
 
@@ -168,21 +169,26 @@ class LinearObjective:
         found[:, -1] = self._on_host(residuals.sum(0))
         return found
 
-    def curvature(self, scores: Array, weights: Array, damping: float = 0.0) -> Curvature:
+    def curvature(
+        self, scores: Array, weights: Array, damping: float = 0.0, *, exact: bool = False
+    ) -> Curvature:
         """Return the second derivatives at a model, as something that solves for Newton's direction.
 
         ``damping`` adds so many times the diagonal (Levenberg and Marquardt): where columns say almost the
-        same, steps become short.
+        same, steps become short. ``exact`` asks for all rows, if that is no more than EXACT_WORK; steps converge in
+        a few then, where otherwise columns that add up to each other take many.
         """
         if not self.has_matrix:
             return self._implicit_curvature(scores, weights, damping)
-        if self._hessian_features is None:
-            self._hessian_features = self._dense_rows(self.hessian_rows)
-        rows, features = self.hessian_rows, self._hessian_features
+        size = self.columns + 1
+        exact = exact and self.samples * (self.outputs * size) ** 2 <= EXACT_WORK
+        streams = exact and self.hessian_rows is not None
+        rows = None if streams else self.hessian_rows
+        if not streams and self._hessian_features is None:
+            self._hessian_features = self._dense_rows(slice(None) if rows is None else rows)
         some = scores if rows is None else scores[rows]
         own = weights if rows is None else weights[rows]
         chances = self._probabilities(some)
-        size = self.columns + 1
         hessian = np.zeros((self.outputs * size, self.outputs * size))
         for a in range(self.outputs):
             for b in range(a + 1):
@@ -190,7 +196,7 @@ class LinearObjective:
                     bend = own * chances * (1 - chances)
                 else:
                     bend = own * chances[:, a] * ((a == b) * 1.0 - chances[:, b])
-                block = self._gram(features, bend, convex=a == b)
+                block = self._gram(bend, convex=a == b, streams=streams)
                 hessian[a * size : (a + 1) * size, b * size : (b + 1) * size] = block
                 hessian[b * size : (b + 1) * size, a * size : (a + 1) * size] = block.T
         if rows is not None:
@@ -270,28 +276,33 @@ class LinearObjective:
             return None
         return np.sort(np.random.default_rng(seed).choice(self.samples, most, replace=False, shuffle=False))
 
-    def _dense_rows(self, rows: NDArray[np.int64] | None) -> Array:
+    def _dense_rows(self, rows: NDArray[np.int64] | slice) -> Array:
         """Return rows of the features, dense, in double precision, with a column of ones."""
-        part = self.features if rows is None else self.features[rows]
+        part = self.features[rows]
         part = part.toarray() if self.is_sparse else part
         if self.xp is np:
-            return np.hstack([part.astype(np.float64), np.ones((len(part), 1))])
+            found = np.empty((len(part), self.columns + 1))
+            found[:, :-1], found[:, -1] = part, 1.0
+            return found
         ones = self.xp.ones((len(part), 1), dtype=self.xp.float64, device=part.device)
         return self.xp.hstack([part.double(), ones])
 
-    def _gram(self, features: Array, bend: Array, *, convex: bool) -> NDArray[np.float64]:
-        """Return ``featuresᵀ · diag(bend) · features``."""
-        rows = max(1, CHUNK_BYTES // (8 * features.shape[1])) if self.xp is np else len(features)
+    def _gram(self, bend: Array, *, convex: bool, streams: bool) -> NDArray[np.float64]:
+        """Return ``featuresᵀ · diag(bend) · features``, of all rows if it streams, else of those that are kept."""
+        size = CHUNK_BYTES if self.xp is np else DEVICE_CHUNK_BYTES
+        rows = max(1, size // (8 * (self.columns + 1)))
+        kept = self._hessian_features
 
         def multiply(first: int) -> NDArray[np.float64]:
-            part, own = features[first : first + rows], bend[first : first + rows, None]
+            chunk, own = slice(first, first + rows), bend[first : first + rows, None]
+            part = self._dense_rows(chunk) if streams or kept is None else kept[chunk]
             if convex:  # a product with itself takes half the operations
                 part = part * self.xp.sqrt(own)
                 return self._on_host(part.T @ part)
             return self._on_host(part.T @ (part * own))
 
-        total = np.zeros((features.shape[1], features.shape[1]))
-        for product in map_in_threads(multiply, range(0, len(features), rows), self.threads):
+        total = np.zeros((self.columns + 1, self.columns + 1))
+        for product in map_in_threads(multiply, range(0, len(bend), rows), self.threads):
             total += product
         return total
 

@@ -29,6 +29,7 @@ __all__ = [
 PLAIN_STEPS = 100
 PLAIN_ACCURACY = 1e-6  # decrease of the summed loss that a step promises, at which the plain model is done
 PLAIN_NOISE = {8: 1e-14, 4: 1e-10}  # the same, relative to the loss: below this it is rounding, by item size
+SAME_CURVATURE = 0.1  # of the last step's promise: while steps shrink as fast, they share one curvature
 HALVINGS = 20
 MANY = 100_000  # samples from which on most steps use a part of them
 PART = 50_000
@@ -90,12 +91,17 @@ def find_plain_optimum(
     scores = objective.scores(parameters)
     losses = objective.losses(scores)
     noise = PLAIN_NOISE[objective.features.dtype.itemsize]
+    curvature, last = None, np.inf
     for number in range(1, PLAIN_STEPS + 1):
-        curvature = objective.curvature(scores, weights)
+        if curvature is None:
+            curvature = objective.curvature(scores, weights, exact=True)
         step = take_step(objective, curvature, parameters, scores, losses, weights)
         parameters, scores, losses = step.parameters, step.scores, step.losses
         if step.decrement <= PLAIN_ACCURACY + noise * step.value:
             return PlainOptimum(parameters, number, converged=True)
+        if step.decrement > SAME_CURVATURE * last or not np.isfinite(last):
+            curvature = None
+        last = step.decrement
     return PlainOptimum(parameters, PLAIN_STEPS, converged=False)
 
 
