@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,14 @@ def _safe_field(value: Any) -> str:
     >>> _safe_field("a;=1"), _safe_field("a\r=1"), _safe_field(-3)
     ("a;'=1", "a\n'=1", '-3')
     """
-    text = "" if value is None else value if isinstance(value, str) else str(value)
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return str(value)
+    return _safe_text("" if value is None else value if isinstance(value, str) else str(value))
+
+
+@lru_cache(maxsize=4096)  # the same categories come again and again
+def _safe_text(text: str) -> str:
+    """Write a text that is no formula."""
     if NUMBER.fullmatch(text):
         return text
     one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
