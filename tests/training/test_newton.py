@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples, select
 from fairsieve.data import flip_uniform, make_synthetic
-from fairsieve.training import newton_steps, newton_trainer
+from fairsieve.training import linear_objective, newton_steps, newton_trainer
 from fairsieve.training.newton import find_plain_optimum, fit_newton, new_objective
 from fairsieve.training.newton_trainer import DAMPING, LAST_STEP, RIDGE, STEP_SIZE, UPDATES, WARMUP_STEPS
 
@@ -52,6 +52,7 @@ def literal_loop(data, clean_ratio, updates):
         gaps = means[:, 1] - means[:, 0]
         mover = int(np.abs(gaps).argmax())
         step = STEP_SIZE * LAST_STEP ** (update / (updates - 1))
+        step = min(step, ratios[mover, 0 if gaps[mover] > 0 else 1])  # ratios stay in [0, 1]
         ratios[mover] += np.array([-step, step]) if gaps[mover] > 0 else np.array([step, -step])
         selected = select(losses, y, z, ratios, clean_ratio).indices
         weights = np.zeros(len(data))
@@ -226,3 +227,19 @@ def test_tensors_take_the_same_way_as_arrays(monkeypatch):
     assert found.indices.tolist() == whole.indices.tolist()
     assert found.history.ratios == pytest.approx(whole.history.ratios)
     assert found.history.times_selected.tolist() == whole.history.times_selected.tolist()
+
+
+def test_the_plain_optimum_takes_few_steps_where_columns_add_up_to_each_other(monkeypatch):
+    """One-hot columns add up to the intercept: with a curvature from some rows it took more than 100 steps."""
+    monkeypatch.setattr(newton_steps, "MANY", 3000)
+    monkeypatch.setattr(newton_steps, "PART", 2000)
+    monkeypatch.setattr(linear_objective, "HESSIAN_SAMPLES", (300, 300))
+    rng = np.random.default_rng(0)
+    codes, other = rng.integers(0, 8, 6000), rng.integers(0, 5, 6000)
+    features = np.column_stack([np.eye(8)[codes], np.eye(5)[other], rng.normal(size=6000)]).astype(np.float32)
+    labels = (rng.random(6000) < 1 / (1 + np.exp(-np.sin(codes) - features[:, -1]))).astype(int)
+    found = find_plain_optimum(linear_objective.LinearObjective(features, labels, 2))
+    assert found.converged
+    assert found.steps <= 5
+    theirs = LogisticRegression(tol=1e-10, max_iter=10_000).fit(features.astype(float), labels)
+    assert found.model.decision(features) == pytest.approx(theirs.decision_function(features), abs=2e-3)

@@ -29,8 +29,8 @@ from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 __all__ = ["AVERAGED", "STEP_SIZE", "STEP_SIZE_WITHOUT_CLEANING", "UPDATES", "NewtonTrainer", "to_host"]
 
 UPDATES = 40
-STEP_SIZE = 0.0064  # of the first update; 0.15 in all
-STEP_SIZE_WITHOUT_CLEANING = 0.0085  # 0.2 in all: the paper's loop has no warm-up there, and moves longer
+STEP_SIZE = 0.0096  # of the first update; 0.22 in all
+STEP_SIZE_WITHOUT_CLEANING = 0.0128  # 0.3 in all: the paper's loop has no warm-up there, and moves longer
 LAST_STEP = 0.3  # the last update's step, as a share of the first one's
 AVERAGED = 10
 DAMPING = 1.0
