@@ -204,9 +204,30 @@ def audit_command(
     label: Label,
     sensitive: Sensitive,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A CSV file for all suspects.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A CSV file for all suspects; with --prediction, a folder for the report.",
+            show_default=False,
+        ),
+    ] = None,
+    prediction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="A column of predictions to audit, of any system.", show_default=False
+        ),
+    ] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --prediction: its probabilities of the positive label.",
+            show_default=False,
+        ),
     ] = None,
     positive: Positive = None,
+    fairness: Fairness = "equalized-odds",
     bins: Bins = None,
     small_groups: SmallGroups = "stop",
     drop: Drop = None,
@@ -225,7 +246,11 @@ def audit_command(
     Count the people of each label and group, estimate how many of their labels are wrong, and list those to
     check. No model is kept.
 
+    With --prediction, measure predictions that the table has already, group by group, and decide about them.
+
     Example: fairsieve audit people.csv --label income --sensitive sex -o suspects.csv
+
+    Example: fairsieve audit people.csv --label income --sensitive sex --prediction guess -o audit
     """
     from fairsieve import tabular
     from fairsieve.cli.table_output import say_audit
@@ -233,15 +258,18 @@ def audit_command(
     from fairsieve.tabular.decision import check_fail_on
 
     worst = check_fail_on(fail_on)
-    if out is not None:
+    if out is not None and prediction is None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as tell:
         result = tabular.audit(
             data,
             label=label,
             sensitive=sensitive,
+            prediction=prediction,
+            score=score,
             report=tell,
             positive=positive,
+            fairness=fairness,
             bins=bins or (),
             small_groups=small_groups,
             drop=drop or (),
@@ -255,5 +283,6 @@ def audit_command(
         )
     say_audit(result)
     if out is not None:
-        say(f"All of them are in {result.save(out, force=force)}")
+        saved = result.save(out, force=force)
+        say(f"All of them are in {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     _end(result.decision, worst)

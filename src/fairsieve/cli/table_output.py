@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
-from fairsieve.report.number_format import percent
+from fairsieve.report.number_format import number, percent
 from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.features import Feature, used
 from fairsieve.tabular.report.model_phrases import model_sentences
-from fairsieve.tabular.report.phrases import group_name
+from fairsieve.tabular.report.phrases import group_name, interval
 from fairsieve.tabular.table_results import AuditResult, TrainResult
 
 __all__ = ["say_audit", "say_run"]
@@ -57,6 +58,9 @@ def _columns_lines(features: Sequence[Feature], model: str) -> list[str]:
 
 def say_audit(result: AuditResult) -> None:
     """Print the cells, the estimated noise, the decision, and the first suspects."""
+    if result.predictions is not None:
+        _say_predictions(result.predictions, result.decision)
+        return
     found = result.audit
     estimate, cells = found.estimate, found.estimate.cells
     say(*_columns_lines(found.features, found.model_name), *found.notes)
@@ -76,3 +80,27 @@ def say_audit(result: AuditResult) -> None:
     for i in range(min(len(found.suspects["row"]), 10)):
         row, label, suggested, probability, group = (column[i] for column in found.suspects.values())
         say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")
+
+
+def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
+    """Print the decision on predictions, and their rates by group."""
+    _say_decision(decision)
+    say(*found.label_audit.notes)
+    places = [place for place, group in enumerate(found.cells.groups) if group is not None]
+    table = Table(title="Rates by group, with 95 % intervals")
+    table.add_column("rate")
+    for place in places:
+        table.add_column(Text(printable(group_name(found.cells.groups[place]))), justify="right")
+    for measure in found.measures:
+        shares = [measure.plain[place] for place in places]
+        cells = [f"{number(one.value)} ({interval(one.interval)})" if one.total else "–" for one in shares]
+        table.add_row(Text(printable(measure.title)), *cells)
+    Console().print(table)
+    for one in found.calibration:
+        say(
+            f"  {group_name(one.group)}: mean score {percent(one.predicted)}, {percent(one.observed.value)} have the label"
+        )
+    count = len(found.label_audit.suspects["row"])
+    left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
+    looks = "1 label looks" if count == 1 else f"{count:,} labels look"
+    say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")

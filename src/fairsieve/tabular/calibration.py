@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import FEW, Share
 from fairsieve.tabular.quality import ModelOutput
 from fairsieve.tabular.reading.labels import Labels
 
-__all__ = ["Calibration", "measure_calibration"]
+__all__ = ["Calibration", "calibrate_scores", "measure_calibration"]
 
 BINS = 10
 
@@ -50,6 +51,12 @@ class Calibration:
     predicted: float
     observed: Share
 
+    @property
+    def error(self) -> Score:
+        """How far the share that has the label lies above the mean probability, with its 95 % interval."""
+        low, high = self.observed.interval
+        return Score(self.observed.value - self.predicted, (low - self.predicted, high - self.predicted))
+
 
 def measure_calibration(
     cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels
@@ -60,23 +67,32 @@ def measure_calibration(
     a group is small.
     """
     found = []
-    people = np.bincount(cells.group_codes, minlength=cells.shape[1])[: cells.named_groups]
-    parts = int(np.clip(people.min(initial=len(cells)) // (2 * FEW), 2, BINS))
     for name, model in (("plain", plain), ("fair", fair)):
         if labels.positive is None:  # many labels, and none of them named
             scores, hits = model.chances.max(axis=1), model.chances.argmax(axis=1) == cells.label_codes
         else:
             place = labels.classes.index(labels.positive)
             scores, hits = model.chances[:, place], cells.label_codes == place
-        edges = np.unique(np.quantile(scores, np.linspace(0, 1, parts + 1)[1:-1]))
-        places = np.searchsorted(edges, scores, side="right")
-        for code, group in enumerate(cells.groups):
-            inside = cells.group_codes == code
-            if inside.any():
-                bins = _list_bins(scores[inside], hits[inside], places[inside])
-                mean = float(scores[inside].mean())
-                share = Share(int(hits[inside].sum()), int(inside.sum()))
-                found.append(Calibration(name, group, labels.positive or "", bins, mean, share))
+        found += calibrate_scores(name, cells, scores, hits, labels.positive or "")
+    return found
+
+
+def calibrate_scores(
+    model: str, cells: Cells, scores: NDArray[np.float64], hits: NDArray[np.bool_], label: str
+) -> list[Calibration]:
+    """Compare the scores of one model with what was found (``hits``), in every group of ``cells``."""
+    found = []
+    people = np.bincount(cells.group_codes, minlength=cells.shape[1])[: cells.named_groups]
+    parts = int(np.clip(people.min(initial=len(cells)) // (2 * FEW), 2, BINS))
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, parts + 1)[1:-1]))
+    places = np.searchsorted(edges, scores, side="right")
+    for code, group in enumerate(cells.groups):
+        inside = cells.group_codes == code
+        if inside.any():
+            bins = _list_bins(scores[inside], hits[inside], places[inside])
+            mean = float(scores[inside].mean())
+            share = Share(int(hits[inside].sum()), int(inside.sum()))
+            found.append(Calibration(model, group, label, bins, mean, share))
     return found
 
 

@@ -9,6 +9,8 @@ from typing import Any, Unpack, cast
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
+from fairsieve.tabular.prediction_audit import audit_predictions
+from fairsieve.tabular.prediction_reasons import decide_predictions
 from fairsieve.tabular.preparation import read_data
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_audit, decide_run
@@ -66,14 +68,31 @@ def audit(
     *,
     label: str,
     sensitive: str | Sequence[str],
+    prediction: str | None = None,
+    score: str | None = None,
     report: Callable[[str], None] | None = None,
     **settings: Unpack[TableSettings],
 ) -> AuditResult:
-    """Estimate which labels of a table are wrong, and decide whether they can be used as they are.
+    """Estimate which labels of a table are wrong, and decide whether they, or predictions of them, can be used.
 
-    The parameters are those of :func:`train`.
+    The other parameters are those of :func:`train`.
+
+    Parameters
+    ----------
+    prediction : str, optional
+        A column of labels that some system predicted: the decision is then about these predictions.
+    score : str, optional
+        A column of that system's probabilities of the positive label.
     """
-    found = label_audit.audit_table(ask(data, label, sensitive, settings), report)
+    asked = ask(data, label, sensitive, settings)
+    if prediction is not None:
+        measured = audit_predictions(asked, prediction, score, report)
+        return AuditResult(measured.label_audit, decide_predictions(measured), predictions=measured)
+    if score is not None:
+        raise InvalidInputError(
+            f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
+        )
+    found = label_audit.audit_table(asked, report)
     return AuditResult(found, decide_audit(found))
 
 

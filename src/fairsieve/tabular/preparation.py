@@ -190,7 +190,9 @@ class WholeTable(NamedTuple):
 
 
 def read_data(data: Any, reading: Reading) -> InputTable:
-    """Read a file or a data frame."""
+    """Read a file or a data frame; a table that was read already stays as it is."""
+    if isinstance(data, InputTable):
+        return data
     return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
 
 

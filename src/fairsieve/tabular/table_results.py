@@ -17,12 +17,14 @@ from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.frames import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.label_review import LabelReview
+from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.predictions_file import predictions_csv
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
 from fairsieve.tabular.report.folder import new_folder, write_run
 from fairsieve.tabular.report.metrics_file import audit_record, run_record
 from fairsieve.tabular.report.notebook import decision_html, frame_html
+from fairsieve.tabular.report.prediction_page import prediction_record, write_prediction_audit
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
 
@@ -101,16 +103,21 @@ class AuditResult:
     model : None
         An audit keeps none.
     audit : Audit
-        Everything else.
+        Everything else about the labels.
+    predictions : PredictionAudit or None
+        What the predictions in the table are worth, where a column of them was named; the decision is then about them.
     """
 
     audit: Audit
     decision: Decision
     model: None = None
+    predictions: PredictionAudit | None = None
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number of the audit."""
+        if self.predictions is not None:
+            return prediction_record(self.predictions, self.decision)
         return audit_record(self.audit, self.decision)
 
     @cached_property
@@ -119,7 +126,14 @@ class AuditResult:
         return _suspects_frame(self.audit.asked.data, self.audit.table, self.audit.suspects)
 
     def save(self, path: Path | str, *, force: bool = False) -> Path:
-        """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only."""
+        """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.
+
+        An audit of predictions is a folder, with a page and the numbers beside the suspects.
+        """
+        if self.predictions is not None:
+            with new_folder(Path(path), force=force) as part:
+                write_prediction_audit(self.predictions, self.decision, part)
+            return Path(path)
         check_new("--out", Path(path), force=force)
         write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
         return Path(path)

@@ -17,7 +17,7 @@ from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.model_files import write_model
 from fairsieve.tabular.report.card import model_card
 from fairsieve.tabular.report.csv_files import suspects_csv
-from fairsieve.tabular.report.metrics_file import FORMAT, record_json, run_record
+from fairsieve.tabular.report.metrics_file import AUDIT_FORMAT, FORMAT, record_json, run_record
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.table_run import TableRun
 
@@ -80,7 +80,9 @@ def _check_place(out: Path, force: bool) -> None:
 def _is_run(folder: Path) -> bool:
     """Return whether a folder is one of ours."""
     try:
-        return bool(json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] == FORMAT)
+        return bool(
+            json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] in (FORMAT, AUDIT_FORMAT)
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

@@ -18,7 +18,7 @@ from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.verified_change import VerifiedChange
 
-__all__ = ["FORMAT", "audit_record", "record_json", "run_record"]
+__all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "record_json", "run_record"]
 
 FORMAT = "fairsieve-run-1"
 AUDIT_FORMAT = "fairsieve-audit-1"

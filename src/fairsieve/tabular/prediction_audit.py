@@ -1,0 +1,184 @@
+"""Audit predictions that a table has already: rates by group, gaps, calibration, and labels to check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.bootstrap import Score, score_models
+from fairsieve.tabular.calibration import Calibration, calibrate_scores
+from fairsieve.tabular.evaluation import FEW, Gap, Measure, gap_between, measure_groups
+from fairsieve.tabular.label_audit import Audit, audit_table
+from fairsieve.tabular.preparation import read_data
+from fairsieve.tabular.reading.columns import canonical, parse_numbers
+from fairsieve.tabular.reading.labels import Labels, coded_by
+from fairsieve.tabular.reading.table import InputTable, find_column
+from fairsieve.tabular.request import Asked
+
+__all__ = ["PredictionAudit", "audit_predictions"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PredictionAudit:
+    """What predictions of any system are worth, group by group.
+
+    Attributes
+    ----------
+    asked : Asked
+    prediction, score : str
+        The columns of the predictions and of the positive label's probability; the latter may be None.
+    labels : Labels
+    cells : Cells
+        Label and group of the rows that are measured on.
+    predicted : list of str
+        The labels that somebody is predicted.
+    measures : list of Measure
+        Their ``plain`` and ``fair`` shares are the same: there is one system.
+    scores : dict of Score
+        Accuracy and disparity.
+    calibration : list of Calibration
+        Empty without a column of scores.
+    left_out : int
+        Rows without a prediction.
+    label_audit : Audit
+        What the data say about the labels.
+    """
+
+    asked: Asked
+    prediction: str
+    score: str | None
+    labels: Labels
+    cells: Cells
+    predicted: list[str]
+    measures: list[Measure]
+    scores: dict[str, Score]
+    calibration: list[Calibration]
+    left_out: int
+    label_audit: Audit
+
+    def gaps(self) -> list[Gap]:
+        """List how far groups lie apart in every rate that fairness compares, the widest first.
+
+        Rates of fewer than ten people are left out.
+        """
+        groups = range(self.cells.named_groups)
+        found = [
+            gap_between(measure, low, high)
+            for measure in self.measures
+            if self.asked.fairness in measure.notions
+            for low in groups
+            for high in groups
+            if low != high and min(measure.plain[low].total, measure.plain[high].total) >= FEW
+        ]
+        return sorted((gap for gap in found if gap.plain >= 0), key=lambda gap: -gap.plain)
+
+
+def audit_predictions(
+    asked: Asked, prediction: str, score: str | None = None, report: Callable[[str], None] | None = None
+) -> PredictionAudit:
+    """Measure the predictions in a column of a table against its labels; nothing is trained to predict.
+
+    Parameters
+    ----------
+    asked : Asked
+    prediction : str
+        A column of predicted labels.
+    score : str, optional
+        A column of probabilities of the positive label.
+    report : callable, optional
+        Called with what begins.
+    """
+    apart = [prediction, *([] if score is None else [score])]
+    table = read_data(asked.data, asked.reading)
+    for option, column in zip(("--prediction", "--score"), apart, strict=False):
+        find_column(table, column, option)
+        if column in (asked.label, *asked.sensitive):
+            raise InvalidInputError(
+                f"{option} must be a column of its own; got {column!r}, which is the label or a sensitive one: name "
+                "another"
+            )
+    found = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
+    found, labels = replace(found, asked=asked), found.labels
+    given, groups = labels.read(table), found.groups.read(table)
+    guessed = _read_predictions(table, labels, prediction)
+    rows = np.flatnonzero(given.known & guessed.known)
+    if not len(rows):
+        raise InvalidInputError(
+            f"--prediction must have a value in some row with a label; {prediction!r} has none"
+        )
+    cells = _cells(given.codes[rows], groups.take(rows).codes, labels, found.groups.names)
+    codes = guessed.codes[rows].astype(np.int64)
+    positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
+    scores, _ = score_models(cells, [codes], asked.fairness, positive, asked.seed)
+    return PredictionAudit(
+        asked=asked,
+        prediction=prediction,
+        score=score,
+        labels=labels,
+        cells=cells,
+        predicted=[labels.classes[code] for code in np.unique(codes)],
+        measures=measure_groups(cells, codes, codes, labels),
+        scores=scores[0],
+        calibration=[]
+        if score is None
+        else _calibrate(cells, _read_scores(table, labels, score)[rows], labels),
+        left_out=int((given.known & ~guessed.known).sum()),
+        label_audit=found,
+    )
+
+
+def _read_predictions(table: InputTable, labels: Labels, column: str) -> Any:
+    """Read predicted labels, coded as the labels are; refuse what is no label."""
+    values = canonical(find_column(table, column, "--prediction"), table.reading.decimal)
+    new = sorted(set(values.values[values.counts > 0]) - set(labels.classes))
+    if new:
+        number = parse_numbers(values).odd.sum() == 0 and len(new) > len(labels.classes)
+        hint = ": these look like scores; give a column of labels, and this one as --score" if number else ""
+        raise InvalidInputError(
+            f"--prediction must hold labels of {labels.column!r}, {', '.join(labels.classes)}; {column!r} has also "
+            f"{', '.join(map(repr, new[:3]))}{hint}"
+        )
+    return coded_by(values, labels.classes)
+
+
+def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.float64]:
+    """Read probabilities of the positive label."""
+    if labels.positive is None:
+        raise InvalidInputError(
+            f"--score must be the probability of one label; {labels.column!r} has {len(labels.classes)}: name it by "
+            "--positive"
+        )
+    parsed = parse_numbers(find_column(table, column, "--score"), table.reading.decimal)
+    wrong = parsed.odd | (parsed.numbers < 0) | (parsed.numbers > 1)
+    if wrong.any():
+        row = int(table.rows[np.flatnonzero(wrong)[0]])
+        raise InvalidInputError(
+            f"--score must hold probabilities, numbers from 0 to 1, of {labels.positive!r}; {column!r} has something "
+            f"else in {int(wrong.sum()):,} rows (the first: row {row}): give such a column, or leave it out"
+        )
+    return parsed.numbers
+
+
+def _cells(label: NDArray[Any], group: NDArray[Any], labels: Labels, names: Sequence[str]) -> Cells:
+    """Make the cells of labels and groups; a last group None is that of the rows without one."""
+    ungrouped = bool((group < 0).any())
+    width = len(names) + ungrouped
+    codes = label.astype(np.int64) * width + np.where(group >= 0, group, len(names))
+    return Cells(codes, list(labels.classes), [*names, None] if ungrouped else list(names))
+
+
+def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> list[Calibration]:
+    """Compare scores with what is found, in every group with enough people who have one."""
+    known = ~np.isnan(scores)
+    if not known.any() or labels.positive is None:
+        return []
+    cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
+    hits = cells.label_codes == labels.classes.index(labels.positive)
+    found = calibrate_scores("given", cells, scores, hits, labels.positive)
+    return [one for one in found if one.group is not None and one.observed.total >= FEW]

@@ -1,0 +1,151 @@
+"""Audits of predictions that a table has already: rates, gaps, calibration, and a decision."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.support.people import people, write_csv
+
+from fairsieve import tabular
+from fairsieve.errors import InvalidInputError
+from fairsieve.intervals import wilson
+
+COUNT = 1200
+
+
+def table(predict, count=COUNT):
+    """People, with the prediction and the score that a function of (true label, sex, place) makes."""
+    columns = people(count)
+    rows = zip(columns["income"], columns["sex"], range(count), strict=True)
+    made = [predict(*row) for row in rows]
+    columns["guess"] = [guess for guess, _ in made]
+    columns["chance"] = [f"{chance:.3f}" for _, chance in made]
+    return columns
+
+
+def unfair(income, sex, place):
+    """Right nine times of ten, but women labelled high only every other time."""
+    often = 2 if sex == "woman" and income == "high" else 10
+    right = place % often != 0
+    guess = income if right else {"high": "low", "low": "high"}[income]
+    return guess, 0.9 if guess == "high" else 0.1
+
+
+def fair(income, sex, place):
+    guess = income if place % 20 else {"high": "low", "low": "high"}[income]
+    return guess, 0.95 if guess == "high" else 0.05
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    columns = table(unfair)
+    columns["guess"][7] = ""
+    return write_csv(tmp_path_factory.mktemp("predictions") / "people.csv", columns)
+
+
+@pytest.fixture(scope="module")
+def result(path):
+    return tabular.audit(
+        path, label="income", sensitive="sex", positive="high", prediction="guess", score="chance"
+    )
+
+
+def test_rates_are_those_of_the_column(result, path):
+    columns = table(unfair)
+    women = [
+        (income, guess)
+        for i, (income, sex, guess) in enumerate(
+            zip(columns["income"], columns["sex"], columns["guess"], strict=True)
+        )
+        if sex == "woman" and i != 7
+    ]
+    hits, total = (
+        sum(guess == "high" for income, guess in women if income == "high"),
+        sum(income == "high" for income, _ in women),
+    )
+    (rate,) = [
+        one
+        for one in result.metrics["rates"]
+        if (one["measure"], one["group"]) == ("true_positive_rate", "woman")
+    ]
+    assert (rate["hits"], rate["total"]) == (hits, total)
+    assert rate["interval"] == list(wilson(hits, total))
+    assert result.metrics["rows_measured"] == COUNT - 1
+    assert result.metrics["rows_without_prediction"] == 1
+
+
+def test_a_gap_beyond_chance_is_a_reason_not_to_use_them(result):
+    assert result.decision.outcome == "do-not-use"
+    first = result.decision.verdicts[0]
+    assert first.status == "fails"
+    verdicts = {one.name: one for one in result.decision.verdicts}
+    assert verdicts["fairness"].value > 0.3
+    assert verdicts["accuracy"].status == "holds"
+    assert "The true-positive rate of woman is" in verdicts["fairness"].sentence
+    assert result.metrics["decision"] == "do-not-use"
+    assert result.model is None
+
+
+def test_calibration_is_measured_in_each_group(result):
+    columns = table(unfair)
+    chosen = [i for i in range(COUNT) if columns["sex"][i] == "woman" and i != 7]
+    (women,) = [one for one in result.metrics["calibration"] if one["group"] == "woman"]
+    assert women["mean_score"] == pytest.approx(np.mean([float(columns["chance"][i]) for i in chosen]))
+    assert women["observed"] == pytest.approx(np.mean([columns["income"][i] == "high" for i in chosen]))
+    assert {one.name: one.status for one in result.decision.verdicts}["calibration"] == "fails"
+
+
+def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):
+    folder = result.save(tmp_path / "audit")
+    assert sorted(one.name for one in folder.iterdir()) == ["metrics.json", "report.html", "suspects.csv"]
+    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8")) == json.loads(
+        json.dumps(result.metrics)
+    )
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert result.decision.sentence in page
+    assert "What scores mean" in page
+    with pytest.raises(InvalidInputError, match="add --force to replace it"):
+        result.save(folder)
+    assert result.save(folder, force=True) == folder
+
+
+def test_equal_rates_can_be_used_and_nothing_is_said_beyond_the_numbers(tmp_path):
+    path = write_csv(tmp_path / "fair.csv", table(fair, 3000))
+    found = tabular.audit(path, label="income", sensitive="sex", prediction="guess")
+    assert found.decision.outcome == "use"
+    assert found.metrics["calibration"] == []
+    small = write_csv(tmp_path / "small.csv", table(fair, 200))
+    few = tabular.audit(small, label="income", sensitive="sex", prediction="guess")
+    assert few.decision.outcome == "inconclusive"
+    assert "cannot be told from 200 rows" in few.decision.sentence
+
+
+def test_one_label_for_everyone_is_no_prediction(tmp_path):
+    path = write_csv(tmp_path / "one.csv", table(lambda income, sex, place: ("low", 0.1), 400))
+    found = tabular.audit(path, label="income", sensitive="sex", prediction="guess")
+    assert found.decision.outcome == "do-not-use"
+    assert "Everyone is predicted low" in " ".join(found.decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"prediction": "gues"},
+            "--prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'",
+        ),
+        (
+            {"prediction": "job"},
+            r"--prediction must hold labels of 'income', high, low; 'job' has also 'baker'",
+        ),
+        ({"prediction": "hours"}, "these look like scores; give a column of labels, and this one as --score"),
+        ({"prediction": "sex"}, "--prediction must be a column of its own; got 'sex'"),
+        ({"prediction": "guess", "score": "hours"}, "--score must hold probabilities, numbers from 0 to 1"),
+        ({"score": "chance"}, "--score must go with --prediction; got 'chance' alone"),
+    ],
+)
+def test_what_is_no_prediction_is_told(path, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        tabular.audit(path, label="income", sensitive="sex", **options)
