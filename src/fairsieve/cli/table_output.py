@@ -97,8 +97,8 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
         table.add_row(Text(printable(measure.title)), *cells)
     Console().print(table)
     for one in found.calibration:
-        shares = f"mean score {percent(one.predicted)}, {percent(one.observed.value)} have the label"
-        say(f"  {group_name(one.group)}: {shares}")
+        told = f"mean score {percent(one.predicted)}, {percent(one.observed.value)} have the label"
+        say(f"  {group_name(one.group)}: {told}")
     count = len(found.label_audit.suspects["row"])
     left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
