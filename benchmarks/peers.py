@@ -2,14 +2,14 @@
 
     pip install fairlearn aif360 cleanlab aequitas     # in an environment of their own, beside fairsieve
     fairsieve data fetch compas adult german
-    python benchmarks/peers.py                         # --data adult --noise none uniform --seeds 3; --table FILE
+    python benchmarks/peers.py                         # --data adult --noise none uniform --seeds 3; --table
 
-Every method is a way to train scikit-learn's LogisticRegression (fairsieve: its own linear model) by what the library offers
-for equalized odds or for wrong labels, with its default settings. All see the same features, the group among them, and the
-same noisy labels; accuracy and equalized odds disparity are measured on right test labels. Seconds are those of the processor,
-for fitting. Suspects: how many labels a method calls wrong, and which share of those is (precision), and which share
-of the wrong labels it found (recall). One line of JSON for each run is appended to ``--out``, and a run that is there is not
-repeated. A library that is not installed is left out, with a word.
+Every method is a way to train scikit-learn's LogisticRegression (fairsieve: its own linear model) by what the
+library offers for equalized odds or for wrong labels, with its default settings. All see the same features, the group
+among them, and the same noisy labels; accuracy and equalized odds disparity are measured on right test labels. Seconds
+are those of the processor, for fitting. Suspects: how many labels a method calls wrong, which share of those is, and
+which share of the wrong labels it found. One line of JSON for each run is appended to ``--out``, and a run that is
+there is not repeated. A library that is not installed is left out, with a word.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from fairsieve.paper.problems import make_problem
 OUT = Path(__file__).parent / "results" / "peers.jsonl"
 PACKAGES = ("fairsieve", "scikit-learn", "fairlearn", "aif360", "cleanlab", "aequitas")
 RATE = 0.1
+BEGIN, END = "<!-- tables -->\n\n", "\n\n<!-- end of the tables -->\n"
 Predict = Callable[[Samples], Any]
 Trained = tuple[Predict, Any]  # how to predict, and the rows whose labels look wrong (None: it does not say)
 
@@ -185,7 +186,8 @@ def summary(records: list[dict[str, Any]]) -> Iterator[str]:
     noises = list(dict.fromkeys(record["noise"] for record in records))
     methods = [name for name in METHODS if any(key[2] == name for key in groups)]
     for data in dict.fromkeys(record["data"] for record in records):
-        yield f"\n{data}: accuracy / equalized odds disparity (mean over seeds), seconds of the processor\n"
+        seeds = len({run["seed"] for run in records if run["data"] == data})
+        yield f"\n**{data}**: accuracy / equalized odds disparity, means over {seeds} seeds\n"
         yield f"| method | {' | '.join(noises)} | seconds |"
         yield f"| --- |{' --- |' * len(noises)} ---: |"
         for method in methods:
@@ -199,7 +201,7 @@ def summary(records: list[dict[str, Any]]) -> Iterator[str]:
                 else:
                     cells.append("fails" if groups[data, noise, method] else "")
             yield f"| {method} | {' | '.join(cells)} | {np.median(seconds) if seconds else np.nan:.2f} |"
-    yield "\nsuspects: listed labels, the share of them that is wrong, the share of wrong labels that is listed\n"
+    yield "\n**Suspects**: labels listed, the share of them that is wrong, the share of wrong labels that is listed\n"
     yield f"| data | method | {' | '.join(noises)} |"
     yield f"| --- | --- |{' --- |' * len(noises)}"
     for data in dict.fromkeys(record["data"] for record in records):
@@ -236,6 +238,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--table", action="store_true", help="only print the tables of what is recorded")
+    parser.add_argument("--page", type=Path, help="write the tables into this page, between its two marks")
     arguments = parser.parse_args()
     installed = versions()
     done = recorded(arguments.out)
@@ -255,8 +258,11 @@ def main() -> None:
                     with arguments.out.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(run) + "\n")
                     done.append(run)
-    for line in summary(done):
-        print(line)
+    tables = "\n".join(summary(done)).strip()
+    print(tables)
+    if arguments.page is not None:
+        before, _, rest = arguments.page.read_text("utf-8").partition(BEGIN)
+        arguments.page.write_text(before + BEGIN + tables + END + rest.partition(END)[2], "utf-8")
 
 
 if __name__ == "__main__":

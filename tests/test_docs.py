@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from safetensors.numpy import load_file
 
 import fairsieve
 import fairsieve.data
+import fairsieve.tabular
+from fairsieve import fit, tabular
+from fairsieve.data import make_synthetic
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -26,8 +33,10 @@ def test_the_quickstart_runs_as_written(capsys):
     assert capsys.readouterr().out.strip().endswith(shown)
 
 
-@pytest.mark.parametrize("module", [fairsieve, fairsieve.data], ids=lambda module: module.__name__)
-def test_the_reference_lists_every_public_name(module):
+@pytest.mark.parametrize(
+    "module", [fairsieve, fairsieve.data, fairsieve.tabular], ids=lambda module: module.__name__
+)
+def test_the_reference_lists_public_names_once(module):
     sections = (DOCS / "reference" / "api.md").read_text("utf-8").split("currentmodule:: ")
     listed = [
         name
@@ -35,4 +44,120 @@ def test_the_reference_lists_every_public_name(module):
         if section.startswith(f"{module.__name__}\n")
         for name in re.findall(r"^   (\w+)$", section, flags=re.MULTILINE)
     ]
-    assert sorted(listed) == sorted(module.__all__)
+    assert len(listed) == len(set(listed))
+    assert set(listed) <= set(module.__all__)  # the build adds new names at the end
+
+
+PAGES = [
+    DOCS / "how-to" / f"{name}.md"
+    for name in (
+        "imbalanced",
+        "many-groups",
+        "clean-test-set",
+        "resume",
+        "gpu",
+        "compare",
+        "ci",
+        "mlflow",
+        "deploy",
+    )
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_guide_runs_as_written(page, capsys):
+    """Its blocks one after the other; what the page shows below the last is what it prints."""
+    exec(compile("\n".join(blocks(page)), str(page), "exec"), {"__name__": "guide"})
+    shown = re.findall(r"```text\n(.*?)\n```", page.read_text("utf-8"), flags=re.DOTALL)
+    assert "\n".join(shown) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module in (fairsieve, fairsieve.data, fairsieve.tabular) for name in module.__all__],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_a_public_name_has_an_example(module, name):
+    """The doctests run them."""
+    assert ">>> " in (inspect.getdoc(getattr(module, name)) or "")
+
+
+def broken_rules(value, schema, root, where="$"):
+    """The rules of a JSON schema that a value breaks; of the few kinds that our schemas use."""
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].rpartition("/")[2]]
+    kinds = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "integer": int,
+        "number": (int, float),
+        "boolean": bool,
+    }
+    asked = schema.get("type", [])
+    asked = [asked] if isinstance(asked, str) else asked
+    fits = any((value is None) if kind == "null" else isinstance(value, kinds[kind]) for kind in asked)
+    if asked and not fits:
+        yield f"{where} is no {asked}: {value!r}"
+    if value not in schema.get("enum", [value]) or value != schema.get("const", value):
+        yield f"{where} is {value!r}"
+    if isinstance(value, dict):
+        yield from (f"{where} has no {name}" for name in schema.get("required", ()) if name not in value)
+        for name, entry in value.items():
+            rule = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            yield from broken_rules(entry, rule, root, f"{where}.{name}")
+    if isinstance(value, list):
+        for place, entry in enumerate(value):
+            yield from broken_rules(entry, schema.get("items", {}), root, f"{where}[{place}]")
+
+
+def schema(name):
+    return json.loads((DOCS / "reference" / "schemas" / f"{name}.schema.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """A run on a small table, with answers to some of its labels."""
+    folder = tmp_path_factory.mktemp("files")
+    drawn = make_synthetic(600, seed=0)
+    people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    people["group"], people["label"] = drawn.groups, drawn.labels
+    people.to_csv(folder / "people.csv", index=False)
+    asked = {"label": "label", "sensitive": "group"}
+    answers = tabular.review(folder / "people.csv", rows=40, **asked).save(folder / "review.html")
+    review = pd.read_csv(answers, dtype=str)
+    review.assign(verified_label=review["given_label"]).to_csv(answers, index=False)
+    tabular.train(folder / "people.csv", verified=[answers], **asked).save(folder / "run")
+    return folder
+
+
+def test_metrics_follow_their_schema(run_folder):
+    rules, metrics = schema("metrics"), json.loads((run_folder / "run" / "metrics.json").read_text("utf-8"))
+    assert list(broken_rules(metrics, rules, rules)) == []
+    assert list(broken_rules(metrics | {"seconds": "long"}, rules, rules)) == [
+        "$.seconds is no ['number']: 'long'"
+    ]
+    assert list(broken_rules({**metrics, "decision": "perhaps"}, rules, rules)) == ["$.decision is 'perhaps'"]
+
+
+@pytest.mark.parametrize("file", ["run/suspects.csv", "review.csv"])
+def test_the_columns_of_a_file_are_documented(run_folder, file):
+    page = (DOCS / "reference" / "files.md").read_text("utf-8")
+    section = page.partition(f"## {Path(file).name}\n")[2].partition("\n## ")[0]
+    own = [
+        name
+        for name in pd.read_csv(run_folder / file).columns
+        if name not in ("x1", "x2", "group_", "label_")
+    ]
+    assert own == re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+
+
+def test_a_checkpoint_follows_its_schema(tmp_path):
+    fit(
+        None, make_synthetic(100, seed=0), clean_ratio=0.9, epochs=2, warmup_epochs=1, checkpoint_dir=tmp_path
+    )
+    rules = schema("checkpoint")
+    for path in tmp_path.glob("*.json"):
+        assert list(broken_rules(json.loads(path.read_text("utf-8")), rules, rules)) == []
+    listed = (DOCS / "reference" / "files.md").read_text("utf-8")
+    assert all(f"`{name.split('.')[0]}" in listed for name in load_file(max(tmp_path.glob("*.safetensors"))))

@@ -8,6 +8,7 @@ from typing import Any
 
 PLACEHOLDER = "{{ every other page }}"
 GUIDES = "{{ further guides }}"
+NAMES = "{{ further names }}"
 # Pages that a toctree names, or that a glob of one finds.
 PLACED = {
     "index", "install", "quickstart", "internals", "csv", "review", "verified-labels", "scikit-learn",
@@ -22,10 +23,25 @@ def _other_pages(folder: Path) -> list[str]:
     return [name for name in FIRST if name in names] + sorted(names - set(FIRST))
 
 
+def _further_names(page: str) -> str:
+    """Return a section of the public names that the page does not list yet; nothing if it lists all."""
+    import fairsieve
+
+    listed = set(re.findall(r"^   ([\w.]+)$", page, flags=re.MULTILINE))
+    names = [name for name in fairsieve.__all__ if name not in listed]
+    if not names:
+        return ""
+    lines = ["## Further names", "", "```{eval-rst}", ".. currentmodule:: fairsieve", ".. autosummary::"]
+    lines += ["   :toctree: generated", "   :nosignatures:", "", *(f"   {name}" for name in names), "```"]
+    return "\n".join(lines)
+
+
 def _read(app: Any, name: str, source: list[str]) -> None:
     """Give tables of the reproduction a heading; list the other pages under Internals."""
     if name == "internals":
         source[0] = source[0].replace(PLACEHOLDER, "\n".join(_other_pages(Path(app.srcdir))))
+    if name == "reference/api":
+        source[0] = source[0].replace(NAMES, _further_names(source[0]))
     if name == "how-to/index":
         found = [name for name in ("review", "verified-labels") if (Path(app.srcdir) / f"{name}.md").exists()]
         source[0] = source[0].replace(GUIDES, "\n".join(f"../{name}" for name in found))

@@ -35,7 +35,9 @@ def make_loans(n, seed):
             "age": rng.integers(20, 66, n),
             "income": rng.lognormal(np.where(sex == "man", 3.7, 3.4), 0.4).round(1),
             "debt": rng.gamma(2.0, 8.0, n).round(1),
-            "job": np.where(rng.random(n) < 0.6, usual, rng.choice(["office", "trade", "care", "technical"], n)),
+            "job": np.where(
+                rng.random(n) < 0.6, usual, rng.choice(["office", "trade", "care", "technical"], n)
+            ),
         }
     )
     score = 2.5 * np.log(table["income"] / 32.6) - table["debt"] / 10 + (table["age"] - 40) / 30 + 1.2
@@ -110,7 +112,9 @@ for place, model in enumerate(("plain", "fair")):
         low, high = rate[model]["interval"]
         shift = 0.12 if rate["group"] == "woman" else -0.12
         ax.plot([low, high], [place + shift] * 2, linewidth=3, alpha=0.4, color=color)
-        ax.scatter(rate[model]["value"], place + shift, s=60, color=color, label=rate["group"] if not place else None)
+        ax.scatter(
+            rate[model]["value"], place + shift, s=60, color=color, label=rate["group"] if not place else None
+        )
 ax.set(yticks=[0, 1], yticklabels=["plain", "fair"], ylim=(-0.6, 1.6), xlabel="true positive rate")
 ax.legend()
 plt.show()
@@ -124,7 +128,9 @@ plt.show()
 
 suspects = pd.read_csv(folder / "run" / "suspects.csv")
 hits = wrong[suspects["row"] - 2]
-print(f"{len(suspects)} suspects; {hits.mean():.0%} of them are wrong, and {hits[:50].mean():.0%} of the first 50")
+print(
+    f"{len(suspects)} suspects; {hits.mean():.0%} of them are wrong, and {hits[:50].mean():.0%} of the first 50"
+)
 suspects.head()
 
 # %%

@@ -36,7 +36,9 @@ def make_loans(n, seed):
             "age": rng.integers(20, 66, n),
             "income": rng.lognormal(np.where(sex == "man", 3.7, 3.4), 0.4).round(1),
             "debt": rng.gamma(2.0, 8.0, n).round(1),
-            "job": np.where(rng.random(n) < 0.6, usual, rng.choice(["office", "trade", "care", "technical"], n)),
+            "job": np.where(
+                rng.random(n) < 0.6, usual, rng.choice(["office", "trade", "care", "technical"], n)
+            ),
         }
     )
     score = 2.5 * np.log(table["income"] / 32.6) - table["debt"] / 10 + (table["age"] - 40) / 30 + 1.2
@@ -52,7 +54,9 @@ stereotype = (loans["sex"] == "woman") & (loans["job"] == "care") & (truth == "y
 wrong = np.random.default_rng(4).random(len(loans)) < np.where(stereotype, 0.5, 0.03)
 loans.loc[wrong, "repaid"] = np.where(truth[wrong] == "yes", "no", "yes")
 loans.to_csv(folder / "loans.csv", index=False)
-print(f"wrong labels: {wrong.mean():.1%}; among women who repaid: {wrong[(loans['sex'] == 'woman') & (truth == 'yes')].mean():.0%}")
+print(
+    f"wrong labels: {wrong.mean():.1%}; among women who repaid: {wrong[(loans['sex'] == 'woman') & (truth == 'yes')].mean():.0%}"
+)
 
 # %%
 # Without looking
@@ -123,12 +127,12 @@ print(f"between {share['interval'][0]:.1%} and {share['interval'][1]:.1%}; in tr
 
 fig, axes = plt.subplots(1, 2)
 for ax, name in zip(axes, ("accuracy", "disparity"), strict=True):
-    for place, (label, values) in enumerate(
-        {"plain": after["plain"], "fair, no answers": checked["fair_without"], "fair, with answers": after["fair"]}.items()
-    ):
+    for place, values in enumerate((after["plain"], checked["fair_without"], after["fair"])):
         low, high = values[name]["interval"]
         ax.plot([low, high], [place, place], linewidth=3, color="#bbbbbb")
-        ax.scatter(values[name]["value"], place, s=70, zorder=2, color=("#767676", "#79b8da", "#2a6f97")[place])
+        ax.scatter(
+            values[name]["value"], place, s=70, zorder=2, color=("#767676", "#79b8da", "#2a6f97")[place]
+        )
     ax.set(ylim=(2.6, -0.6), title=f"{name}, on checked labels")
 axes[0].set(yticks=range(3), yticklabels=["plain", "fair,\nno answers", "fair,\nwith answers"])
 axes[1].set(yticks=[], xlim=(0, None))
@@ -144,8 +148,12 @@ for rate, color in zip(rates, ("#2a6f97", "#e07a1f"), strict=True):
         low, high = rate[model]["interval"]
         shift = 0.12 if rate["group"] == "woman" else -0.12
         ax.plot([low, high], [place + shift] * 2, linewidth=3, alpha=0.4, color=color)
-        ax.scatter(rate[model]["value"], place + shift, s=60, color=color, label=rate["group"] if not place else None)
-ax.set(yticks=[0, 1], yticklabels=["plain", "fair, with answers"], ylim=(-0.6, 1.6), xlabel="true positive rate")
+        ax.scatter(
+            rate[model]["value"], place + shift, s=60, color=color, label=rate["group"] if not place else None
+        )
+ax.set(
+    yticks=[0, 1], yticklabels=["plain", "fair, with answers"], ylim=(-0.6, 1.6), xlabel="true positive rate"
+)
 ax.legend()
 plt.show()
 

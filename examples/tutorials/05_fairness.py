@@ -133,7 +133,9 @@ for step in steps:
 x, y = np.transpose(points)
 fig, ax = plt.subplots()
 ax.plot(x, y, marker="o", label="fairsieve, by step_size")
-ax.scatter(scores.loc["plain", "equal_opportunity"], scores.loc["plain", "accuracy"], c="#767676", label="plain")
+ax.scatter(
+    scores.loc["plain", "equal_opportunity"], scores.loc["plain", "accuracy"], c="#767676", label="plain"
+)
 for step, place in zip(steps, points, strict=True):
     ax.annotate(f"{step:g}", place, xytext=(4, 4), textcoords="offset points", fontsize=8)
 ax.set(xlabel="equal opportunity disparity", ylabel="accuracy", xlim=(0, None))

@@ -49,7 +49,9 @@ def scores(guess):
 
 noisy = train.with_labels(aimed.labels)
 settings = {"clean_ratio": 0.9, "epochs": 200, "warmup_epochs": 50, "batch_size": 200, "learning_rate": 0.002}
-model = FairRobustClassifier(random_state=0).fit(train.features, aimed.labels, sensitive_features=train.groups)
+model = FairRobustClassifier(random_state=0).fit(
+    train.features, aimed.labels, sensitive_features=train.groups
+)
 results = {
     "plain": scores(LogisticRegression().fit(train.features, aimed.labels).predict(test.features)),
     "lowest losses": scores(fit(None, noisy, "itlm", **settings).predict(test.features)),
@@ -103,7 +105,9 @@ for ax, values, title in zip(axes, (truth, found.noise), ("in truth", "as estima
     ax.imshow(np.nan_to_num(values), cmap="YlOrBr", vmin=0, vmax=0.5)
     for (row, column), value in np.ndenumerate(values):
         ax.text(column, row, f"{value:.0%}", ha="center", va="center", fontsize=12)
-    ax.set(xticks=[0, 1], xticklabels=["group 0", "group 1"], yticks=[0, 1], yticklabels=["label 0", "label 1"])
+    ax.set(
+        xticks=[0, 1], xticklabels=["group 0", "group 1"], yticks=[0, 1], yticklabels=["label 0", "label 1"]
+    )
     ax.set_title(f"wrong labels, {title}")
     ax.spines[:].set_visible(False)
 plt.show()

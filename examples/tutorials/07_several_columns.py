@@ -87,7 +87,7 @@ pd.DataFrame(rows).T.round(3)
 
 names = ["man, under 40", "man, 40 and over", "woman, under 40", "woman, 40 and over"]
 fig, ax = plt.subplots()
-for place, (name, model) in enumerate(models.items()):
+for place, model in enumerate(models.values()):
     guess = model.predict(X_test)
     for number, cell in enumerate(names):
         sex, age = cell.split(", ")
@@ -117,7 +117,12 @@ dropped = FairRobustClassifier(random_state=0)
 dropped.fit(X[complete], y[complete], sensitive_features=stated[complete])
 
 fig, axes = plt.subplots(1, 2)
-shown = {"everything known": models["sex × age"], "gaps left in": partly, "gaps dropped": dropped, "plain": models["plain"]}
+shown = {
+    "everything known": models["sex × age"],
+    "gaps left in": partly,
+    "gaps dropped": dropped,
+    "plain": models["plain"],
+}
 correct = [accuracy(y_test, model.predict(X_test)) for model in shown.values()]
 disparity = [
     equalized_odds_disparity(y_test, model.predict(X_test), sensitive_features=groups_test)

@@ -26,7 +26,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-SCRIPT = '''
+SCRIPT = """
 import json, sys
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -64,7 +64,7 @@ if own[0] == 0:
     print(json.dumps({"selected": int(sampler.plan.selected), "shard": len(own), "disparity": history}))
 if dist.is_initialized():
     dist.destroy_process_group()
-'''
+"""
 
 folder = Path(tempfile.mkdtemp())
 (folder / "train.py").write_text(SCRIPT)
@@ -84,7 +84,9 @@ def run_training(*launcher):
 torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 runs = {1: run_training(), 2: run_training(*torchrun)}
 for processes, run in runs.items():
-    print(f"{processes} process(es): {run['shard']} samples in the first shard, {run['selected']} selected at the end")
+    print(
+        f"{processes} process(es): {run['shard']} samples in the first shard, {run['selected']} selected at the end"
+    )
 
 fig, ax = plt.subplots()
 ax.plot(runs[1]["disparity"], linewidth=5, alpha=0.35, label="one process")
@@ -109,7 +111,8 @@ SAMPLES, COLUMNS = 20_000, 64
 rng = np.random.default_rng(0)
 features = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (SAMPLES, COLUMNS))
 labels, groups = (
-    np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.uint8, (SAMPLES,)) for name in ("labels", "groups")
+    np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.uint8, (SAMPLES,))
+    for name in ("labels", "groups")
 )
 for first in range(0, SAMPLES, 5_000):
     rows = slice(first, first + 5_000)
@@ -154,7 +157,10 @@ sampler = FairRobustBatchSampler(
 torch.manual_seed(0)
 model = torch.nn.Linear(COLUMNS, 2)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-everything = (torch.from_numpy(features), torch.from_numpy(labels).long())  # mapped, and read a chunk at a time
+everything = (
+    torch.from_numpy(features),
+    torch.from_numpy(labels).long(),
+)  # mapped, and read a chunk at a time
 
 kept = []
 for epoch in range(6):

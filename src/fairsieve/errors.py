@@ -36,27 +36,72 @@ __all__ = [
 
 
 class FairsieveError(Exception):
-    """Base of every error fairsieve raises on purpose."""
+    """Base of every error fairsieve raises on purpose.
+
+    Examples
+    --------
+    >>> from fairsieve import select
+    >>> try:
+    ...     select([0.5, -1.0], [0, 1], ["a", "b"], ratios=[[0.5, 0.5]] * 2, clean_ratio=2)
+    ... except FairsieveError as error:
+    ...     print(type(error).__name__)
+    InvalidInputError
+    """
 
 
 class InvalidInputError(FairsieveError, ValueError):
-    """A parameter or an array breaks a rule."""
+    """A parameter or an array breaks a rule.
+
+    Examples
+    --------
+    >>> from fairsieve import accuracy
+    >>> accuracy([0, 1], [0, 1, 1])
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: ...
+    """
 
 
 class NotReadyError(FairsieveError, RuntimeError):
-    """Something was asked for before the call that makes it possible."""
+    """Something was asked for before the call that makes it possible.
+
+    Examples
+    --------
+    >>> raise NotReadyError("update() must be called before iterating: give it the model's outputs")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.NotReadyError: update() must be called before iterating: give it the model's outputs
+    """
 
 
 class CollapseError(FairsieveError, RuntimeError):
-    """Training came to a model that is worse than a plain one, and ``on_collapse="raise"``."""
+    """Training came to a model that is worse than a plain one, and ``on_collapse="raise"``.
+
+    Examples
+    --------
+    >>> issubclass(CollapseError, RuntimeError)
+    True
+    """
 
 
 class WorkerError(FairsieveError, RuntimeError):
-    """Another worker failed, or was lost, so this one cannot go on either."""
+    """Another worker failed, or was lost, so this one cannot go on either.
+
+    Examples
+    --------
+    >>> issubclass(WorkerError, RuntimeError)
+    True
+    """
 
 
 class CheckpointError(FairsieveError, ValueError):
-    """A checkpoint is damaged, or was not written by fairsieve."""
+    """A checkpoint is damaged, or was not written by fairsieve.
+
+    Examples
+    --------
+    >>> issubclass(CheckpointError, ValueError)
+    True
+    """
 
 
 class MissingExtraError(FairsieveError, ImportError):
@@ -73,16 +118,45 @@ class MissingExtraError(FairsieveError, ImportError):
 
 
 class MissingDataError(FairsieveError, FileNotFoundError):
-    """A data file is not where it was looked for; the message says how to get it."""
+    """A data file is not where it was looked for; the message says how to get it.
+
+    Examples
+    --------
+    >>> from fairsieve.data import load_adult
+    >>> load_adult("nowhere.data")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.MissingDataError: ...
+    """
 
 
 class FairsieveWarning(UserWarning):
-    """Base of the warnings fairsieve gives."""
+    """Base of the warnings fairsieve gives.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FairsieveWarning)  # all of ours, and no other
+    """
 
 
 class CheckpointWarning(FairsieveWarning):
-    """A checkpoint was not used, or could not be written; training goes on."""
+    """A checkpoint was not used, or could not be written; training goes on.
+
+    Examples
+    --------
+    >>> issubclass(CheckpointWarning, FairsieveWarning)
+    True
+    """
 
 
 class CollapseWarning(FairsieveWarning):
-    """Training came to a model that is worse than a plain one."""
+    """Training came to a model that is worse than a plain one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", CollapseWarning)  # stop instead of going on with a bad model
+    """

@@ -32,6 +32,7 @@ RUN_WITH_EVERYTHING = (
     "tests/stress/",
     "tests/test_dependencies.py",
     "tests/test_missing_extras.py",
+    "tests/test_docs.py",
     "tests/test_readme.py",
 )
 

@@ -19,7 +19,15 @@ __all__ = ["Splits", "fold_numbers", "split", "split_indices"]
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The three parts of a data set."""
+    """The three parts of a data set.
+
+    Examples
+    --------
+    >>> from fairsieve.data import synthetic_splits
+    >>> parts = synthetic_splits(seed=0)
+    >>> len(parts.train), len(parts.test), len(parts.validation)
+    (2000, 1000, 200)
+    """
 
     train: Samples
     test: Samples

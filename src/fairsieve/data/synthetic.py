@@ -69,7 +69,14 @@ def _density(
 
 
 def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arrays") -> Splits:
-    """Draw samples and cut them as in the paper: 2,000 to train, 1,000 to test, 200 to validate."""
+    """Draw samples and cut them as in the paper: 2,000 to train, 1,000 to test, 200 to validate.
+
+    Examples
+    --------
+    >>> parts = synthetic_splits(seed=0)
+    >>> len(parts.train), len(parts.test), len(parts.validation)
+    (2000, 1000, 200)
+    """
     drawn = make_synthetic(3200, seed=seed, rotation=rotation)
     parts = np.split(np.arange(3200), [2000, 3000])
     return Splits(*(drawn.take(rows) for rows in parts))
@@ -87,6 +94,13 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
         Labels as 0 and 1.
     noisy : dict
         ``"general"`` and ``"group-targeted"``: the training labels with flips, as 0 and 1.
+
+    Examples
+    --------
+    >>> load_authors_arrays("nowhere")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.MissingDataError: xz_train.npy is not in nowhere: ...
     """
     parts = []
     for part in ("train", "test", "val"):

@@ -184,6 +184,14 @@ class SelectionDisplay:
     ax_ : array of two matplotlib Axes
         After :meth:`plot`: the selected shares, and the ratios.
     figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from fairsieve import fit
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> SelectionDisplay(fitted.history).kept.shape  # .plot() draws it
+    (5, 2, 2)
     """
 
     ax_: NDArray[Any]

@@ -97,6 +97,16 @@ class CleanRatioEstimate:
         The checked class of each sample, −1 where nobody checked.
     unseen : Unseen, optional
         What was thought of the checked samples before they were checked, by which models are measured.
+
+    Examples
+    --------
+    >>> from fairsieve import estimate_clean_ratio
+    >>> from fairsieve.data import flip_uniform, make_synthetic
+    >>> samples = make_synthetic(2000, seed=0)
+    >>> noisy = flip_uniform(samples, 0.15, seed=0).labels
+    >>> found = estimate_clean_ratio(samples.features, noisy, sensitive_features=samples.groups)
+    >>> found.noise.shape, len(found.wrong), found.interval[0] < found.clean_ratio < found.interval[1]
+    ((2, 2), 2000, True)
     """
 
     clean_ratio: float

@@ -47,6 +47,12 @@ class Workers:
     group : process group, optional
         A gloo group to use as it is, with a timeout of its own. When None, one is made of all
         processes: what travels are small tables in the host's memory, whatever the training uses.
+
+    Examples
+    --------
+    >>> workers = Workers()  # a process alone
+    >>> workers.size, workers.sum(np.array([1, 2])).tolist()
+    (1, [1, 2])
     """
 
     def __init__(self, *, timeout: float = 300.0, group: Any | None = None) -> None:

@@ -32,6 +32,14 @@ class Selection:
         How many samples of each cell are selected.
     budget : int
         The most a selection could have held, ⌊clean_ratio · n⌋.
+
+    Examples
+    --------
+    >>> from fairsieve import select
+    >>> labels, groups = ["no", "no", "yes", "yes"], ["a", "b", "a", "b"]
+    >>> chosen = select([0.1, 0.2, 0.9, 0.3], labels, groups, ratios=[[0.5, 0.5]] * 2, clean_ratio=0.75)
+    >>> len(chosen), chosen.indices.tolist(), chosen.budget
+    (2, [0, 1], 3)
     """
 
     indices: Any

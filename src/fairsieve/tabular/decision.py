@@ -97,6 +97,12 @@ class Decision:
     reasons : list of str
         The weightiest first.
     next_steps : list of str
+
+    Examples
+    --------
+    >>> decision = Decision("inconclusive", "Too few rows to tell.", [], [], ["Measure on more rows."])
+    >>> decision.fails("do-not-use"), decision.fails("inconclusive")
+    (False, True)
     """
 
     outcome: Outcome

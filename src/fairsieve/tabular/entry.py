@@ -53,6 +53,20 @@ def train(
     -------
     TrainResult
         With ``decision``, ``metrics``, ``suspects``, ``model`` and ``save(folder)``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> result.decision.outcome in ("use", "inconclusive", "do-not-use")
+    True
+    >>> sorted(result.metrics["fair"])
+    ['accuracy', 'disparity']
     """
     run = table_run.train_table(
         ask(data, label, sensitive, settings),
@@ -83,6 +97,18 @@ def audit(
         A column of labels that some system predicted: the decision is then about these predictions.
     score : str, optional
         A column of that system's probabilities of the positive label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> found = tabular.audit(people, label="label", sensitive="group")
+    >>> found.metrics["data"]["rows"], found.model is None
+    (1000, True)
     """
     asked = ask(data, label, sensitive, settings)
     if prediction is not None:
@@ -130,6 +156,18 @@ def review(
     -------
     ReviewResult
         With ``rows``, a data frame, and ``save(page)``. :func:`train` takes the answers as ``verified``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> chosen = tabular.review(people, label="label", sensitive="group", rows=20)
+    >>> len(chosen.rows), "given_label" in chosen.rows
+    (20, True)
     """
     known = {} if run is None else read_settings(Path(run))
     label, sensitive = label or known.pop("label", None), sensitive or known.pop("sensitive", None)
@@ -157,6 +195,19 @@ def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = 
         A table with the columns that the model learnt from.
     reading : Reading, optional
         How a CSV file is read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> predictions = tabular.predict(result, people.head(5))
+    >>> len(predictions.predicted), list(predictions.frame.columns[-2:])
+    (5, ['predicted', 'probability'])
     """
     data = Path(data) if isinstance(data, str) else data
     if not isinstance(run, TrainResult):

@@ -48,6 +48,18 @@ class TrainResult:
         The kept model, of scikit-learn's own parts.
     run : TableRun
         Everything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> type(result.model).__name__, "label" in result.suspects
+    ('Pipeline', True)
     """
 
     run: TableRun
@@ -106,6 +118,18 @@ class AuditResult:
         Everything else about the labels.
     predictions : PredictionAudit or None
         What the predictions in the table are worth, where a column of them was named; the decision is then about them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> found = tabular.audit(people, label="label", sensitive="group")
+    >>> found.decision.outcome in ("use", "inconclusive", "do-not-use")
+    True
     """
 
     audit: Audit
@@ -158,6 +182,19 @@ class Predictions:
         What to know, in plain words.
     data, table
         What was given, and the rows as they were read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> predictions = tabular.predict(result, people.head(5))
+    >>> bool((predictions.probability >= 0.5).all())
+    True
     """
 
     data: Any
@@ -226,6 +263,18 @@ class ReviewResult:
         The rows to check: the labels given and suggested, why, the chance to be chosen, and the original columns.
     review : LabelReview
         Everything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> chosen = tabular.review(people, label="label", sensitive="group", rows=20)
+    >>> bool((chosen.rows["sampling_weight"] > 0).all())
+    True
     """
 
     review: LabelReview

@@ -143,6 +143,13 @@ def fit_seeds(
     """Train with several seeds at once; each result is what :func:`fit` gives for that seed alone.
 
     Each seed of several has checkpoints of its own, in ``seed-0`` and so on below ``checkpoint_dir``.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> trained = fit_seeds(None, make_synthetic(500, seed=0), seeds=[0, 1], clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> [fitted.seed for fitted in trained]
+    [0, 1]
     """
     chosen, wanted = selection_method(method), Settings.of(settings)
     check_data(data, evaluation)

@@ -144,6 +144,16 @@ class History:
     warmup_epochs : int
     sizes : integer array of shape (classes, groups)
         All the training samples of each cell.
+
+    Examples
+    --------
+    >>> from fairsieve import fit
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> len(fitted.history), fitted.history.counts[-1].sum() <= 450
+    (5, np.True_)
+    >>> sorted(fitted.history.as_rows()[0])[:3]
+    ['count[0, 0]', 'count[0, 1]', 'count[1, 0]']
     """
 
     epochs: NDArray[np.int64]

@@ -44,6 +44,14 @@ class Fitted:
         The time this training took, or all those trained together with it.
     interrupted : bool
         Whether training was stopped early; the model is then the best state so far.
+
+    Examples
+    --------
+    >>> from fairsieve import fit
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> fitted.predict([[1.0, 1.0, 0.0]]).tolist(), fitted.ratios.shape, fitted.interrupted
+    ([1], (2, 2), False)
     """
 
     predictor: LinearModel | nn.Module

@@ -39,6 +39,14 @@ class NoisyLabels:
     labels : array of shape (n,)
     flipped : boolean array of shape (n,)
         Which of them are wrong.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> samples = make_synthetic(1000, seed=0)
+    >>> noisy = flip_uniform(samples, 0.1, seed=0)
+    >>> bool(((noisy.labels != samples.labels) == noisy.flipped).all())
+    True
     """
 
     labels: NDArray[Any]
@@ -106,6 +114,14 @@ def flip_group_targeted(
         The group to attack; the worst, see :func:`_worst_group`, when None.
     attack : callable, optional
         ``attack(samples, rate, among)``; :func:`flip_margin` when None.
+
+    Examples
+    --------
+    >>> from fairsieve.data import make_synthetic
+    >>> samples = make_synthetic(1000, seed=0)
+    >>> noisy = flip_group_targeted(samples, 0.1)
+    >>> int(noisy.flipped.sum()), set(samples.groups[noisy.flipped].tolist())
+    (100, {1})
     """
     check_samples_object(samples)
     chosen = _worst_group(samples, rate, attack=attack) if group is None else group

@@ -53,6 +53,18 @@ def prepared_sieve(
         is the loss to call ``backward`` on. The sieve's state goes into ``accelerator.save_state``; one
         saved after some steps of an epoch is continued by ``sieve.continue_epoch(steps)`` and
         ``enumerate(loader, steps)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import TensorDataset
+    >>> x, y, z = torch.zeros(8, 2), torch.tensor([0, 1] * 4), ["a"] * 4 + ["b"] * 4
+    >>> model = torch.nn.Linear(2, 2)
+    >>> data = TensorDataset(x, y)
+    >>> sieve, loader = prepared_sieve(Accelerator(cpu=True), data, y, z, 4, clean_ratio=1.0, warmup_epochs=0)
+    >>> sieve.begin_epoch(model, 0)
+    >>> [len(targets) for features, targets in loader]
+    [4, 4]
     """
     sieve = Sieve(dataset, labels, sensitive_features, batch_size * accelerator.num_processes, **options)
     sieve.precision = accelerator.autocast
@@ -61,7 +73,16 @@ def prepared_sieve(
 
 
 def prepared_loader(accelerator: Accelerator, loader: Any) -> Any:
-    """Prepare a loader that is sharded already as Accelerate prepares its own."""
+    """Prepare a loader that is sharded already as Accelerate prepares its own.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> loader = DataLoader(TensorDataset(torch.zeros(4, 2)), 2)
+    >>> len(prepared_loader(Accelerator(cpu=True), loader))
+    2
+    """
     ready = prepare_data_loader(
         loader, device=accelerator.device, num_processes=1, process_index=0, put_on_device=True
     )

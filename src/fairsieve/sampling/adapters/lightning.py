@@ -40,6 +40,13 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
     **options
         ``clean_ratio``, ``fairness``, ``warmup_epochs``, … and ``share``, ``forward``, ``loss``: see
         :class:`~fairsieve.sampling.adapters.shared.Sieve`.
+
+    Examples
+    --------
+    >>> labels, groups = [0, 1, 0, 1], ["a", "a", "b", "b"]
+    >>> callback = FairRobustCallback(labels, groups, clean_ratio=0.9, warmup_epochs=1)
+    >>> trainer = Trainer(max_epochs=3, callbacks=[callback])  # doctest: +SKIP
+    >>> trainer.fit(model, loader)  # doctest: +SKIP
     """
 
     def __init__(self, labels: Any, sensitive_features: Any, **options: Any) -> None:

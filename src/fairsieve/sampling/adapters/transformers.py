@@ -44,6 +44,15 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         other options of :class:`~fairsieve.sampling.adapters.shared.Sieve`. The batch size is the Trainer's.
     *args, **kwargs
         Those of ``Trainer``.
+
+    Examples
+    --------
+    >>> from transformers import TrainingArguments
+    >>> data = [{"x": torch.zeros(2), "labels": number % 2} for number in range(8)]
+    >>> options = {"labels": [0, 1] * 4, "sensitive_features": ["a"] * 4 + ["b"] * 4, "clean_ratio": 0.9}
+    >>> arguments = TrainingArguments(use_cpu=True, report_to="none")
+    >>> trainer = FairRobustTrainer(nn.Linear(2, 2), arguments, train_dataset=data, sieve=options)
+    >>> trainer.train()  # doctest: +SKIP
     """
 
     loss_is_scaled_for_ga = False  # it is a mean over the batch at hand
