@@ -203,9 +203,7 @@ def test_nothing_of_a_file_but_its_arrays_is_used(runs, tmp_path):
     write_model(model, tmp_path)
     again = read_model(tmp_path)
     values = runs["hist-gradient-boosting"].problem.test.values
-    np.testing.assert_array_equal(
-        probabilities(again, values), probabilities(runs["hist-gradient-boosting"].model, values)
-    )
+    np.testing.assert_array_equal(*probabilities([again, runs["hist-gradient-boosting"].model], values))
 
 
 def test_auto_chooses_by_log_loss(people_csv):

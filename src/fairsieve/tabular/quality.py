@@ -23,7 +23,7 @@ from fairsieve.tabular.reading.labels import Labels
 __all__ = ["EVERYONE", "ModelOutput", "Quality", "measure_quality"]
 
 EVERYONE = "everyone"
-MOST_DRAWS, FEWEST_DRAWS, CHUNK = 1000, 200, 2_000_000
+MOST_DRAWS, FEWEST_DRAWS, CHUNK = 200, 50, 2_000_000
 NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 Floats = NDArray[np.float64]
@@ -139,18 +139,11 @@ def _rank(scores: Floats, positive: NDArray[np.bool_], seed: int) -> dict[str, S
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), count - 1)  # of those with the same score
     ordered = positive[order].astype(np.float64)
-    ones = np.ones((1, count))
-    values = {
-        "auc": _rank_area(ones, ordered, ends),
-        "average_precision": _average_precision(ones, ordered, ends),
-    }
-    drawn: dict[str, list[Floats]] = {name: [] for name in values}
-    for weights in _draws(count, seed):
-        drawn["auc"].append(_rank_area(weights, ordered, ends))
-        drawn["average_precision"].append(_average_precision(weights, ordered, ends))
+    values = _rank_scores(np.ones((1, count)), ordered, ends)
+    drawn = [_rank_scores(weights, ordered, ends) for weights in _draws(count, seed)]
     fewest = min(wanted, count - wanted)
     return {
-        name: _logit_score(float(value[0]), np.concatenate(drawn[name]), fewest)
+        name: _logit_score(float(value[0]), np.concatenate([one[name] for one in drawn]), fewest)
         for name, value in values.items()
     }
 
@@ -166,8 +159,8 @@ def _draws(count: int, seed: int) -> Iterator[Floats]:
         left -= size
 
 
-def _rank_area(weights: Floats, positive: Floats, ends: NDArray[Any]) -> Floats:
-    """Compute the area under the ROC curve for each row of weights; NaN where a label has no weight.
+def _rank_scores(weights: Floats, positive: Floats, ends: NDArray[Any]) -> dict[str, Floats]:
+    """Compute AUC and average precision for each row of weights; NaN where a label has no weight.
 
     Parameters
     ----------
@@ -179,21 +172,17 @@ def _rank_area(weights: Floats, positive: Floats, ends: NDArray[Any]) -> Floats:
         The last of each run of equal scores.
     """
     hits = np.cumsum(weights * positive, axis=1)[:, ends]
-    false = np.cumsum(weights * (1 - positive), axis=1)[:, ends]
-    before = np.column_stack([np.zeros(len(hits)), hits[:, :-1]])
-    steps = np.diff(false, axis=1, prepend=0.0)
-    area = (steps * (hits + before) / 2).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(area / (hits[:, -1] * false[:, -1]))
-
-
-def _average_precision(weights: Floats, positive: Floats, ends: NDArray[Any]) -> Floats:
-    """Compute the average precision for each row of weights, as :func:`_rank_area` takes them."""
-    hits = np.cumsum(weights * positive, axis=1)[:, ends]
     flagged = np.cumsum(weights, axis=1)[:, ends]
+    steps = np.diff(hits, axis=1, prepend=0.0)
+    false_steps = np.diff(flagged, axis=1, prepend=0.0) - steps
+    area = (false_steps * (hits - steps / 2)).sum(axis=1)
     precision = np.divide(hits, flagged, out=np.zeros_like(hits), where=flagged > 0)
+    wanted, others = hits[:, -1], flagged[:, -1] - hits[:, -1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((np.diff(hits, axis=1, prepend=0.0) * precision).sum(axis=1) / hits[:, -1])
+        return {
+            "auc": np.asarray(area / (wanted * others)),
+            "average_precision": np.asarray((steps * precision).sum(axis=1) / wanted),
+        }
 
 
 def _logit_score(value: float, drawn: Floats, fewest: int) -> Score:

@@ -102,12 +102,22 @@ def decision_threshold(pipeline: Pipeline) -> tuple[float, str] | None:
     return (model.threshold, str(model.pos_label)) if isinstance(model, FixedThresholdClassifier) else None
 
 
-def probabilities(pipeline: Pipeline, values: Values) -> NDArray[np.float64]:
-    """Compute the probability of each class for every row, (n, classes)."""
-    prepared = pipeline["prepare"]
-    if is_native(prepared):
-        return np.asarray(bare_classifier(pipeline["model"]).predict_proba(encode_native(prepared, values)))
-    return _linear_part(pipeline).probabilities(encode(prepared, values))
+def probabilities(pipelines: Sequence[Pipeline], values: Values) -> list[NDArray[np.float64]]:
+    """Compute the probability of each class for every row, (n, classes), by each of some models.
+
+    Models that share a preparation share the encoded columns, which of a million rows take a while to make.
+    """
+    encoded: dict[int, NDArray[Any]] = {}
+    found = []
+    for pipeline in pipelines:
+        prepared = pipeline["prepare"]
+        native = is_native(prepared)
+        if id(prepared) not in encoded:
+            encoded[id(prepared)] = (encode_native if native else encode)(prepared, values)
+        classifier: Any = bare_classifier(pipeline["model"]) if native else _linear_part(pipeline)
+        predict = classifier.predict_proba if native else classifier.probabilities
+        found.append(np.asarray(predict(encoded[id(prepared)])))
+    return found
 
 
 def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:

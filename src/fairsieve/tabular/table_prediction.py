@@ -62,7 +62,7 @@ def predict_rows(
     values = feature_values(table, kinds)
     try:
         notes = [*table.notes, *notes_on_new(new_categories(values, model["prepare"]))]
-        chances = probabilities(model, values)
+        chances = probabilities([model], values)[0]
         codes = decide(model, chances)
     except (
         AttributeError,

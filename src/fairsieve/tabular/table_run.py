@@ -219,7 +219,9 @@ def _measured_run(
     if not asked.threshold.is_default:
         chances = true_chances(problem.train.cells, fitted.estimate)
     made = [pipeline_with_threshold(one, asked.threshold, labels.positive, chances) for one in fitted.models]
-    outputs = [_predict(pipeline, problem) for pipeline, _ in made]
+    pipelines = [pipeline for pipeline, _ in made]
+    predicted = probabilities(pipelines, test.values)
+    outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
     others = [place for place in range(1, len(made)) if place != fitted.kept]
     order = [0, *others, fitted.kept]  # the plain model first and the kept one last, to compare them
     positive = -1 if problem.positive_code is None else problem.positive_code
@@ -270,12 +272,6 @@ def _measured_run(
         seconds=time.perf_counter() - started,
         versions=_versions(),
     )
-
-
-def _predict(pipeline: Pipeline, problem: TableProblem) -> ModelOutput:
-    """Predict the test part."""
-    found = probabilities(pipeline, problem.test.values)
-    return ModelOutput(found, decide(pipeline, found))
 
 
 def _named_suspects(found: dict[str, NDArray[Any]], problem: TableProblem) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,76 @@
+"""A sieve with a threshold, the classifiers of its rounds, and the labels it suspects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from fairsieve import SieveClassifier
+from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(600, seed=0)
+
+
+def fit(data, **settings):
+    model = SieveClassifier(
+        LogisticRegression(), clean_ratio=0.9, flips="random", rounds=2, cv=2, random_state=0, **settings
+    )
+    return model.fit(data.features, data.labels, sensitive_features=data.groups)
+
+
+@pytest.mark.parametrize("positive", [None, 0])
+def test_a_rate_is_kept_out_of_fold(data, positive):
+    model = fit(data, threshold="rate:0.2", pos_label=positive)
+    place = 1 if positive is None else 0
+    out_of_fold = model.rounds_[model.best_round_].probabilities[:, place]
+    assert np.mean(out_of_fold >= model.threshold_) == pytest.approx(0.2, abs=0.002)
+    chances = model.predict_proba(data.features)[:, place]
+    np.testing.assert_array_equal(model.predict(data.features) == place, chances >= model.threshold_)
+
+
+def test_rounds_are_scored_under_the_threshold(data):
+    plain, strict = fit(data), fit(data, threshold=0.9)
+    assert plain.threshold_ == 0.5
+    assert strict.threshold_ == 0.9
+    # The first round is the same model, judged by other predictions.
+    np.testing.assert_array_equal(plain.rounds_[0].probabilities, strict.rounds_[0].probabilities)
+    assert strict.history_["accuracy"][0] < plain.history_["accuracy"][0]
+
+
+def test_the_classifiers_of_all_rounds_are_kept(data):
+    model = fit(data, keep_rounds=True)
+    assert len(model.round_estimators_) == len(model.rounds_) == len(model.history_["accuracy"])
+    assert model.round_estimators_[0] is model.plain_estimator_
+    assert model.round_estimators_[model.best_round_] is model.estimator_
+    assert not hasattr(fit(data), "round_estimators_")
+
+
+def test_suspects_are_named_where_plain_training_is_the_best():
+    random = np.random.default_rng(0)
+    features, groups = random.normal(size=(300, 1)), random.integers(0, 2, 300)
+    wrong = random.random(300) < 0.1
+    labels = (features[:, 0] > 0) ^ wrong
+    tree = DecisionTreeClassifier(max_depth=1)
+    model = SieveClassifier(tree, clean_ratio=0.9, flips="random", rounds=1, cv=2, random_state=0)
+    model.fit(features, labels, sensitive_features=groups)
+    assert model.best_round_ == 0
+    assert len(model.sample_indices_) == 300
+    suspects = model.suspects()["row"]
+    assert set(np.flatnonzero(wrong)) <= set(suspects)
+    assert wrong[suspects].mean() > 0.9
+
+
+def test_a_threshold_of_three_classes_is_refused(data):
+    labels = np.arange(len(data)) % 3
+    with pytest.raises(
+        InvalidInputError, match=r"threshold must be 0.5 for more than two labels.*got balanced with 3"
+    ):
+        SieveClassifier(LogisticRegression(), threshold="balanced").fit(data.features, labels)
+    with pytest.raises(InvalidInputError, match=r"threshold must be a probability .*got 'often'"):
+        SieveClassifier(LogisticRegression(), threshold="often").fit(data.features, data.labels)
