@@ -115,7 +115,13 @@ def _leak(run: TableRun) -> Iterator[Reason]:
 
 
 def _no_better_than_a_guess(run: TableRun) -> Iterator[Reason]:
-    """Compare the kept model with predicting the commonest label for everyone."""
+    """Compare the kept model with predicting the commonest label for everyone.
+
+    Who asks for a threshold does not want the most right predictions; then labels count the same.
+    """
+    if not run.asked.threshold.is_default:
+        yield from _no_better_when_balanced(run)
+        return
     cells = run.problem.test.cells
     counts = cells.counts.sum(axis=1)
     share, kept = float(counts.max() / counts.sum()), run.scores[-1]["accuracy"]
@@ -127,6 +133,19 @@ def _no_better_than_a_guess(run: TableRun) -> Iterator[Reason]:
         f"Predicting {cells.classes[counts.argmax()]} for everyone would be right {'more' if worse else 'as'} often: "
         f"{number(share)}, against {number(kept.value)} (95 % interval {number(kept.interval[0])} to "
         f"{number(kept.interval[1])}).",
+        ("Give the models columns that tell the labels apart, or more rows.", *_try_model(run)),
+    )
+
+
+def _no_better_when_balanced(run: TableRun) -> Iterator[Reason]:
+    """Compare the balanced accuracy of the kept model with that of a guess."""
+    found = next((one.fair[-1] for one in run.quality if one.name == "balanced_accuracy"), None)
+    if found is None or found.interval[0] > 0.5 or len(_predicted_classes(run, "fair")) == 1:
+        return
+    yield Reason(
+        "do-not-use" if found.interval[1] < 0.5 else "inconclusive",
+        f"The model may tell labels apart no better than a guess: its balanced accuracy is {number(found.value)} (95 % "
+        f"interval {number(found.interval[0])} to {number(found.interval[1])}), that of a guess .500.",
         ("Give the models columns that tell the labels apart, or more rows.", *_try_model(run)),
     )
 

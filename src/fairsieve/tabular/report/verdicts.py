@@ -158,7 +158,9 @@ def guess_warning(run: TableRun) -> str:
     cells = run.problem.test.cells
     counts = cells.counts.sum(axis=1)
     share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
-    if kept >= share:
+    if (
+        kept >= share or not run.asked.threshold.is_default
+    ):  # a threshold gives up right predictions on purpose
         return ""
     return (
         f"Careful: to predict {cells.classes[counts.argmax()]} for everyone would be right more often, {number(share)} "
