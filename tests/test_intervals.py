@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fairsieve.intervals import newcombe, wilson
+from fairsieve.intervals import NORMAL, newcombe, paired_change, simultaneous, wilson
 
 
 @st.composite
@@ -48,3 +48,20 @@ def test_a_difference_turned_round_is_its_negative(one, other):
 def test_of_nobody_anything_may_be_true():
     assert wilson(0, 0) == (0.0, 1.0)
     assert newcombe(0, 0, 5, 9) == (-1.0, 1.0)
+
+
+def test_more_intervals_at_once_are_wider():
+    assert simultaneous(1) == pytest.approx(NORMAL)
+    assert simultaneous(90) > simultaneous(2) > NORMAL
+    low, high = newcombe(56, 70, 48, 80, simultaneous(10))
+    assert low < newcombe(56, 70, 48, 80)[0] < newcombe(56, 70, 48, 80)[1] < high
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 900))
+def test_a_change_lies_within_and_is_never_certain(gained, lost, same):
+    total = gained + lost + same
+    low, high = paired_change(gained, lost, total)
+    assert low < high
+    if total:
+        assert low <= (gained - lost) / total <= high
+    assert paired_change(lost, gained, total) == pytest.approx((-high, -low))

@@ -59,7 +59,7 @@ def test_from_a_table_to_predictions(folder):
         ("Use the fair model", "Inconclusive: ", "Do not use this model: ")
     )
     assert ": Accuracy is kept, within one point. ." in printed
-    assert "Widest gap of the plain model: " in printed
+    assert "Widest gap: plain model, " in printed
     assert "Learnt from 3 columns: 2 of numbers, 1 of categories." in printed
     assert "Missing values" in printed
     assert "'low' being the positive label; open RUN/report.html" in printed
@@ -215,7 +215,8 @@ def test_an_audit_prints_and_writes(folder):
     )
     assert "income \\ sex" in printed
     assert "of the labels are right (95 % interval" in printed
-    assert "Check the labels that are likeliest wrong" in printed
+    assert "Have 50 labels checked: fairsieve review people.csv --label income --sensitive sex" in printed
+    assert "labels are more likely wrong than right. fairsieve train may list others: " in printed
     assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")
     assert not list(folder.glob("*.skops"))
 

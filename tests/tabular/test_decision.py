@@ -69,7 +69,9 @@ def with_change(run, accuracy, disparity):
         "accuracy": Score(float(np.mean(accuracy)), accuracy),
         "disparity": Score(float(np.mean(disparity)), disparity),
     }
-    return dataclasses.replace(run, change=change, collapse=None)
+    plain = run.scores[0] | {"disparity": Score(0.3, (0.2, 0.4))}
+    fair = run.scores[-1] | {"disparity": Score(0.2, (0.1, 0.3))}
+    return dataclasses.replace(run, change=change, collapse=None, scores=[plain, *run.scores[1:-1], fair])
 
 
 def test_an_interval_that_includes_no_change_is_inconclusive(run):
@@ -80,7 +82,7 @@ def test_an_interval_that_includes_no_change_is_inconclusive(run):
     assert decide_run(with_change(run, (-0.05, -0.02), fell)).outcome == "do-not-use"
     good = decide_run(with_change(run, kept, fell))
     assert good.outcome == "use"
-    assert good.sentence.startswith("Use the fair model: ")
+    assert good.sentence.startswith("Use the fair model rather than the plain one: EO disparity falls from ")
 
 
 def test_a_model_that_flags_nobody_is_not_to_be_used(run):

@@ -99,9 +99,9 @@ def test_numbers_for_programs(run):
 def test_the_headline_says_what_changed(run):
     plain, fair = (run.scores[place]["accuracy"].value for place in (0, -1))
     assert f"accuracy {plain:.3f} → {fair:.3f}".replace("0.", ".") in headline(run)
-    assert "widest gap of the plain model: " in headline(run)
-    assert "; of the fair model: " in headline(run)
-    assert headline(run).endswith("labels look wrong")
+    assert "; widest gap: plain model, " in headline(run)
+    assert "; fair model, " in headline(run)
+    assert headline(run).endswith("labels look wrong to the model, at the clean ratio that you gave")
 
 
 def test_the_card_has_its_sections(run):

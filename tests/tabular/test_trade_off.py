@@ -107,7 +107,7 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
     result = tabular.train(path, **asked)
     assert result.decision.outcome == "do-not-use"
     assert result.decision.reasons[0].startswith(
-        "Both models predict no for everyone, so nobody is told apart"
+        "Both models predict no for everyone on the test part: nobody is told apart"
     )
     assert "--threshold balanced, or --threshold rate:0.045, the share that has it" in " ".join(
         result.decision.next_steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -10,15 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.reading.encoding import encode
-from fairsieve.tabular.reasons import decide_run
-from fairsieve.tabular.report.phrases import estimate_sentence, headline
-from fairsieve.tabular.report.story import run_document
-from fairsieve.tabular.report.verdicts import guess_warning, worse_warning
+from fairsieve.tabular.report.phrases import estimate_sentence
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 
@@ -68,37 +65,6 @@ def test_a_test_file_that_is_the_table_is_told(people_csv):
     )
 
 
-@pytest.fixture
-def with_change(run):
-    """A run whose fair model changed accuracy and disparity by so much."""
-
-    def changed(accuracy, disparity):
-        change = {"accuracy": Score(accuracy, (0, 0)), "disparity": Score(disparity, (0, 0))}
-        return dataclasses.replace(run, change=change)
-
-    return changed
-
-
-def test_a_model_that_is_worse_in_both_is_told_first(with_change):
-    worse = with_change(-0.02, 0.01)
-    assert headline(worse).startswith("the fair model is worse in both: accuracy .")
-    assert "EO disparity" in headline(worse)
-    assert "try --clean-ratio auto, or a higher one" in worse_warning(worse)
-    assert worse_warning(worse) in str(run_document(worse, decide_run(worse)))
-    for change in ((0.02, 0.01), (-0.02, -0.01), (-0.0001, 0.01), (-0.02, 0.0)):
-        assert headline(with_change(*change)).startswith("accuracy .")
-        assert worse_warning(with_change(*change)) == ""
-
-
-def test_a_model_that_is_worse_than_a_guess_is_told(run):
-    accuracy = {"accuracy": Score(0.3, (0, 1)), "disparity": Score(0.1, (0, 1))}
-    bad = dataclasses.replace(run, scores=[*run.scores[:-1], accuracy])
-    assert "for everyone would be right more often" in guess_warning(bad)
-    assert guess_warning(bad) in str(run_document(bad, decide_run(bad)))
-    best = dataclasses.replace(run, scores=[accuracy, {**accuracy, "accuracy": Score(1.0, (0, 1))}])
-    assert guess_warning(best) == ""
-
-
 def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
     random = np.random.default_rng(0)
     score = random.normal(size=400)
@@ -111,10 +77,10 @@ def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
     low, high = found.interval
     assert low < high == 1
     assert low <= 1 - 3 / 400
-    assert estimate_sentence(found).startswith(
-        "no wrong labels were found; with 95 % confidence there are up to"
+    assert re.match(
+        "no wrong labels were found; more than about [123] % of them wrong", estimate_sentence(found)
     )
-    assert "at random" not in estimate_sentence(found)
+    assert "confidence" not in estimate_sentence(found)
 
 
 @pytest.mark.parametrize("size", ["1e301", "9e306", "1e308"])

@@ -34,12 +34,12 @@ def say_run(result: TrainResult, out: Path) -> None:
     """Print the decision, what was done to the table, and where everything is."""
     run = result.run
     _say_decision(result.decision)
-    say(*model_sentences(run), *_columns_lines(run.problem.features, run.model_name), *run.notes)
+    untold = result.decision.untold(run.notes)
+    say(*model_sentences(run), *_columns_lines(run.problem.features, run.model_name), *untold)
     positive = run.problem.labels.positive
     named = "" if positive is None else f", {positive!r} being the positive label"
-    say(
-        f"Measured on {len(run.problem.test):,} rows{named}; open {out / 'report.html'}, then {out / 'suspects.csv'}"
-    )
+    then = f", then {out / 'suspects.csv'}" if len(run.suspects["row"]) else ""
+    say(f"Measured on {len(run.problem.test):,} rows{named}; open {out / 'report.html'}{then}")
 
 
 def _columns_lines(features: Sequence[Feature], model: str) -> list[str]:

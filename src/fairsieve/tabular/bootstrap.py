@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.intervals import paired_change, wilson
 from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW
@@ -34,7 +35,9 @@ def score_models(
 
     The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
     the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
-    fewer than 10 people do not count for the disparity.
+    fewer than 10 people do not count for the disparity. Where few or no predictions differ, drawing again
+    says too little of chance: intervals of accuracy are at least as wide as Wilson's, and those of its change as
+    Agresti and Min's.
 
     Parameters
     ----------
@@ -59,7 +62,18 @@ def score_models(
         name: _score(models[-1][name].value - models[0][name].value, drawn[-1][name] - drawn[0][name])
         for name in models[0]
     }
+    rights = [codes == cells.label_codes for codes in predictions]
+    for scores, right in zip(models, rights, strict=True):
+        scores["accuracy"] = _widened(scores["accuracy"], wilson(int(right.sum()), len(cells)))
+    gained, lost = int((rights[-1] & ~rights[0]).sum()), int((rights[0] & ~rights[-1]).sum())
+    change["accuracy"] = _widened(change["accuracy"], paired_change(gained, lost, len(cells)))
     return models, change
+
+
+def _widened(score: Score, bounds: tuple[float, float]) -> Score:
+    """Widen an interval to hold another."""
+    (low, high), (least, most) = score.interval, bounds
+    return Score(score.value, (min(low, least), max(high, most)))
 
 
 def _joint_counts(

@@ -119,6 +119,11 @@ class Decision:
         """
         return at is not None and OUTCOMES.index(self.outcome) >= OUTCOMES.index(at)
 
+    def untold(self, notes: Iterable[str]) -> list[str]:
+        """Return the notes that no reason tells already, in the same words or shorter."""
+        told = {_beginning(reason) for reason in self.reasons}
+        return [note for note in notes if _beginning(note) not in told]
+
     def record(self) -> dict[str, Any]:
         """Return what ``metrics.json`` holds of the decision."""
         return {
@@ -138,6 +143,11 @@ class Decision:
                 for one in self.verdicts
             ],
         }
+
+
+def _beginning(text: str) -> str:
+    """Return the first words of a sentence, by which it is recognised."""
+    return text.removeprefix("Careful: ").casefold()[:30]
 
 
 def decide(
@@ -161,13 +171,15 @@ def decide(
     ordered = sorted(reasons, key=lambda reason: -OUTCOMES.index(reason.outcome))
     outcome = ordered[0].outcome if ordered else "use"
     first = ordered[0].text if ordered else ""
+    # What to do about a doubt matters little where something worse is certain.
+    weighty = [reason for reason in ordered if reason.outcome in (outcome, "use")]
     sentence = sentences[outcome].replace("{reason}", first[:1].lower() + first[1:])
     return Decision(
         outcome,
         sentence,
         sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status)),
         list(dict.fromkeys(reason.text for reason in ordered)),
-        list(dict.fromkeys(step for reason in ordered for step in reason.next_steps)),
+        list(dict.fromkeys(step for reason in weighty for step in reason.next_steps)),
     )
 
 

@@ -12,7 +12,7 @@ from fairsieve.intervals import newcombe
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW, Share
 
-__all__ = ["DroppedCell", "Uneven", "dropped_cells", "most_uneven"]
+__all__ = ["NOTICEABLE", "DroppedCell", "Uneven", "dropped_cells", "most_uneven"]
 
 NOTICEABLE = 0.02  # a smaller difference is none worth telling
 
@@ -51,7 +51,8 @@ class Uneven:
     interval : (float, float)
         Of the difference; 95 %, by Newcombe.
     expected : float
-        The difference that their estimated wrong labels explain; 0 where none were estimated.
+        The difference that their estimated wrong labels explain; 0 where none were estimated, and where the group
+        that was dropped more has fewer of them.
     """
 
     most: DroppedCell
@@ -114,5 +115,5 @@ def _uneven(most: DroppedCell, least: DroppedCell) -> Uneven:
         least,
         most.dropped.value - least.dropped.value,
         newcombe(*most.dropped, *least.dropped),
-        most.noise - least.noise if known else 0.0,  # type: ignore[operator]
+        max(most.noise - least.noise, 0.0) if known else 0.0,  # type: ignore[operator]
     )

@@ -9,11 +9,12 @@ from typing import Any, Unpack, cast
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
+from fairsieve.tabular.audit_reasons import decide_audit
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.prediction_reasons import decide_predictions
 from fairsieve.tabular.preparation import read_data
 from fairsieve.tabular.reading.table import Reading
-from fairsieve.tabular.reasons import decide_audit, decide_run
+from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.recorded_settings import read_settings
 from fairsieve.tabular.request import TableSettings, ask
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult

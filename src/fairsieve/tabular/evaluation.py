@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.intervals import newcombe, wilson
+from fairsieve.intervals import NORMAL, newcombe, simultaneous, wilson
 from fairsieve.metrics import count_table
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.labels import Labels
@@ -62,7 +62,10 @@ class Measure:
 
 
 class Gap(NamedTuple):
-    """How far the rate of one group lies below that of another, before and after."""
+    """How far the rate of one group lies below that of another, before and after.
+
+    ``compared`` says of how many differences it is the widest; its intervals then hold for all of them at once.
+    """
 
     measure: Measure
     low: int
@@ -71,6 +74,7 @@ class Gap(NamedTuple):
     fair: float
     plain_interval: tuple[float, float]
     fair_interval: tuple[float, float]
+    compared: int = 1
 
 
 class _Rate(NamedTuple):
@@ -149,27 +153,29 @@ def told_classes(labels: Labels) -> list[tuple[int, str]]:
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
 
 
-def gap_between(measure: Measure, low: int, high: int) -> Gap:
-    """Compute how far group ``low`` lies below group ``high``; intervals by Newcombe."""
+def gap_between(measure: Measure, low: int, high: int, compared: int = 1) -> Gap:
+    """Compute how far group ``low`` lies below group ``high``; intervals by Newcombe, for ``compared`` at once."""
+    normal = simultaneous(compared) if compared > 1 else NORMAL
 
     def below(shares: list[Share]) -> tuple[float, tuple[float, float]]:
         more, less = shares[high], shares[low]
-        return more.value - less.value, newcombe(*more, *less)
+        return more.value - less.value, newcombe(*more, *less, normal)
 
     (plain, plain_interval), (fair, fair_interval) = below(measure.plain), below(measure.fair)
-    return Gap(measure, low, high, plain, fair, plain_interval, fair_interval)
+    return Gap(measure, low, high, plain, fair, plain_interval, fair_interval, compared)
 
 
 def widest_gap(
     measures: Sequence[Measure], fairness: str, groups: int, model: Literal["plain", "fair"] = "plain"
 ) -> Gap | None:
     """Find a model's widest gap among the rates that ``fairness`` compares; None if all are of too few people."""
-    gaps = [
-        gap_between(measure, low, high)
+    pairs = [
+        (measure, low, high)
         for measure in measures
         if fairness in measure.notions
         for low in range(groups)
         for high in range(groups)
         if low != high and min(measure.plain[low].total, measure.plain[high].total) >= FEW
     ]
+    gaps = [gap_between(*pair, compared=len(pairs) // 2) for pair in pairs]
     return max(gaps, key=lambda gap: float(getattr(gap, model)), default=None)

@@ -31,6 +31,7 @@ __all__ = [
     "TablePart",
     "TableProblem",
     "WholeTable",
+    "few_notes",
     "named_estimate",
     "read_data",
     "read_problem",
@@ -277,7 +278,7 @@ def read_problem(asked: Asked) -> TableProblem:
         )
     asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
     return TableProblem(
-        asked, labels, groups, features, train, test, [*notes, *_few_notes(test)], read, answers
+        asked, labels, groups, features, train, test, [*notes, *few_notes(test)], read, answers
     )
 
 
@@ -286,7 +287,7 @@ def _same_data(one: Any, other: Any) -> bool:
     return one is other if is_frame(one) or is_frame(other) else bool(one.samefile(other))
 
 
-def _few_notes(test: TablePart) -> list[str]:
+def few_notes(test: TablePart) -> list[str]:
     """Name the cells of the test part that are too small to measure."""
     cells = test.cells
     few = [

@@ -12,7 +12,7 @@ from fairsieve.tabular.report.model_phrases import (
     model_limit,
     model_title,
 )
-from fairsieve.tabular.report.phrases import NOTIONS, headline, suspects_sentence
+from fairsieve.tabular.report.phrases import NOTIONS, headline, is_inconclusive, suspects_sentence
 from fairsieve.tabular.report.story import (
     clean_ratio_sentence,
     list_settings,
@@ -58,6 +58,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
     )
     warning = label_warning(run.dropped)
     warning = f"\n\n{markdown(warning)}" if warning else ""
+    listed = "; `suspects.csv` lists them" if len(run.suspects["row"]) and not is_inconclusive(run) else ""
     kept = "fair model" if kept_point(run) is not run.trade_off[0] else "plain model"
     kept += ", since the fair one collapsed" if run.collapse else ""
     sections = {
@@ -74,8 +75,8 @@ def model_card(run: TableRun, decision: Decision) -> str:
         "How it was measured": f"{markdown(test_sentence(run))} Intervals are of 95 %: Wilson's for rates, bootstrap "
         f"for accuracy and disparity.\n\n{table_markdown(overall_table(run))}\n{table_markdown(groups_table(run))}\n"
         f"{table_markdown(quality_table(run))}",
-        "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}"
-        f"{'; they are in `suspects.csv`' if len(run.suspects['row']) else ''}.{warning}\n\n"
+        "The labels": f"{markdown(clean_ratio_sentence(run))} {markdown(upper(suspects_sentence(run)))}{listed}."
+        f"{warning}\n\n"
         f"{table_markdown(dropped_table(run))}",
         "Limits": f"- {model_limit(run)}\n{LIMITS}",
         "Using it": LOADING + loading_text(run),
@@ -83,7 +84,8 @@ def model_card(run: TableRun, decision: Decision) -> str:
             f"- {markdown(name)}: {markdown(value)}" for name, value in list_settings(run).items()
         ),
     }
-    if run.notes:
-        sections["Notes"] = "\n".join(f"- {markdown(note)}" for note in run.notes)
+    untold = decision.untold(run.notes)
+    if untold:
+        sections["Notes"] = "\n".join(f"- {markdown(note)}" for note in untold)
     body = "\n\n".join(f"## {title}\n\n{text.strip()}" for title, text in sections.items())
     return f"# A model of {markdown(problem.labels.column)}\n\n{body}\n"

@@ -57,10 +57,10 @@ EPOCHS = (
 SUSPECTS = (
     "How to read it: for these rows the model is surer of another label than of the one given. It can be wrong, "
     "and is more likely so for people unlike the rest: look, and change a label only for a reason of your own. "
-    "Row is that of a spreadsheet, in which the names of the columns are row 1. Loss says how surprising the "
-    "label is, probability how sure the model is of the suggested one, and epochs kept in how many epochs the row"
-    " was trained on after all. Click a head to sort, or filter by words. Rows of the test part are not looked "
-    "at."
+    "Rows of a file are numbered as in a spreadsheet, with the names in row 1, those of a data frame from 0. Loss says "
+    "how surprising the label is, probability how sure the model is of the suggested one, and epochs kept in how many "
+    "epochs the row was trained on after all. Click a head to sort, or filter by words. Rows of the test part are not "
+    "looked at. fairsieve audit may list others: it looks at all rows, and at the estimate alone."
 )
 COLUMNS = (
     "How to read it: numbers are standardised by the training part. A value that the model has not seen in "

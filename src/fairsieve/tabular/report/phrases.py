@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.number_format import number, points
-from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Gap, Measure, Share, widest_gap
 from fairsieve.tabular.table_run import TableRun
 
@@ -16,8 +18,9 @@ __all__ = [
     "headline",
     "interval",
     "is_inconclusive",
-    "is_worse",
+    "kept_sentence",
     "main_gaps",
+    "points_interval",
     "suspects_sentence",
 ]
 
@@ -45,10 +48,10 @@ def interval(bounds: tuple[float, float]) -> str:
     return f"{number(bounds[0])} to {number(bounds[1])}"
 
 
-def _points_interval(bounds: tuple[float, float]) -> str:
+def points_interval(bounds: tuple[float, float]) -> str:
     """Write the 95 % interval of a difference, in points.
 
-    >>> _points_interval((-0.021, 0.13))
+    >>> points_interval((-0.021, 0.13))
     '95 % interval −2 to 13'
     """
     low, high = (f"{100 * bound:.0f}".replace("-0", "0").replace("-", "−") for bound in bounds)
@@ -62,13 +65,17 @@ def _share_text(share: Share) -> str:
 
 def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
     """Find the widest gap of the plain model, and that of the fair one; of the label asked for, where one was."""
-    groups = sum(group is not None for group in run.test_groups)
     labels, measures = run.problem.labels, run.measures
     if run.asked.positive is not None and len(labels.classes) > 2:
         measures = [one for one in measures if one.name.endswith(f" of {labels.positive}")]
-    plain = widest_gap(measures, run.asked.fairness, groups, "plain")
-    fair = widest_gap(measures, run.asked.fairness, groups, "fair")
+    plain, fair = _widest(run, measures, "plain"), _widest(run, measures, "fair")
     return None if plain is None or fair is None else (plain, fair)
+
+
+def _widest(run: TableRun, measures: list[Measure], model: Literal["plain", "fair"]) -> Gap | None:
+    """Find a model's widest gap among some measures."""
+    groups = sum(group is not None for group in run.test_groups)
+    return widest_gap(measures, run.asked.fairness, groups, model)
 
 
 def gaps_sentence(run: TableRun) -> str:
@@ -76,27 +83,36 @@ def gaps_sentence(run: TableRun) -> str:
     gaps = main_gaps(run)
     if gaps is None:
         return ""
-    plain, fair = gaps
-    first = _gap_text(
-        plain.measure, plain.low, plain.high, plain.plain, plain.plain_interval, run.test_groups
-    )
-    second = _gap_text(fair.measure, fair.low, fair.high, fair.fair, fair.fair_interval, run.test_groups)
-    return f"widest gap of the plain model: {first}; of the fair model: {second}"
+    (plain, fair), many = gaps, "" if gaps[0].compared <= 2 else f", of {gaps[0].compared} compared"
+    same = (plain.measure, plain.low, plain.high) == (fair.measure, fair.low, fair.high)
+    first = f"{_gap_title(plain, run)}, {_gap_text(plain, plain.plain, plain.plain_interval, run)}"
+    second = f"{_gap_title(fair, run)}, {_gap_text(fair, fair.fair, fair.fair_interval, run)}"
+    if same:
+        second = f"the same rate, {_gap_text(fair, fair.fair, fair.fair_interval, run)}"
+    return f"widest gap{many}: plain model, {first}; fair model, {second}{_wider_gap(run, plain)}"
 
 
-def _gap_text(
-    measure: Measure,
-    low: int,
-    high: int,
-    value: float,
-    bounds: tuple[float, float],
-    groups: list[str | None],
-) -> str:
+def _wider_gap(run: TableRun, shown: Gap) -> str:
+    """Name the plain model's widest gap over all labels, where that of the label asked for is narrower."""
+    widest = _widest(run, run.measures, "plain")
+    if widest is None or widest.plain <= shown.plain:
+        return ""
+    text = _gap_text(widest, widest.plain, widest.plain_interval, run)
+    return f"; over all labels, {_gap_title(widest, run)}, {text}"
+
+
+def _gap_title(gap: Gap, run: TableRun) -> str:
+    """Name the rate of a gap, with the label it is about."""
+    labels, title = run.problem.labels, gap.measure.title
+    return f"{title} of {labels.positive}" if title.endswith("rate") and len(labels.classes) == 2 else title
+
+
+def _gap_text(gap: Gap, value: float, bounds: tuple[float, float], run: TableRun) -> str:
     """Describe one gap."""
-    names = [group_name(groups[place]) for place in (low, high)]
+    low, high = (group_name(run.test_groups[place]) for place in (gap.low, gap.high))
     chance = ", which may be chance" if bounds[0] <= 0 else ""
-    share = f"in the share {measure.meaning}, {names[0]} below {names[1]}"
-    return f"{points(value)} ({_points_interval(bounds)}{chance}) {share}"
+    apart = "no difference" if value < WORTH_TELLING else f"{low} {points(value)} below {high}"
+    return f"{apart} ({points_interval(bounds)}{chance})"
 
 
 def is_inconclusive(run: TableRun) -> bool:
@@ -105,13 +121,26 @@ def is_inconclusive(run: TableRun) -> bool:
 
 
 def suspects_sentence(run: TableRun) -> str:
-    """Say how many labels to look at."""
+    """Say how many labels to look at; none is counted where the estimate is inconclusive."""
     count = len(run.suspects["row"])
     if is_inconclusive(run):
         return "which labels are wrong cannot be known"
     if not count:
         return "no label looks wrong"
-    return f"{count:,} {'label looks' if count == 1 else 'labels look'} wrong"
+    given = " to the model, at the clean ratio that you gave" if run.estimate is None else ""
+    return f"{count:,} {'label looks' if count == 1 else 'labels look'} wrong{given}"
+
+
+def kept_sentence(run: TableRun) -> str:
+    """Say why some labels that look wrong were trained on in all epochs; empty where none was."""
+    kept = int((run.suspects["epochs_kept"] == len(run.history)).sum())
+    if not kept or run.estimate is None or run.model_name != "logistic":
+        return ""
+    rows = "1 of these rows was" if kept == 1 else f"{kept:,} of these rows were"
+    return (
+        f"{rows} trained on all the same: a row is left out with the chance that its label is wrong, not for certain, "
+        "so that the rows that stay are labelled as if no label were wrong."
+    )
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
@@ -120,8 +149,13 @@ def estimate_sentence(estimate: CleanRatioEstimate) -> str:
         return f"inconclusive: {estimate.credible} Training {estimate.training}."
     low, high = estimate.interval
     if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
-        most = f"up to {100 * (1 - low):.2g} %" if low < 1 else "none that could be told"
-        return f"no wrong labels were found; with 95 % confidence there are {most}."
+        most = max(
+            math.ceil(100 * (1 - low)), 1
+        )  # less than a hundredth is more than the model of flips can promise
+        return (
+            f"no wrong labels were found; more than about {most} % of them wrong at random would show, while labels "
+            "wrong in another way may not."
+        )
     kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else AT_RANDOM
     return (
         f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), wrong "
@@ -129,22 +163,8 @@ def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     )
 
 
-def is_worse(run: TableRun) -> bool:
-    """Return whether the fair model is less accurate and less fair than the plain one, on the test part."""
-    return (
-        run.collapse is None
-        and run.change["accuracy"].value <= -WORTH_TELLING
-        and run.change["disparity"].value >= WORTH_TELLING
-    )
-
-
 def headline(run: TableRun) -> str:
     """Say what was measured, in one sentence."""
-    plain, fair = run.scores[0], run.scores[-1]
-    parts = [f"accuracy {number(plain['accuracy'].value)} → {number(fair['accuracy'].value)}"]
-    if is_worse(run):
-        disparities = " → ".join(number(score["disparity"].value) for score in (plain, fair))
-        parts = [
-            f"the fair model is worse in both: {parts[0]}, {ABBREVIATIONS[run.asked.fairness]} disparity {disparities}"
-        ]
-    return "; ".join(filter(None, [*parts, gaps_sentence(run), suspects_sentence(run)]))
+    plain, fair = (score["accuracy"].value for score in (run.scores[0], run.scores[-1]))
+    parts = [f"accuracy {number(plain)} → {number(fair)}", gaps_sentence(run), suspects_sentence(run)]
+    return "; ".join(filter(None, parts))

@@ -25,7 +25,13 @@ from fairsieve.tabular.report.model_phrases import (
     model_title,
     trade_off_sentence,
 )
-from fairsieve.tabular.report.phrases import NOTIONS, estimate_sentence, headline, is_inconclusive
+from fairsieve.tabular.report.phrases import (
+    NOTIONS,
+    estimate_sentence,
+    headline,
+    is_inconclusive,
+    kept_sentence,
+)
 from fairsieve.tabular.report.plots import (
     calibration_figure,
     dropped_figure,
@@ -44,10 +50,8 @@ from fairsieve.tabular.report.summary_tables import (
 )
 from fairsieve.tabular.report.verdicts import (
     dropping_verdict,
-    guess_warning,
     label_warning,
     upper,
-    worse_warning,
 )
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
@@ -72,7 +76,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         Section("quality", "Details: telling labels apart", [Text(QUALITY), quality_table(run)]),
         *_calibration(run),
         Section("epochs", "Details: epoch by epoch", [Text(EPOCHS), epochs_figure(run)]),
-        Section("columns", "Details: the table", _columns(run)),
+        Section("columns", "Details: the table", _columns(run, decision)),
         Section(
             "settings", "Details: how this was made", [Facts("Settings and versions", list_settings(run))]
         ),
@@ -115,9 +119,8 @@ def _changed(run: TableRun) -> list[Block]:
         clean_ratio_sentence(run),
         sensitive_sentence(run),
     ]
-    warnings = filter(None, (worse_warning(run), guess_warning(run)))
     first: list[Block] = [Text(f"{upper(headline(run))}."), groups_figure(run), overall_table(run)]
-    return [*first, *map(Text, [*warnings, *words])]
+    return [*first, *map(Text, words)]
 
 
 def test_sentence(run: TableRun) -> str:
@@ -129,8 +132,8 @@ def test_sentence(run: TableRun) -> str:
         )
     return (
         f"Both models are measured on {percent(run.asked.test)} of the rows, set aside. Their labels come from the "
-        "same source as those trained on, so some are wrong too: a model that learnt the truth is marked down for it, "
-        "and disparities can be off. A test file with checked labels (--test-file) tells more."
+        "same source as those trained on, so some may be wrong too: a model that learnt the truth is marked down for "
+        "it, and disparities can be off. A test file with checked labels (--test-file) tells more."
     )
 
 
@@ -187,7 +190,8 @@ def _dropped(run: TableRun) -> list[Block]:
 def _suspects(run: TableRun) -> list[Block]:
     """Show the labels to check, or say that there are none."""
     if len(run.suspects["row"]):
-        return [Text(SUSPECTS), suspects_table(run)]
+        kept = kept_sentence(run)
+        return [Text(SUSPECTS), *([Text(kept)] if kept else []), suspects_table(run)]
     none = "No label looks wrong: none of the rows left out has a label that the model would change."
     if run.collapse is not None:
         none = "The fair model collapsed, so it says nothing about single labels."
@@ -196,10 +200,11 @@ def _suspects(run: TableRun) -> list[Block]:
     return [Text(none)]
 
 
-def _columns(run: TableRun) -> list[Block]:
+def _columns(run: TableRun, decision: Decision) -> list[Block]:
     """Show the columns, and what was done to them."""
     missing = ", ".join(value or "an empty field" for value in sorted(run.asked.reading.all_missing))
-    notes = [Text("\n".join(run.notes))] if run.notes else []
+    untold = decision.untold(run.notes)
+    notes = [Text("\n".join(untold))] if untold else []
     return [Text(COLUMNS.format(missing=missing)), *notes, columns_table(run)]
 
 

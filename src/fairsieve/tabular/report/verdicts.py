@@ -5,20 +5,12 @@ from __future__ import annotations
 from fairsieve.report.number_format import number, percent, points
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.decision import Status, TableVerdict
-from fairsieve.tabular.dropped import DroppedCell, Uneven, most_uneven
+from fairsieve.tabular.dropped import NOTICEABLE, DroppedCell, Uneven, most_uneven
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.report.phrases import gaps_sentence, group_name, interval, is_worse
+from fairsieve.tabular.report.phrases import gaps_sentence, group_name, interval, points_interval
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "dropping_verdict",
-    "guess_warning",
-    "label_warning",
-    "price_words",
-    "run_verdicts",
-    "upper",
-    "worse_warning",
-]
+__all__ = ["dropping_verdict", "label_warning", "price_words", "run_verdicts", "upper"]
 
 PRICE = 0.01  # of accuracy
 MUCH = 0.25  # of a label
@@ -76,13 +68,17 @@ def _fairness_verdict(run: TableRun) -> TableVerdict:
         status = "holds"
     elif change.interval[0] > 0:
         status = "fails"
-    told = gaps_sentence(run)
+    told, claim = gaps_sentence(run), "Groups are treated more alike than by the plain model."
+    if not told:
+        return TableVerdict(
+            "fairness", claim, "inconclusive", "No two groups have enough people to be compared."
+        )
     return TableVerdict(
         "fairness",
-        "Groups are treated more alike than by the plain model.",
+        claim,
         status,
         f"{ABBREVIATIONS[run.asked.fairness]} disparity {number(plain.value)} → {number(fair.value)}, a change of "
-        f"{number(change.value)} (95 % interval {interval(change.interval)}).{f' {upper(told)}.' if told else ''}",
+        f"{number(change.value)} (95 % interval {interval(change.interval)}). {upper(told)}.",
         change.value,
         change.interval,
     )
@@ -115,15 +111,14 @@ def _dropping_sentence(found: Uneven) -> str:
     most, least = found.most, found.least
     chance = ", which may be chance" if found.even_handed and found.interval[0] <= 0 else ""
     noise = ""
-    if not chance and most.noise is not None and least.noise is not None:
-        verb = "explain it" if found.even_handed else "do not explain it"
-        noise = (
-            f"; estimated wrong labels among them, {percent(most.noise)} and {percent(least.noise)}, {verb}"
-        )
+    if not chance and most.noise is not None and least.noise is not None and found.difference >= NOTICEABLE:
+        shares = f"{percent(most.noise)} and {percent(least.noise)}"
+        verb = "explain it" if found.even_handed else f"explain {points(found.expected)} of it"
+        noise = f"; estimated wrong labels among them, {shares}, {verb}"
     return (
         f"Of those labelled {most.label}, {percent(most.dropped.value)} of {group_name(most.group)} and "
         f"{percent(least.dropped.value)} of {group_name(least.group)} were dropped, {points(found.difference)} apart "
-        f"(95 % interval {interval(found.interval)}){chance}{noise}. No other difference stands out more."
+        f"({points_interval(found.interval)}{chance}){noise}."
     )
 
 
@@ -142,29 +137,6 @@ def label_warning(cells: list[DroppedCell]) -> str:
     return (
         f"Careful: {percent(shares[most].value)} of those labelled {most} were dropped ({others}). If most of those "
         "labels are right, the model learns to give that label too rarely: try a --clean-ratio nearer to 1."
-    )
-
-
-def worse_warning(run: TableRun) -> str:
-    """Warn where the fair model is worse in both; else return an empty text."""
-    if not is_worse(run):
-        return ""
-    advice = "more rows" if run.estimate is not None else "--clean-ratio auto, or a higher one"
-    return f"Careful: on the test part the plain model is both more accurate and fairer; try {advice}."
-
-
-def guess_warning(run: TableRun) -> str:
-    """Warn where one label for all would be right more often than the kept model; else return an empty text."""
-    cells = run.problem.test.cells
-    counts = cells.counts.sum(axis=1)
-    share, kept = counts.max() / counts.sum(), run.scores[-1]["accuracy"].value
-    if (
-        kept >= share or not run.asked.threshold.is_default
-    ):  # a threshold gives up right predictions on purpose
-        return ""
-    return (
-        f"Careful: to predict {cells.classes[counts.argmax()]} for everyone would be right more often, {number(share)} "
-        f"against {number(kept)}; try more --epochs, other columns, or more rows."
     )
 
 
