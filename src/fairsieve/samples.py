@@ -13,7 +13,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, as_array
 from fairsieve.validation import shown
 
-__all__ = ["Samples", "check_weights", "weighted_rows"]
+__all__ = ["Samples", "check_weights", "merge_rows", "weighted_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,18 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
             "sample_weight must be above zero for some sample; all weights are zero: leave it out"
         )
     return weights.astype(np.float64)
+
+
+def merge_rows(samples: int, *parts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of any part, out of so many samples, ascending and each once; faster than ``np.union1d``.
+
+    >>> merge_rows(5, np.array([4, 1]), np.array([1, 0])).tolist()
+    [0, 1, 4]
+    """
+    marks = np.zeros(samples, bool)
+    for part in parts:
+        marks[part] = True
+    return np.flatnonzero(marks)
 
 
 def weighted_rows(

@@ -34,6 +34,7 @@ from fairsieve.label_noise.collapse import Collapse, OnCollapse, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.samples import merge_rows
 from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
@@ -278,7 +279,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         trusted = fitted.indices
         wrong = None
         if self.estimate_ is not None:  # who was kept is partly chance
-            trusted = np.union1d(self.estimate_.believed, self.estimate_.checked)
+            trusted = merge_rows(len(data), self.estimate_.believed, self.estimate_.checked)
             wrong = self.estimate_.wrong
         times = fitted.history.times_selected
         self._suspects = suspects_of(decision, data, trusted, times, rows, wrong=wrong)

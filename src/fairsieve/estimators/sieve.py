@@ -30,7 +30,7 @@ from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.label_noise.weighting import Flips, LabelWeighting
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, merge_rows
 from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.checkpoint.round_results import RoundCheckpoints, describe_sieve
@@ -346,7 +346,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
-            kept = np.union1d(kept, self.estimate_.checked)
+            kept = merge_rows(len(data), kept, self.estimate_.checked)
         self._suspects, self._rows = suspects_of(decision, data, kept, times, rows), rows
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

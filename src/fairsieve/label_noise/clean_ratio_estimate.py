@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.explanations import Choice
 from fairsieve.label_noise.verified import VerifiedRates
+from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
 
 __all__ = [
@@ -212,14 +213,14 @@ class CleanRatioEstimate:
         """
         wrong, stays = self.wrong, 1.0 - self.flip_rates
         if self.aimed:
-            return np.union1d(self.believed, rightest_of_each_class(wrong, self.cells))
+            return merge_rows(len(wrong), self.believed, rightest_of_each_class(wrong, self.cells))
         chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
         if (chance == 1.0).all():
             return np.arange(len(self.cells))
         order = np.lexsort((wrong, self.cells.codes))
         turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
         kept = order[np.diff(np.floor(turns), prepend=0.0) > 0]
-        return np.union1d(kept, rightest_of_each_class(wrong, self.cells))
+        return merge_rows(len(wrong), kept, rightest_of_each_class(wrong, self.cells))
 
 
 def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
@@ -243,6 +244,5 @@ def noise_by_cell(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.f
 
 def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
     """Return one sample of each class that has any, so that none is lost."""
-    order = np.argsort(wrong, kind="stable")
-    _, first = np.unique(cells.label_codes[order], return_index=True)
-    return np.asarray(order[first])
+    own = (np.flatnonzero(cells.label_codes == code) for code in range(cells.shape[0]))
+    return np.array([rows[wrong[rows].argmin()] for rows in own if len(rows)], np.int64)

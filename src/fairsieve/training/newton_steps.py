@@ -31,7 +31,7 @@ PLAIN_ACCURACY = 1e-6  # decrease of the summed loss that a step promises, at wh
 PLAIN_NOISE = {8: 1e-14, 4: 1e-10}  # the same, relative to the loss: below this it is rounding, by item size
 SAME_CURVATURE = 0.1  # of the last step's promise: while steps shrink as fast, they share one curvature
 HALVINGS = 20
-MANY = 100_000  # samples from which on most steps use a part of them
+MANY = 60_000  # samples from which on most steps use a part of them
 PART = 50_000
 
 
