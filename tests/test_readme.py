@@ -75,6 +75,7 @@ def test_from_a_csv_runs_as_written(tmp_path, monkeypatch):
         assert words_of(found.stdout) == words_of(expected)
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "report.html",
+        "rows.csv",
         "suspects.csv",
         "card.md",
         "metrics.json",

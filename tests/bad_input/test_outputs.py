@@ -27,7 +27,7 @@ from fairsieve.tabular.reading.read import read_table
 
 FORMULA = "=HYPERLINK(1)"
 NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
-RUN_FILES = {"report.html", "suspects.csv", "card.md", "metrics.json", "model.skops"}
+RUN_FILES = {"report.html", "rows.csv", "suspects.csv", "card.md", "metrics.json", "model.skops"}
 
 
 def fairsieve(*arguments):

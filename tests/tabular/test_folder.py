@@ -26,7 +26,7 @@ from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 
-FILES = {"model.skops", "metrics.json", "suspects.csv", "report.html", "card.md"}
+FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 

@@ -111,9 +111,9 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
-    assert "Rows of test.csv without a label, left out: 5." in notes
+    assert "Rows of test.csv without a label, left out: 5 (rows 2, 3, 4, 5, 6)." in notes
     assert "Column 'job' has values that training did not have ('pilot'); they are ignored." in notes
-    assert "of a group that is not compared, which count for accuracy only: 1." in notes
+    assert "of a group that is not compared, which count for accuracy only: 1 (row 9)." in notes
 
 
 def test_a_test_file_must_have_the_columns(tmp_path, people_csv):

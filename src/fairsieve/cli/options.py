@@ -12,6 +12,7 @@ __all__ = [
     "Bins",
     "Categories",
     "Data",
+    "Dates",
     "Decimal",
     "Drop",
     "FailOn",
@@ -91,6 +92,14 @@ Categories = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN", help="A column of categories that looks like numbers.", show_default=False
+    ),
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="A column of dates to learn from, as days; dates are left out otherwise.",
+        show_default=False,
     ),
 ]
 Separator = Annotated[

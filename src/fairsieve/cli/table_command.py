@@ -11,6 +11,7 @@ from fairsieve.cli.options import (
     Bins,
     Categories,
     Data,
+    Dates,
     Decimal,
     Drop,
     FailOn,
@@ -63,6 +64,7 @@ def train_command(
     ] = False,
     drop: Drop = None,
     categories: Categories = None,
+    dates: Dates = None,
     separator: Separator = "auto",
     decimal: Decimal = "auto",
     missing: Missing = None,
@@ -131,6 +133,7 @@ def train_command(
             keep_sensitive=keep_sensitive,
             drop=drop or (),
             categories=categories or (),
+            dates=dates or (),
             separator=separator,
             decimal=decimal,
             missing=missing or (),
@@ -177,11 +180,15 @@ def predict_command(
             help="Put an apostrophe before cells that a spreadsheet could take for a formula.",
         ),
     ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column with the probability of each label.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Predict the label of every row of a table.
 
-    The rows are copied byte for byte, with two columns added: the predicted label and its probability.
+    The rows are copied byte for byte, with two columns added: the predicted label and its probability; with
+    --probabilities, one more for each label.
 
     Example: fairsieve predict run new-people.csv -o predicted.csv
     """
@@ -193,7 +200,8 @@ def predict_command(
         raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        found = tabular.predict(run, data, Reading(separator, decimal, tuple(missing or ())))
+        reading = Reading(separator, decimal, tuple(missing or ()))
+        found = tabular.predict(run, data, reading, probabilities=probabilities)
         found.save(out, force=force, escape_formulas=escape_formulas)
     count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
     say(*found.notes, *found.renamed, f"{count} predicted, in {out}")
@@ -232,6 +240,7 @@ def audit_command(
     small_groups: SmallGroups = "stop",
     drop: Drop = None,
     categories: Categories = None,
+    dates: Dates = None,
     separator: Separator = "auto",
     decimal: Decimal = "auto",
     missing: Missing = None,
@@ -274,6 +283,7 @@ def audit_command(
             small_groups=small_groups,
             drop=drop or (),
             categories=categories or (),
+            dates=dates or (),
             separator=separator,
             decimal=decimal,
             missing=missing or (),

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
 from fairsieve.tabular.audit_reasons import decide_audit
+from fairsieve.tabular.model_files import read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.prediction_reasons import decide_predictions
 from fairsieve.tabular.preparation import read_data
@@ -185,7 +186,9 @@ def review(
     return ReviewResult(found)
 
 
-def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = None) -> Predictions:
+def predict(
+    run: TrainResult | Path | str, data: Any, reading: Reading | None = None, *, probabilities: bool = False
+) -> Predictions:
     """Predict the label of every row of a table.
 
     Parameters
@@ -196,6 +199,8 @@ def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = 
         A table with the columns that the model learnt from.
     reading : Reading, optional
         How a CSV file is read.
+    probabilities : bool
+        Add the probability of each label, beside that of the predicted one.
 
     Examples
     --------
@@ -211,9 +216,12 @@ def predict(run: TrainResult | Path | str, data: Any, reading: Reading | None = 
     (5, ['predicted', 'probability'])
     """
     data = Path(data) if isinstance(data, str) else data
-    if not isinstance(run, TrainResult):
-        return Predictions(data, *table_prediction.predict_table(run, data, reading))
-    reading = reading or Reading()
-    missing = (*reading.missing, *run.run.asked.reading.missing)
-    table = read_data(data, replace(reading, missing=missing))
-    return Predictions(data, table, *table_prediction.predict_rows(run.model, table, Path("model.skops")))
+    if isinstance(run, TrainResult):
+        model, reading = run.model, reading or Reading()
+        table = read_data(data, replace(reading, missing=(*reading.missing, *run.run.asked.reading.missing)))
+        found = (table, *table_prediction.predict_rows(model, table, Path("model.skops")))
+    else:
+        found = table_prediction.predict_table(run, data, reading)
+        model = read_model(Path(run)) if probabilities else None
+    chances = table_prediction.label_probabilities(model, found[0]) if probabilities else {}
+    return Predictions(data, *found, chances)

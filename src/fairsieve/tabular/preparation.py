@@ -40,6 +40,7 @@ __all__ = [
 
 
 LEAST_ROWS = 30  # to learn from
+NAMED_ROWS = 5  # in a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +206,9 @@ def read_whole(asked: Asked) -> WholeTable:
         table, asked.sensitive, bins=parse_bins(asked.bins), small_groups=asked.small_groups
     )
     apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
-    features = describe_features(table, apart=apart, drop=asked.drop, categories=asked.categories)
+    features = describe_features(
+        table, apart=apart, drop=asked.drop, categories=asked.categories, dates=asked.dates
+    )
     part, more = _read_part(table, labels, groups, features)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
     if answers is not None:
@@ -237,15 +240,26 @@ def _read_part(
     part = TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
     notes = []
     if not column.known.all():
-        notes.append(f"Rows of {table.name} without a label, left out: {(~column.known).sum():,}.")
+        named = _named_rows(table.rows[~column.known])
+        notes.append(f"Rows of {table.name} without a label, left out: {named}.")
         part = part.take(column.known)
     ungrouped = int((~part.groups.known).sum())
     if ungrouped:
         notes.append(
             f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
-            f"for accuracy only: {ungrouped:,}."
+            f"for accuracy only: {_named_rows(part.rows[~part.groups.known])}."
         )
     return part, notes
+
+
+def _named_rows(rows: NDArray[np.int64]) -> str:
+    """Count rows and name the first of them.
+
+    >>> _named_rows(np.array([3, 8])), _named_rows(np.arange(2, 1002))
+    ('2 (rows 3, 8)', '1,000 (rows 2, 3, 4, 5, 6 …)')
+    """
+    listed = ", ".join(map(str, rows[:NAMED_ROWS])) + (" …" if len(rows) > NAMED_ROWS else "")
+    return f"{len(rows):,} ({'row' if len(rows) == 1 else 'rows'} {listed})"
 
 
 def read_problem(asked: Asked) -> TableProblem:

@@ -19,6 +19,7 @@ TAKEN = (
     "keep_sensitive",
     "drop",
     "categories",
+    "dates",
     "missing",
     "seed",
 )
@@ -28,7 +29,7 @@ def read_settings(run: Path) -> dict[str, Any]:
     """Return the settings in a run's ``metrics.json`` by which another command reads the same table alike."""
     try:
         recorded = json.loads((Path(run) / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        found = {name: recorded[name] for name in TAKEN}
+        found = {name: recorded[name] for name in TAKEN if name in recorded or name in TAKEN[:2]}
         edges = recorded["bins"].items()
         found["bins"] = [f"{column}={','.join(map(str, its))}" for column, its in edges if its]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -57,6 +57,8 @@ class Asked:
         Learn from the sensitive columns too.
     drop, categories : sequences of str
         Columns to leave out, and columns that are categories although they look like numbers.
+    dates : sequence of str
+        Columns of dates to learn from, as days.
     reading : Reading
     verified : sequence of Path or data frame
         Answers from people who checked labels, see :mod:`~fairsieve.tabular.answers`.
@@ -88,6 +90,7 @@ class Asked:
     keep_sensitive: bool = False
     drop: Sequence[str] = ()
     categories: Sequence[str] = ()
+    dates: Sequence[str] = ()
     reading: Reading = field(default_factory=Reading)
     verified: Sequence[Any] = ()
     epochs: int | None = None
@@ -142,6 +145,7 @@ class TableSettings(TypedDict, total=False):
     keep_sensitive: bool
     drop: Sequence[str]
     categories: Sequence[str]
+    dates: Sequence[str]
     separator: str
     decimal: str
     missing: Sequence[str]
@@ -170,7 +174,7 @@ def ask(data: Any, label: str, sensitive: str | Sequence[str], settings: TableSe
     reading = Reading(
         **{name: given.pop(name) for name in ("separator", "decimal", "missing") if name in given}
     )
-    for name in ("bins", "drop", "categories"):
+    for name in ("bins", "drop", "categories", "dates"):
         given[name] = _listed(given.get(name, ()))
     for name, value in (("data", data), ("test_file", given.get("test_file"))):
         given[name] = Path(value) if isinstance(value, str) else value

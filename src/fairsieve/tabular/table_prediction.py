@@ -20,7 +20,7 @@ from fairsieve.tabular.reading.features import feature_values
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
 from fairsieve.tabular.saved_model import column_kinds, damaged, decide, probabilities
 
-__all__ = ["predict_rows", "predict_table"]
+__all__ = ["label_probabilities", "predict_rows", "predict_table"]
 
 
 def predict_table(
@@ -73,6 +73,12 @@ def predict_rows(
     ) as error:  # the values are as they should be
         raise damaged(origin, error) from error
     return model.classes_[codes], chances[np.arange(len(codes)), codes], notes
+
+
+def label_probabilities(model: Pipeline, table: InputTable) -> dict[str, NDArray[np.float64]]:
+    """Return the probability of each label for every row of a table that the model can predict."""
+    chances = probabilities(model, feature_values(table, column_kinds(model)))
+    return {str(label): chances[:, code] for code, label in enumerate(model.classes_)}
 
 
 def _add_missing(folder: Path, reading: Reading) -> Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,8 @@ class Predictions:
         What to know, in plain words.
     data, table
         What was given, and the rows as they were read.
+    chances : dict of arrays
+        The probability of each label, where that was asked for.
 
     Examples
     --------
@@ -202,13 +204,20 @@ class Predictions:
     predicted: NDArray[np.str_]
     probability: NDArray[np.float64]
     notes: list[str]
+    chances: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def _added(self) -> dict[str, NDArray[Any]]:
+        """The columns to add, by the names that they are meant to have."""
+        of_labels = {f"probability_{label}": values for label, values in self.chances.items()}
+        return {"predicted": self.predicted, "probability": self.probability} | of_labels
 
     @cached_property
     def frame(self) -> Any:
-        """The rows with the columns ``predicted`` and ``probability`` added, as a data frame."""
+        """The rows with the predictions and their probabilities added, as a data frame."""
         rows = np.arange(len(self.table))
         frame = self.data if is_frame(self.data) else as_pandas(self.table, rows)
-        return add_columns(frame, rows, {"predicted": self.predicted, "probability": self.probability})
+        return add_columns(frame, rows, self._added)
 
     def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
         """Write the rows and the predictions to a CSV file; return where.
@@ -230,16 +239,18 @@ class Predictions:
 
     def added_columns(self) -> dict[str, list[str]]:
         """Return the columns that a file gets, as texts, under names that no column of the table has."""
-        texts = {
-            "predicted": self.predicted.tolist(),
-            "probability": [f"{value:.4f}" for value in self.probability],
+        taken, mark = list(self.table.columns), self.table.reading.decimal
+        return {
+            free_name(name, taken): values.tolist()
+            if name == "predicted"
+            else [f"{value:.4f}".replace(".", mark) for value in values]
+            for name, values in self._added.items()
         }
-        return {free_name(name, list(self.table.columns)): values for name, values in texts.items()}
 
     @property
     def renamed(self) -> list[str]:
         """Sentences on names that a column of the table has already."""
-        pairs = zip(("predicted", "probability"), self.added_columns(), strict=True)
+        pairs = zip(self._added, self.added_columns(), strict=True)
         return [
             f"The table has a column {wanted!r} already; that of the model is {name!r}."
             for wanted, name in pairs

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
+from fairsieve.tabular.reading.dates import days_since_1970
 from fairsieve.tabular.reading.table import InputTable, NumberColumn, TextColumn, as_objects
 
 __all__ = [
@@ -135,9 +136,12 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
 
 
 def as_numbers(table: InputTable, name: str) -> NDArray[np.float64]:
-    """Return a column as doubles, NaN where missing; refuse texts in it."""
+    """Return a column as doubles, NaN where missing; dates as days; refuse other texts in it."""
     parsed = parse_numbers(table.columns[name], table.reading.decimal)
     if parsed.odd.any():
+        days = days_since_1970(table.columns[name])
+        if days is not None:
+            return days
         _refuse_mixture(table, name, parsed, decided=True)
     return parsed.numbers
 

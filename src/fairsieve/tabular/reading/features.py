@@ -19,6 +19,7 @@ from fairsieve.tabular.reading.columns import (
     kind_of,
     whole_numbers,
 )
+from fairsieve.tabular.reading.dates import DATE, days_since_1970
 from fairsieve.tabular.reading.table import InputTable, NumberColumn, TextColumn, find_column
 
 __all__ = ["MOST_CATEGORIES", "Feature", "Values", "describe_features", "feature_values", "used"]
@@ -27,7 +28,6 @@ Values = dict[str, NDArray[np.float64] | TextColumn]
 
 MOST_CATEGORIES = 50
 COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
-DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 
 
@@ -47,6 +47,8 @@ class Feature:
         Why it is not learnt from; empty where it is.
     large : bool
         Whether it holds whole numbers beyond 2**53, which are taken as categories.
+    dates : bool
+        Whether it holds dates, which are taken as days.
     """
 
     column: str
@@ -55,14 +57,18 @@ class Feature:
     distinct: int
     left_out: str = ""
     large: bool = False
+    dates: bool = False
 
     @property
     def treatment(self) -> str:
         """What is made of it, in words."""
         if self.left_out:
             return f"left out: {self.left_out}"
+        days = "days since 1970; " if self.dates else ""
         if self.kind == "numbers":
-            filled = "missing ones take the median, and a column says which; " if self.missing else ""
+            filled = days + (
+                "missing ones take the median, and a column says which; " if self.missing else ""
+            )
             return f"{filled}standardised"
         rest = (
             f"; the {MOST_CATEGORIES - 1} commonest, the others as one"
@@ -92,12 +98,16 @@ def describe_features(
     apart: Sequence[str],
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
+    dates: Sequence[str] = (),
 ) -> list[Feature]:
     """Describe every column but those set ``apart`` (label and sensitive ones), and what is made of it."""
-    for column in (*drop, *categories):
-        find_column(table, column, "--drop" if column in drop else "--categories")
+    for option, columns in (("--drop", drop), ("--categories", categories), ("--dates", dates)):
+        for column in columns:
+            find_column(table, column, option)
     found = [
-        _describe(table, column, "you asked for it" if column in drop else "", categories)
+        _describe_dates(table, column)
+        if column in dates and column not in drop
+        else _describe(table, column, "you asked for it" if column in drop else "", categories)
         for column in table.columns
         if column not in apart
     ]
@@ -112,6 +122,17 @@ def describe_features(
 def used(features: Sequence[Feature]) -> list[Feature]:
     """Select those that are learnt from."""
     return [feature for feature in features if not feature.left_out]
+
+
+def _describe_dates(table: InputTable, name: str) -> Feature:
+    """Describe a column of dates that is taken as numbers; refuse what is no date."""
+    column = table.columns[name]
+    if days_since_1970(column) is None:
+        raise InvalidInputError(
+            f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
+            "others, or dates that do not exist: write them so, or leave the option out"
+        )
+    return Feature(name, "numbers", int((~column.known).sum()), column.distinct, dates=True)
 
 
 def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[str]) -> Feature:
@@ -150,7 +171,7 @@ def _useless_texts(column: TextColumn | NumberColumn, many: bool) -> str:
         return ""
     used_texts = column.values[column.counts > 0]
     if all(DATE.fullmatch(text) for text in used_texts):
-        return "dates; add a column of numbers, such as years since, to learn from them"
+        return "dates; add --dates to learn from them as numbers"
     if many:
         if sum(bool(COMMA.fullmatch(text)) for text in used_texts) > len(used_texts) / 2:
             return "numbers with a decimal comma; add --decimal , to learn from them"

@@ -12,10 +12,11 @@ import numpy as np
 
 from fairsieve.report.table_files import csv_text
 from fairsieve.tabular.frames import free_name
+from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.phrases import group_name
 
-__all__ = ["columns_csv", "suspects_csv"]
+__all__ = ["columns_csv", "rows_csv", "suspects_csv"]
 
 TITLES = {"suggested": "suggested_label"}
 
@@ -56,3 +57,13 @@ def suspects_csv(suspects: Mapping[str, Iterable[Any]], table: InputTable) -> st
             "" if value is None else value for value in column.tolist()
         ]
     return columns_csv(columns)
+
+
+def rows_csv(problem: TableProblem) -> str:
+    """Write what became of every row of a table: trained on, measured on or left out."""
+    table = problem.table
+    use = np.full(len(table), "left out: no label", dtype=object)
+    use[np.isin(table.rows, problem.train.rows)] = "trained on"
+    if problem.asked.test_file is None:
+        use[np.isin(table.rows, problem.test.rows)] = "measured on"
+    return columns_csv({"row": table.rows.tolist(), "use": use.tolist()})

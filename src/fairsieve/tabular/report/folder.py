@@ -16,7 +16,7 @@ from fairsieve.report.page import write_page
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.model_files import write_model
 from fairsieve.tabular.report.card import model_card
-from fairsieve.tabular.report.csv_files import suspects_csv
+from fairsieve.tabular.report.csv_files import rows_csv, suspects_csv
 from fairsieve.tabular.report.metrics_file import AUDIT_FORMAT, FORMAT, record_json, run_record
 from fairsieve.tabular.report.story import run_document
 from fairsieve.tabular.table_run import TableRun
@@ -107,6 +107,7 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
     """Write model, numbers, labels to check, page and card into a folder that is there."""
     write_model(run.model, folder)
     write_output(folder / "suspects.csv", suspects_csv(run.suspects, run.problem.table).encode())
+    write_output(folder / "rows.csv", rows_csv(run.problem).encode())
     write_output(folder / "card.md", model_card(run, decision).encode())
     write_page(run_document(run, decision), folder / "report.html")
     write_output(folder / RECORD, record_json(run_record(run, decision)).encode())

@@ -168,6 +168,7 @@ def _settings(run: TableRun) -> dict[str, Any]:
         "keep_sensitive": asked.keep_sensitive,
         "drop": list(asked.drop),
         "categories": list(asked.categories),
+        "dates": list(asked.dates),
         "separator": asked.reading.separator,
         "decimal": asked.reading.decimal,
         "missing": list(asked.reading.missing),
