@@ -79,7 +79,12 @@ def _estimate_labels(part: TablePart, seed: int) -> Found:
     """Estimate which labels are wrong by the models that the estimate itself compares."""
     numbers = encode(fit_preparation(part.values), part.values)
     found = estimate_clean_ratio(
-        numbers, part.label_codes, sensitive_features=part.group_codes, random_state=seed
+        numbers,
+        part.label_codes,
+        sensitive_features=part.group_codes,
+        verified_labels=part.verified_labels,
+        verified_weight=None if part.verified_labels is None else part.verified_weight,
+        random_state=seed,
     )
     estimate = named_estimate(found, part)
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)

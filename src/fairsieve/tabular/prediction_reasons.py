@@ -175,7 +175,7 @@ def _too_few(found: PredictionAudit) -> Iterator[Reason]:
 def _labels_in_doubt(found: PredictionAudit) -> Iterator[Reason]:
     """Remark that everything is measured on labels that may be wrong themselves."""
     audit = found.label_audit
-    steps = ("Have some labels checked (fairsieve review), and measure on those.",)
+    steps = ("Have some labels checked (fairsieve review), and correct those that are wrong.",)
     text = upper(estimate_sentence(audit.estimate))
     if not audit.estimate.credible:
         yield Reason("use", f"Which labels are wrong cannot be known. {text}", steps)

@@ -77,7 +77,7 @@ def predict_rows(
 
 def label_probabilities(model: Pipeline, table: InputTable) -> dict[str, NDArray[np.float64]]:
     """Return the probability of each label for every row of a table that the model can predict."""
-    chances = probabilities(model, feature_values(table, column_kinds(model)))
+    chances = probabilities([model], feature_values(table, column_kinds(model)))[0]
     return {str(label): chances[:, code] for code, label in enumerate(model.classes_)}
 
 

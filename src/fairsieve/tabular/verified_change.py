@@ -13,6 +13,8 @@ from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.reading.features import Values
+from fairsieve.tabular.saved_model import decide, probabilities
 
 if TYPE_CHECKING:
     from fairsieve.label_noise.estimate import CleanRatioEstimate
@@ -116,7 +118,7 @@ def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
     assert answers is not None
     wrong = answers.codes != answers.given
     test = problem.test
-    codes = [_predicted_codes(one, test.frame, problem.labels.classes) for one in (without, run)]
+    codes = [_predicted_codes(one, test.values, problem.labels.classes) for one in (without, run)]
     positive = (
         -1 if problem.labels.positive is None else problem.labels.classes.index(problem.labels.positive)
     )
@@ -135,10 +137,10 @@ def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
     )
 
 
-def _predicted_codes(run: TableRun, frame: Any, classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """Predict the rows of the test part, as codes of the classes."""
-    places = {name: code for code, name in enumerate(classes)}
-    return np.array([places[str(label)] for label in run.model.predict(frame)], np.int64)
+def _predicted_codes(run: TableRun, values: Values, classes: tuple[str, ...]) -> NDArray[np.int64]:
+    """Predict the rows of the test part by the kept model, as codes of the classes."""
+    places = np.array([classes.index(str(label)) for label in run.model.classes_])
+    return np.asarray(places[decide(run.model, probabilities([run.model], values)[0])], np.int64)
 
 
 def _count_by_group(run: TableRun, rows: NDArray[np.int64], wrong: NDArray[np.bool_]) -> dict[str, Share]:
