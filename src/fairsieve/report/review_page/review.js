@@ -168,8 +168,8 @@ function drawTable() {
     const row = body.rows[i];
     row.className = answers[i] === null ? "" : "answered";
     row.querySelector("select").value = answers[i] === null ? "" : String(answers[i]);
-    row.cells[3].textContent = hidden ? "" : sheet.choices[item.suggested];
-    row.cells[3].className = item.suggested === item.given ? "" : "differs";
+    row.cells[2].textContent = hidden ? "" : sheet.choices[item.suggested];
+    row.cells[2].className = item.suggested === item.given ? "" : "differs";
   });
 }
 
@@ -177,7 +177,7 @@ function makeTable() {
   const columns = sheet.columns.slice(0, TABLE_COLUMNS);
   const table = make("table");
   const head = make("tr");
-  for (const title of ["row", "who", "label given", "suggested", "answer", ...columns]) head.append(make("th", title, { scope: "col" }));
+  for (const title of ["row", "label given", "suggested", "answer", "who", ...columns]) head.append(make("th", title, { scope: "col" }));
   table.createTHead().append(head);
   body = table.createTBody();
   items.forEach((item, i) => {
@@ -193,7 +193,7 @@ function makeTable() {
     select.addEventListener("change", () => answer(select.value === "" ? null : Number(select.value), i));
     const cell = make("td");
     cell.append(select);
-    row.append(title, make("td", item.details.join(" · ")), make("td", sheet.choices[item.given]), make("td"), cell);
+    row.append(title, make("td", sheet.choices[item.given]), make("td"), cell, make("td", item.details.join(" · ")));
     const values = new Map(item.values);
     for (const column of columns) row.append(make("td", values.get(column) || "–"));
     body.append(row);
