@@ -60,10 +60,11 @@ def test_suspects_are_named_where_plain_training_is_the_best():
     model = SieveClassifier(tree, clean_ratio=0.9, flips="random", rounds=1, cv=2, random_state=0)
     model.fit(features, labels, sensitive_features=groups)
     assert model.best_round_ == 0
-    assert len(model.sample_indices_) == 300
+    assert (model.weights_ == 1).all()
     suspects = model.suspects()["row"]
     assert set(np.flatnonzero(wrong)) <= set(suspects)
     assert wrong[suspects].mean() > 0.9
+    assert set(suspects) | set(model.sample_indices_) == set(range(300))
 
 
 def test_a_threshold_of_three_classes_is_refused(data):

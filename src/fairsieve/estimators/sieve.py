@@ -331,6 +331,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.sensitive_values_ = data.cells.groups
         self.weights_ = np.zeros(given)
         self.weights_[rows] = 1.0 if chosen.weights is None else chosen.weights
+        if best == 0 and len(rounds) > 1:  # which labels look wrong, the next round knows
+            chosen = rounds[1]
         kept = np.flatnonzero(chosen.kept)
         self.sample_indices_ = rows[kept]
         self.history_ = {
@@ -339,10 +341,6 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "kept": np.array([int(each.kept.sum()) for each in rounds]),
         }
         times = np.asarray([each.kept for each in rounds[1:]], np.int32).sum(axis=0, dtype=np.int32)
-        if (
-            best == 0 and len(rounds) > 1
-        ):  # plain training keeps all; which labels look wrong, the next round knows
-            chosen, kept = rounds[1], np.flatnonzero(rounds[1].kept)
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
