@@ -43,15 +43,15 @@ def load(name: str) -> tuple[pandas.DataFrame, str, str]:
     return frame.drop(columns="personal_status").assign(sex=np.where(women, "female", "male")), "risk", "sex"
 
 
-def one(data: str, wrong: float, seed: int, model: str) -> dict[str, object]:
+def one(data: str, wrong: float, seed: int, model: str, rows: int) -> dict[str, object]:
     """Train once, and return what is recorded."""
     frame, label, sensitive = load(data)
     for column in frame.columns:  # numbers as numbers
         if column != label:
             frame[column] = _numbers(frame[column])
     random = np.random.default_rng(seed)
-    order = random.permutation(len(frame))
-    test, train = frame.iloc[order[: len(frame) // 3]], frame.iloc[order[len(frame) // 3 :]].copy()
+    order = random.permutation(len(frame))[:rows]
+    test, train = frame.iloc[order[: len(order) // 3]], frame.iloc[order[len(order) // 3 :]].copy()
     values = sorted(frame[label].unique())
     flipped = random.choice(len(train), round(wrong * len(train)), replace=False)
     places = train[label].map(values.index).to_numpy().copy()
@@ -117,6 +117,9 @@ def main() -> None:
     parser.add_argument("--records", type=Path, required=True)
     parser.add_argument("--data", default="german,compas,adult")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--rows", type=int, default=10**6, help="at most so many rows of a data set, drawn at random"
+    )
     parser.add_argument("--models", default=",".join(MODELS))
     asked = parser.parse_args()
     lines = asked.records.read_text(encoding="utf-8").splitlines() if asked.records.exists() else []
@@ -127,7 +130,7 @@ def main() -> None:
             for wrong in (0.0, 0.1):
                 for model in asked.models.split(","):
                     if (data, wrong, seed, model) not in done:
-                        records.append(one(data, wrong, seed, model))
+                        records.append(one(data, wrong, seed, model, asked.rows))
                         with asked.records.open("a", encoding="utf-8") as stream:
                             stream.write(json.dumps(records[-1]) + "\n")
     show(sorted(records, key=lambda r: (r["data"], r["wrong"], MODELS.index(r["model"]))))
