@@ -72,6 +72,24 @@ def test_a_run_says_the_same_as_with_a_linear_model(runs, kind):
     assert run.scores[-1]["accuracy"].value == pytest.approx(codes.mean())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
+    table = people(240, seed=5)
+    table["income"] = [
+        "high" if int(age.replace("?", "40")) > 50 else job
+        for age, job in zip(table["age"], ["low", "middle"] * 120, strict=True)
+    ]
+    kept = ("age", "hours") if kind == "lightgbm" else ("job",)
+    path = write_csv(tmp_path / "p.csv", {name: table[name] for name in (*kept, "sex", "income")})
+    asked = Asked(path, "income", ["sex"], model=kind, trees=2, epochs=4, clean_ratio=1.0)
+    run = train_table(asked)
+    write_model(run.model, tmp_path)
+    frame = run.problem.test.frame
+    np.testing.assert_array_equal(read_model(tmp_path).predict_proba(frame), run.model.predict_proba(frame))
+    assert {one.label for one in run.quality} == {"high", "low", "middle", ""}
+    assert run.calibration[0].label == ""
+
+
 def test_gaps_and_categories_are_taken_as_they_are(runs):
     values = runs["lightgbm"].problem.train.values
     prepared = new_preparation(values)

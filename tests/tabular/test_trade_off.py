@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.model_files import read_model, write_model
 from fairsieve.tabular.report.model_phrases import model_sentences
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.saved_model import decision_threshold
@@ -86,6 +88,14 @@ def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
     page = (folder / "report.html").read_text()
     assert "telling labels apart" in page
     assert "Shares by probability and sex, on the test part" in page
+
+
+def test_a_threshold_that_is_none_is_refused(chosen, tmp_path):
+    model = copy.deepcopy(chosen.model)
+    model["model"].threshold = 7.0
+    write_model(model, tmp_path)
+    with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept.*threshold"):
+        read_model(tmp_path)
 
 
 def test_what_was_chosen_is_said(chosen):
