@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -123,13 +124,31 @@ def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():
 @pytest.mark.parametrize(("samples", "held_out"), [(700, True), (900, False)])
 def test_many_samples_for_each_parameter_need_no_unseen_ones(monkeypatch, samples, held_out):
     asked = []
-    monkeypatch.setattr(_held_out, "_predict_held_out", lambda *_: asked.append(True))
+    monkeypatch.setattr(_held_out, "predict_held_out", lambda *_: asked.append(True))
     data = make_synthetic(samples, seed=3)
     model = FairRobustClassifier(random_state=0, on_collapse="fallback")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         model.fit(data.features, data.labels, sensitive_features=data.groups)
     assert asked == [True] * held_out
+
+
+def test_modules_are_compared_on_unseen_samples_where_that_takes_seconds(monkeypatch):
+    data = make_synthetic(400, seed=1)
+    seen = []
+    whole = _held_out.predict_held_out
+    monkeypatch.setattr(_held_out, "predict_held_out", lambda *given: seen.append(whole(*given)) or seen[-1])
+    model = FairRobustClassifier(
+        module=lambda features, classes: torch.nn.Linear(features, classes), epochs=4, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+        assert [len(each.rows) for each in seen] == [400]
+        assert seen[0].fair.shape == (400, 1)
+        monkeypatch.setattr(_held_out, "AFFORDABLE", 4 * 400 - 1)
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert len(seen) == 1
 
 
 def test_soft_labels_are_counted_by_their_chance():

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fairsieve.estimators._solvers import choose_solver, new_solver
+from fairsieve.estimators._predictions import decide
+from fairsieve.estimators._solvers import EPOCHS, choose_solver, new_solver
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.collapse import Collapse, collapse_of, compare_chances
-from fairsieve.training.linear_model import LinearModel
 
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
@@ -22,6 +22,7 @@ __all__ = ["find_collapse", "predict_held_out"]
 MOST = 4_000  # samples that are used
 ENOUGH_FOR_A_PARAMETER = 200  # samples: what a model learns by heart is then below half a percent of accuracy
 FEWEST = 40  # of a class, or there is too little to train on
+AFFORDABLE = 2_000_000  # epochs × samples of the paper's loop; more take minutes with a module of torch
 
 
 class _HeldOut(NamedTuple):
@@ -54,9 +55,13 @@ def find_collapse(
         weights=checked.weights,
     )
     estimate = estimator.estimate_
-    if found is not None or estimate is None or choose_solver(estimator) != "newton":
+    if found is not None or estimate is None:
         return found
-    held_out = _is_learnt_by_heart(checked)
+    if choose_solver(estimator) == "adam" and estimator.module is None:
+        return None  # the paper's own model, which the Newton solver is there for
+    held_out = estimator.module is not None or _is_learnt_by_heart(checked)
+    if held_out and not _is_affordable(estimator, checked):
+        return None
     rows, ours, theirs = np.arange(len(checked.data)), predicted, plain
     if held_out:
         unseen = predict_held_out(estimator, checked, seed)
@@ -81,6 +86,12 @@ def _is_learnt_by_heart(checked: Checked) -> bool:
     samples, columns = checked.data.features.shape
     classes = checked.data.cells.shape[0]
     return bool(samples < ENOUGH_FOR_A_PARAMETER * (columns + 1) * max(classes - 1, 1))
+
+
+def _is_affordable(estimator: FairRobustClassifier, checked: Checked) -> bool:
+    """Say whether training on halves of the samples takes seconds: the Newton solver always does."""
+    passes = (estimator.epochs or EPOCHS) * min(len(checked.data), MOST)
+    return choose_solver(estimator) == "newton" or passes <= AFFORDABLE
 
 
 def _decide_by_logits(logits: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -122,7 +133,5 @@ def predict_held_out(
             return None
         unseen = data.features[outside]
         for fitted, logits in ((fair, found.fair), (plain, found.plain)):
-            if not isinstance(fitted.predictor, LinearModel):
-                return None
-            logits[half == number] = fitted.predictor.decision(unseen).reshape(unseen.shape[0], -1)
+            logits[half == number] = decide(fitted.predictor, unseen).reshape(unseen.shape[0], -1)
     return found

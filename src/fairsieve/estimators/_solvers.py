@@ -33,7 +33,7 @@ from fairsieve.validation import check_at_least, check_choice
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
 
-__all__ = ["ModuleLike", "SolverName", "auto_batch_size", "choose_solver", "model_of", "new_solver"]
+__all__ = ["EPOCHS", "ModuleLike", "SolverName", "auto_batch_size", "choose_solver", "model_of", "new_solver"]
 
 ModuleLike = Any  # None, an nn.Module, or a callable (n_features, n_classes) → nn.Module
 SolverName = Literal["auto", "newton", "adam"]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CollapseError, CollapseWarning
+from fairsieve.label_noise.checked_sums import CheckedSums
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
@@ -32,6 +33,7 @@ OnCollapse = Literal["warn", "fallback", "raise"]
 
 PRICE = 0.02  # accuracy that fairness may cost
 UNFAIR = 0.01  # more disparity than this on unseen samples, and more than chance, is a collapse too
+ROUNDING = 1e-9
 ESTIMATED_PRICE = 0.01  # since the estimate may be off by as much again
 
 
@@ -123,13 +125,16 @@ def collapse_of(
     if not estimate.credible:
         gained = ESTIMATED_PRICE if estimate.aimed else -ESTIMATED_PRICE  # a guess must pay for itself
         return seen if seen.loss > -gained else None
-    rows = np.arange(len(labels))
-    ours, theirs = (
-        float(np.average(estimate.true_class[rows, codes], weights=weights)) for codes in (predicted, plain)
-    )
-    corrected = replace(seen, accuracy=ours, plain_accuracy=theirs, told=True)
-    if corrected.loss > ESTIMATED_PRICE or estimate.verified is not None:  # checked labels decide alone
-        return corrected if corrected.loss > ESTIMATED_PRICE else None
+    tables = [_true_tables(codes, estimate.cells, estimate, weights) for codes in (predicted, plain)]
+    measured = [
+        tuple(float(accuracy_from_table(table)) for table in pair) for pair in zip(*tables, strict=True)
+    ]
+    corrected = replace(seen, accuracy=measured[0][0], plain_accuracy=measured[0][1], told=True)
+    prices = ESTIMATED_PRICE, _price_by_checks(predicted, plain, estimate)
+    if all(theirs - ours > price for (ours, theirs), price in zip(measured, prices, strict=False)):
+        return corrected
+    if estimate.verified is not None:  # checked labels decide alone
+        return None
     return seen if seen.loss > ESTIMATED_PRICE else None
 
 
@@ -158,36 +163,69 @@ def compare_chances(
     held_out : bool
         Whether neither model saw the samples.
     """
-    own = np.ones(len(cells)) if weights is None else weights
     name = fairness_name(fairness)
     positive = cells.class_index(pos_label) if name == "equal_opportunity" else -1
-    found = []
-    for codes in (predicted, plain):
-        table = np.zeros((*cells.shape, cells.shape[0]))
-        for label in range(cells.shape[0]):
-            chance = estimate.true_class[:, label] * own
-            pairs = cells.group_codes * cells.shape[0] + codes
-            table[label] = np.bincount(pairs, chance, cells.shape[0] * cells.shape[1]).reshape(
-                table[label].shape
-            )
-        disparity = float(disparity_from_table(grouped_part(table, cells.groups), name, positive=positive))
-        found.append((float(accuracy_from_table(table)), disparity))
-    (ours, unfair), (theirs, plain_unfair) = found
-    loss, worse = theirs - ours, unfair - plain_unfair
-    smallest = cells.counts[:, : cells.named_groups].sum(axis=0).min(initial=len(cells))
-    chance = np.sqrt(float(np.mean(predicted != plain)) / max(int(smallest), 1))
-    if loss > ESTIMATED_PRICE or (worse > max(UNFAIR, chance) and loss > -ESTIMATED_PRICE):
-        return Collapse(
-            ours,
-            theirs,
-            1 - estimate.clean_ratio,
-            certain=False,
-            told=bool(estimate.credible),
-            disparity=unfair,
-            plain_disparity=plain_unfair,
-            held_out=held_out,
+
+    def measure(table: NDArray[np.float64]) -> tuple[float, float]:
+        grouped = grouped_part(table, cells.groups)
+        return float(accuracy_from_table(table)), float(
+            disparity_from_table(grouped, name, positive=positive)
         )
-    return None
+
+    smallest = cells.counts[:, : cells.named_groups].sum(axis=0).min(initial=len(cells))
+    differ = float(np.mean(predicted != plain))
+    chance, unfair_chance = np.sqrt(differ / len(cells)), np.sqrt(differ / max(int(smallest), 1))
+    tables = [_true_tables(codes, cells, estimate, weights) for codes in (predicted, plain)]
+    measured = [(measure(fair), measure(other)) for fair, other in zip(*tables, strict=True)]
+    prices = max(ESTIMATED_PRICE + ROUNDING, chance), _price_by_checks(predicted, plain, estimate)
+    for ((ours, unfair), (theirs, plain_unfair)), price in zip(measured, prices, strict=False):
+        loss, worse = theirs - ours, unfair - plain_unfair
+        less_fair = worse > max(UNFAIR, unfair_chance) and loss > -ESTIMATED_PRICE
+        if not (loss > price or less_fair):
+            return None
+    (ours, unfair), (theirs, plain_unfair) = measured[0]
+    return Collapse(
+        ours,
+        theirs,
+        1 - estimate.clean_ratio,
+        certain=False,
+        told=bool(estimate.credible),
+        disparity=unfair,
+        plain_disparity=plain_unfair,
+        held_out=held_out,
+    )
+
+
+def _price_by_checks(
+    predicted: NDArray[np.int64], plain: NDArray[np.int64], estimate: CleanRatioEstimate
+) -> float:
+    """Return the loss of accuracy beyond which the checked labels speak against a model, and not chance."""
+    differ, checks = float(np.mean(predicted != plain)), max(len(estimate.checked), 1)
+    return max(ESTIMATED_PRICE, float(np.sqrt(differ / checks)))
+
+
+def _true_tables(
+    codes: NDArray[np.int64], cells: Cells, estimate: CleanRatioEstimate, weights: NDArray[np.float64] | None
+) -> list[NDArray[np.float64]]:
+    """Count predictions by likely true class and group, in every way that the estimate allows.
+
+    With verified labels that is by the chances, and by what the checks add to them: few checks leave the chances off
+    in favour of the given labels, which the plain model was trained on, so both must speak against the fair model.
+    """
+    classes, groups = cells.shape
+    own = np.ones(len(cells)) if weights is None else weights
+    pairs = cells.group_codes * classes + codes
+    sums = [
+        np.bincount(pairs, estimate.true_class[:, label] * own, classes * groups) for label in range(classes)
+    ]
+    found: list[NDArray[np.float64]] = [np.stack(sums).astype(np.float64).reshape(classes, groups, classes)]
+    if estimate.unseen is not None and estimate.verified_codes is not None:
+        chances, inverse = estimate.unseen
+        checked = estimate.verified_codes
+        found.append(
+            CheckedSums(chances, checked, cells.group_codes, codes, cells.shape, own, inverse).table()
+        )
+    return found
 
 
 def handle(collapse: Collapse | None, on_collapse: OnCollapse) -> bool:
