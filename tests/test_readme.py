@@ -31,7 +31,7 @@ def test_code_runs(name):
 
 
 def test_the_readme_is_short():
-    assert len(TEXT.splitlines()) <= 160
+    assert len(TEXT.splitlines()) <= 150
 
 
 def test_the_printed_output_of_fit_is_true(capsys):

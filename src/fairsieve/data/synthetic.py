@@ -25,7 +25,7 @@ NAMES = ("x1", "x2", "z")
 
 
 def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] = "arrays") -> Samples:
-    """Draw the synthetic data of the paper's Sec. 5.
+    """Draw the synthetic data of the paper, as its fifth section describes them.
 
     y is a fair coin, (x₁, x₂) given y a Gaussian, and z depends on the rotated point. The features
     are x₁, x₂ and z.
