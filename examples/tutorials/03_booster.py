@@ -133,6 +133,7 @@ suspects.head()
 #
 # * LightGBM, XGBoost and CatBoost work the same way: put the classifier in place of ``booster``. Early stopping, folds of
 #   your own and pipelines are in :doc:`the guide to boosters </boosters>`, with measurements on Adult.
+# * From a table without code: ``fairsieve train loans.csv --label repaid --sensitive sex --model hist-gradient-boosting -o run``.
 # * Wrong labels that are **aimed** at the surest samples form a region that trees can learn; use
 #   :class:`fairsieve.FairRobustClassifier` there.
 # * What the estimate of wrong labels can and cannot know: :doc:`/clean-ratio`.

@@ -146,6 +146,8 @@ plt.show()
 # Where to go from here
 # ---------------------
 #
+# * On the command line ``--tolerance 0.01`` chooses a model between the plain and the fair one: the fairest that costs at most a
+#   hundredth of accuracy.
 # * In a search, :func:`fairsieve.fairness_scorer` scores by accuracy less disparity, and
 #   :class:`fairsieve.TradeoffDisplay` draws several estimators: :doc:`/scikit-learn`.
 # * No notion makes a decision just. :doc:`/limits` says where none of this helps.
