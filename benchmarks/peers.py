@@ -36,7 +36,7 @@ from fairsieve.paper.problems import make_problem
 OUT = Path(__file__).parent / "results" / "peers.jsonl"
 PACKAGES = ("fairsieve", "scikit-learn", "fairlearn", "aif360", "cleanlab", "aequitas")
 RATE = 0.1
-BEGIN, END = "<!-- tables -->\n\n", "\n\n<!-- end of the tables -->\n"
+BEGIN, END = "<!-- tables -->", "<!-- end of the tables -->"
 Predict = Callable[[Samples], Any]
 Trained = tuple[Predict, Any]  # how to predict, and the rows whose labels look wrong (None: it does not say)
 
@@ -261,8 +261,9 @@ def main() -> None:
     tables = "\n".join(summary(done)).strip()
     print(tables)
     if arguments.page is not None:
-        before, _, rest = arguments.page.read_text("utf-8").partition(BEGIN)
-        arguments.page.write_text(before + BEGIN + tables + END + rest.partition(END)[2], "utf-8")
+        before, rest = arguments.page.read_text("utf-8").split(BEGIN)
+        _, after = rest.split(END)
+        arguments.page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ def record_training() -> dict[str, Any]:
                 "selected": int(selected.sum()),
                 "accuracy": round(accuracy(test.labels, guess.astype(int)), 3),
                 "disparity": round(
-                    equalized_odds_disparity(test.labels, guess.astype(int), sensitive_features=test.groups), 3
+                    equalized_odds_disparity(test.labels, guess.astype(int), sensitive_features=test.groups),
+                    3,
                 ),
             }
         )
