@@ -128,7 +128,8 @@ class Files(Dataset):
 
     def __init__(self, folder):
         self.features, self.labels = (
-            np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("features", "labels")
+            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            for name in ("features", "labels")
         )
 
     def __len__(self):
@@ -146,8 +147,8 @@ class Files(Dataset):
 
 dataset = Files(folder)
 sampler = FairRobustBatchSampler(
-    np.load(folder / "labels.npy", mmap_mode="r"),
-    np.load(folder / "groups.npy", mmap_mode="r"),
+    np.load(folder / "labels.npy", mmap_mode="r", allow_pickle=False),
+    np.load(folder / "groups.npy", mmap_mode="r", allow_pickle=False),
     200,
     clean_ratio=0.85,
     warmup_epochs=0,
