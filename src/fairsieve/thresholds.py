@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.validation import percent_hint, shown
+from fairsieve.validation import closest_hint, percent_hint, shown
 
 __all__ = ["ThresholdRule"]
 
@@ -57,7 +57,9 @@ class ThresholdRule:
             or len(numbers) != wanted[kind]
             or bool(colon) != bool(numbers)
         ):
-            raise InvalidInputError(f"{name} must be {WAYS}; got {shown(value)}")
+            raise InvalidInputError(
+                f"{name} must be {WAYS}; got {shown(value)}{closest_hint(value, ['balanced'])}"
+            )
         if kind == "cost" and not (min(numbers) >= 0 and max(numbers) > 0):
             raise InvalidInputError(
                 f"{name} must have costs of 0 or more, and not both 0; got {shown(value)}: give what a false positive "

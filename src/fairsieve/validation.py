@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
@@ -18,6 +18,7 @@ __all__ = [
     "check_positive",
     "check_seed",
     "check_share",
+    "closest_hint",
     "percent_hint",
     "shown",
 ]
@@ -80,6 +81,7 @@ def check_clean_ratio(name: str, value: Any, *, auto: bool = False) -> float | L
         also = ', or "auto" to have it estimated' if auto else ""
         hint = percent_hint(value)
         if isinstance(value, str):
+            hint = closest_hint(value, ["auto"]) if auto else hint
             hint = ': write "auto" in small letters' if auto and value.lower() == "auto" else hint
             hint = ": estimate_clean_ratio finds one" if not auto and value == "auto" else hint
         raise InvalidInputError(
@@ -111,9 +113,17 @@ def check_positive(name: str, value: Any) -> float:
 def check_choice(name: str, value: Value, choices: Collection[Any]) -> Value:
     """Check that a value is one of a few texts; offer the closest."""
     if not isinstance(value, str) or value not in choices:
-        close = difflib.get_close_matches(value, map(str, choices), n=1) if isinstance(value, str) else []
-        hint = f". Did you mean {close[0]}?" if close else ""
         raise InvalidInputError(
-            f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}{hint}"
+            f"{name} must be one of {', '.join(map(str, choices))}; got {shown(value)}{closest_hint(value, choices)}"
         )
     return value
+
+
+def closest_hint(value: Any, choices: Iterable[Any]) -> str:
+    """Offer the closest of some choices; return nothing where none is close.
+
+    >>> closest_hint("fairsive", ["lr", "fairsieve"]), closest_hint("x", ["lr"])
+    ('. Did you mean fairsieve?', '')
+    """
+    close = difflib.get_close_matches(value, map(str, choices), n=1) if isinstance(value, str) else []
+    return f". Did you mean {close[0]}?" if close else ""

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
+from typer.testing import CliRunner
 
-from fairsieve.cli.app import main
+from fairsieve.cli.app import app, main
 from fairsieve.cli.terminal import tolerate_encodings
+from fairsieve.errors import FairsieveError
 from fairsieve.paper import demo
 from fairsieve.paper.methods.registry import METHODS
 
@@ -178,3 +180,38 @@ def test_without_matplotlib_the_extra_is_named(tmp_path):
     done = run("demo", "--out", str(tmp_path), env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"})
     assert done.returncode == 1
     assert "pip install 'fairsieve[plot]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offered"),
+    [
+        (("data", "fetch", "complas"), "compas"),
+        (("data", "export", "adlt", "x.csv"), "adult"),
+        (("data", "describe", "germn"), "german"),
+        (("compare", "--data", "complas"), "compas"),
+        (("compare", "--data", "compas", "--methods", "lr,fairsive"), "fairsieve"),
+        (("compare", "--data", "compas", "--noise", "lable"), "label"),
+        (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal_opportunity"),
+        (("reproduce", "tabel1"), "table1"),
+        (
+            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--model", "lightgmb"),
+            "lightgbm",
+        ),
+        (
+            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--threshold", "balancd"),
+            "balanced",
+        ),
+        (("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--clean-ratio", "aut"), "auto"),
+        (
+            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--fail-on", "do-not-us"),
+            "do-not-use",
+        ),
+    ],
+)
+def test_a_misspelt_choice_is_offered_its_closest(arguments, offered, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    said = str(result.exception) if isinstance(result.exception, FairsieveError) else result.output
+    assert result.exit_code == 1
+    assert f"Did you mean {offered}?" in " ".join(said.replace("'", "").split())
+    assert not list(tmp_path.iterdir())

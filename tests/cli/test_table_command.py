@@ -230,3 +230,18 @@ def test_a_terminal_shows_and_does_not_obey(folder):
         printed = fairsieve(folder, *command, "escapes.csv", "--label", "income", "--sensitive", "sex")
         assert "\x1b" not in printed
         assert "[red]" in printed
+
+
+def test_fail_on_sets_the_exit_status(folder, monkeypatch):
+    """Status 3 where the decision is as bad as asked, or worse; the run is written all the same."""
+    monkeypatch.chdir(folder)
+    leak = people() | {"code": ["7" if value == "high" else "3" for value in people()["income"]]}
+    write_csv(folder / "leak.csv", leak)
+    command = ["train", "leak.csv", "--label", "income", "--sensitive", "sex", "--out", "LEAK", *QUICK]
+    result = CliRunner().invoke(app, [*command, "--fail-on", "do-not-use"])
+    assert result.exit_code == 3
+    assert "Do not use this model: column 'code' duplicates the label" in result.stdout
+    assert json.loads((folder / "LEAK" / "metrics.json").read_text())["decision"] == "do-not-use"
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+    audit = ["audit", "people.csv", "--label", "income", "--sensitive", "sex", "--fail-on", "inconclusive"]
+    assert CliRunner().invoke(app, audit).exit_code == 3

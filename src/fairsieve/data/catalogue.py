@@ -13,6 +13,7 @@ from fairsieve.data.sources import CC_BY, FILES, NONE_FOUND, PROPUBLICA, UCI_ADU
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
+from fairsieve.validation import closest_hint
 
 __all__ = ["DATASETS", "Dataset", "Description", "describe"]
 
@@ -124,7 +125,9 @@ DATASETS: dict[str, Dataset] = {
 def dataset(name: str) -> Dataset:
     """Find the entry called ``name``."""
     if name not in DATASETS:
-        raise InvalidInputError(f"name must be one of {sorted(DATASETS)}; got {name!r}")
+        raise InvalidInputError(
+            f"name must be one of {sorted(DATASETS)}; got {name!r}{closest_hint(name, DATASETS)}"
+        )
     return DATASETS[name]
 
 
@@ -154,6 +157,7 @@ def describe(name: str, *, sensitive: str | None = None) -> Description:
     if chosen not in entry.sensitive:
         raise InvalidInputError(
             f"sensitive must be one of {list(entry.sensitive)} for {name}; got {sensitive!r}"
+            f"{closest_hint(sensitive, entry.sensitive)}"
         )
     samples = entry.load(sensitive=chosen)
     counts = samples.cells.counts

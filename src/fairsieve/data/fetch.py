@@ -27,7 +27,7 @@ from fairsieve.data.sources import (
 )
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import read_archive, write_whole
-from fairsieve.validation import check_choice
+from fairsieve.validation import check_choice, closest_hint
 
 __all__ = ["fetch"]
 
@@ -90,7 +90,8 @@ def _check_names(names: list[str], source: str) -> list[str]:
     if unknown or not names:
         hint = ": leave source out" if source == "openml" and "compas" in unknown else ""
         raise InvalidInputError(
-            f"names must be among {known} for source={source!r}; got {unknown or names}{hint}"
+            f"names must be among {known} for source={source!r}; got {unknown or names}"
+            f"{hint or closest_hint(next(iter(unknown), None), known)}"
         )
     return list(dict.fromkeys(names))
 

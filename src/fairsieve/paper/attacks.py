@@ -14,6 +14,7 @@ from fairsieve.data.corruption.influence import flip_influence
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import decode_classes
 from fairsieve.samples import Samples
+from fairsieve.validation import closest_hint
 
 __all__ = ["NOISES", "add_noise"]
 
@@ -50,7 +51,9 @@ def add_noise(
     the group, and is fitted on ``validation`` too.
     """
     if noise not in NOISES:
-        raise InvalidInputError(f"noise must be one of {', '.join(NOISES)}; got {noise!r}")
+        raise InvalidInputError(
+            f"noise must be one of {', '.join(NOISES)}; got {noise!r}{closest_hint(noise, NOISES)}"
+        )
     if noise.endswith("without-group"):
         return _flip_without_group(samples, validation, rate, targeted=noise.startswith("group-targeted"))
     return NOISES[noise](samples, rate, seed)

@@ -17,6 +17,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.paper.attacks import add_noise
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
+from fairsieve.validation import closest_hint
 
 __all__ = ["NoisyProblem", "attack_problem", "make_problem", "paper_settings"]
 
@@ -110,7 +111,9 @@ def _digest(*parts: Samples) -> str:
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     if data not in BATCH_SIZES:
-        raise InvalidInputError(f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}")
+        raise InvalidInputError(
+            f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}{closest_hint(data, BATCH_SIZES)}"
+        )
     targeted = noise in ("group-targeted", "group-targeted-without-group")
     epochs = 400 if not targeted else 450 if fairness == "equalized_odds" else 500
     return Settings(

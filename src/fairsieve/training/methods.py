@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.validation import closest_hint
 
 __all__ = ["SELECTION_METHODS", "SelectionMethod", "selection_method"]
 
@@ -48,5 +49,8 @@ def selection_method(method: str | SelectionMethod) -> SelectionMethod:
     if isinstance(method, SelectionMethod):
         return method
     if method not in SELECTION_METHODS:
-        raise InvalidInputError(f"method must be one of {', '.join(SELECTION_METHODS)}; got {method!r}")
+        raise InvalidInputError(
+            f"method must be one of {', '.join(SELECTION_METHODS)}; got {method!r}"
+            f"{closest_hint(method, SELECTION_METHODS)}"
+        )
     return SELECTION_METHODS[method]

@@ -12,6 +12,7 @@ from fairsieve.paper.methods.label_correction import train_fair_label_correction
 from fairsieve.paper.methods.planned import plan_trainer, two_step_trainer
 from fairsieve.paper.methods.reweighing import train_reweighing
 from fairsieve.report.looks import Look
+from fairsieve.validation import closest_hint
 
 __all__ = ["METHODS", "PAPER_METHODS", "find_methods"]
 
@@ -182,5 +183,6 @@ def find_methods(names: str) -> list[Method]:
     if unknown:
         raise InvalidInputError(
             f"methods must be all, paper, or among {', '.join(METHODS)}; got {', '.join(map(repr, unknown))}"
+            f"{closest_hint(unknown[0], METHODS)}"
         )
     return [METHODS[name] for name in wanted]

@@ -9,6 +9,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce.experiments import Experiment, table_experiment
 from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
+from fairsieve.validation import closest_hint
 
 __all__ = [
     "DEFAULTS_OF",
@@ -67,7 +68,10 @@ def find_items(name: str) -> list[Item]:
     if name == "all":
         return list(ITEMS.values())
     if name not in ITEMS:
-        raise InvalidInputError(f"what must be list, all, or one of {', '.join(ITEMS)}; got {name!r}")
+        raise InvalidInputError(
+            f"what must be list, all, or one of {', '.join(ITEMS)}; got {name!r}"
+            f"{closest_hint(name, ['list', 'all', *ITEMS])}"
+        )
     return [ITEMS[name]]
 
 

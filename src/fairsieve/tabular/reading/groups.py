@@ -13,7 +13,7 @@ from fairsieve.tabular.reading.bins import bin_numbers, find_edges, suggested_ed
 from fairsieve.tabular.reading.columns import ParsedNumbers, canonical, parse_numbers
 from fairsieve.tabular.reading.labels import coded_by
 from fairsieve.tabular.reading.table import InputTable, TextColumn, as_objects, find_column
-from fairsieve.validation import check_choice
+from fairsieve.validation import check_choice, closest_hint
 
 __all__ = ["LEAST_GROUP", "Groups", "SmallGroups", "find_groups"]
 
@@ -76,6 +76,7 @@ def find_groups(
         if column not in columns:
             raise InvalidInputError(
                 f"--bins must be of a sensitive column, {', '.join(columns)}; got {column!r}"
+                f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
     crossed = _cross(table, columns, edges)
