@@ -322,3 +322,16 @@ def test_short_training_is_not_all_warm_up(data):
     short.fit(data.features, data.labels, sensitive_features=data.groups)
     assert len(short.sample_indices_) <= 0.7 * len(data.labels)
     assert len(short.suspects()["row"])
+
+
+def test_an_interrupt_of_the_plain_optimum_keeps_the_fair_model(data, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_solvers, "find_plain_optimum", interrupted)
+    model = FairRobustClassifier(clean_ratio=0.9, random_state=0)
+    with pytest.warns(FairsieveWarning, match="training was stopped after 40 of 40 epochs.*not compared"):
+        model.fit(data.features, data.labels, sensitive_features=data.groups)
+    assert model.interrupted_
+    assert model.plain_model_ is None
+    assert (model.predict(data.features) == data.labels).mean() > 0.6

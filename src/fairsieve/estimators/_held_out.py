@@ -128,8 +128,8 @@ def predict_held_out(
             fair = solver.train_fair(
                 clean_ratio, None if estimate is None else estimate.take(inside, part.cells)
             )
-            plain = fair if fair.interrupted else solver.train_plain()
-        if plain.interrupted:
+            plain = None if fair.interrupted else solver.train_plain()
+        if plain is None:
             return None
         unseen = data.features[outside]
         for fitted, logits in ((fair, found.fair), (plain, found.plain)):

@@ -57,8 +57,8 @@ class _Solver(Protocol):
     def train_fair(self, clean_ratio: float, estimate: CleanRatioEstimate | None) -> Fitted:
         """Train the fair and robust model, as the estimate suggests if there is one."""
 
-    def train_plain(self) -> Fitted:
-        """Train the model on everything, plainly."""
+    def train_plain(self) -> Fitted | None:
+        """Train the model on everything, plainly; None on Ctrl-C."""
 
 
 def choose_solver(estimator: FairRobustClassifier) -> Literal["newton", "adam"]:
@@ -117,9 +117,13 @@ class _NewtonSolver:
         options |= {"clean_ratio": clean_ratio, "signal": estimator.signal or "loss"}
         return fit_newton(None, data, "fairsieve", seed=self.seed, sample_weight=weights, **options)
 
-    def train_plain(self) -> Fitted:
-        """Describe the plain optimum as a result of training."""
-        if not self.optimum.converged:
+    def train_plain(self) -> Fitted | None:
+        """Describe the plain optimum as a result of training; None on Ctrl-C."""
+        try:
+            converged = self.optimum.converged
+        except KeyboardInterrupt:
+            return None
+        if not converged:
             warnings.warn(
                 f"the plain model has not converged after {self.optimum.steps} steps; scale the features",
                 ConvergenceWarning,
@@ -128,7 +132,7 @@ class _NewtonSolver:
         settings = self.settings | {"epochs": 1, "average_last": 1}
         data, weights, start = self.checked.data, self.checked.weights, self.optimum.parameters
         fitted = fit_newton(None, data, "lr", seed=self.seed, sample_weight=weights, start=start, **settings)
-        return replace(fitted, predictor=self.optimum.model)
+        return None if fitted.interrupted else replace(fitted, predictor=self.optimum.model)
 
 
 class _AdamSolver:
@@ -165,9 +169,10 @@ class _AdamSolver:
         options |= {"clean_ratio": clean_ratio, "signal": self.estimator.signal or "loss"}
         return fit(self.model, data, "fairsieve", **options)
 
-    def train_plain(self) -> Fitted:
-        """Train the model on everything, plainly."""
-        return fit(self.model, self.checked.data, "lr", **self.options("plain"))
+    def train_plain(self) -> Fitted | None:
+        """Train the model on everything, plainly; None on Ctrl-C."""
+        fitted = fit(self.model, self.checked.data, "lr", **self.options("plain"))
+        return None if fitted.interrupted else fitted
 
     def options(self, name: str) -> dict[str, Any]:
         """Return everything that ``fit`` takes but the model, the data and the method."""

@@ -236,10 +236,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         with warn_of_one_folder():
             fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
             plain = None if fitted.interrupted else solver.train_plain()
-        self.interrupted_ = plain is None or plain.interrupted
+        self.interrupted_ = plain is None
         self.n_iter_ = len(fitted.history)
         self.plain_model_ = None if plain is None else plain.predictor
-        if plain is None or plain.interrupted:
+        if plain is None:
             warnings.warn(
                 f"training was stopped after {len(fitted.history)} of {solver.steps} epochs; the model is the "
                 "best of those, and was not compared with a plain one",
