@@ -1,18 +1,20 @@
-"""Figures of growth, log–log, from the numbers of bench.py.
+"""Figures of growth, log–log, from the numbers of bench.py and fit_speed.py.
 
     python benchmarks/figures.py
 
-Writes docs/images/growth-*.svg.
+Writes docs/images/growth-*.svg; ``--fit`` draws the figure of fit_speed.py alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from bench import RESULTS
+from fit_speed import RESULTS as FITS
 
 from fairsieve.report.looks import SYMBOLS, THEMES, Look
 
@@ -90,7 +92,29 @@ def traffic_series(found: dict[str, Any]) -> Series:
     return {f"the losses, {ranks[0]} ranks": (Look("grey"), losses), **lines}
 
 
+def fit_series(found: dict[str, Any]) -> Series:
+    """Processor seconds of a fit."""
+    names = {
+        "auto": ("clean ratio estimated", Look("orange", "square")),
+        "given": ("clean ratio given", Look("blue")),
+        "LogisticRegression": ("LogisticRegression", Look("grey")),
+    }
+    rows = found["rows"]["results"]
+    return {
+        name: (look, [(row["rows"], row[key]["processor"]) for row in rows])
+        for key, (name, look) in names.items()
+    }
+
+
 def main() -> None:
+    """Draw all figures, or that of the fit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--fit", action="store_true")
+    only_fit = parser.parse_args().fit
+    fits = fit_series(json.loads(FITS.read_text()))
+    draw(IMAGES / "growth-fit.svg", "The default fit, 10 columns", "processor seconds", fits)
+    if only_fit:
+        return
     found = json.loads(RESULTS.read_text())
     draw(IMAGES / "growth-cpu.svg", "An epoch's plan on two cores", "milliseconds", cpu_series(found))
     draw(IMAGES / "growth-traffic.svg", "What a worker sends in an epoch", "kilobytes", traffic_series(found))
