@@ -15,12 +15,13 @@ import argparse
 import json
 import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import FairRobustClassifier, Samples
+from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio, measure_true_labels
 from fairsieve.data import make_synthetic
 from fairsieve.data.catalogue import dataset
 from fairsieve.data.splits import split
@@ -28,6 +29,8 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.report.looks import SYMBOLS, Look
+from fairsieve.report.style import colour, pyplot
 from fairsieve.training.settings import Settings
 
 DATA = ("synthetic", "compas", "adult")
@@ -41,7 +44,7 @@ NOISES = (
 COUNTS = (50, 100, 200, 400)
 ADULT_ROWS = 4_000  # trained on; all 43,131 would take hours
 MOST_TESTED = 10_000
-FR_TRAIN_EPOCHS = {"synthetic": 3_000, "compas": 3_000, "adult": 3_000}
+FR_TRAIN_EPOCHS = {"synthetic": 2_000, "compas": 2_000, "adult": 2_000}
 
 
 def problem(data: str, noise: str, rate: float, seed: int) -> tuple[Samples, Samples, Samples]:
@@ -69,12 +72,24 @@ def measure(labels: np.ndarray, test: Samples, fairness: str) -> tuple[float, fl
     return round(float(accuracy_from_table(table)), 4), round(float(disparity_from_table(table, fairness)), 4)
 
 
-def ours(noisy: Samples, rows: np.ndarray, clean: Samples, fairness: str, seed: int) -> FairRobustClassifier:
+def ours(
+    noisy: Samples,
+    rows: np.ndarray,
+    clean: Samples,
+    fairness: str,
+    seed: int,
+    weights: np.ndarray | None = None,
+) -> FairRobustClassifier:
     """Fit the classifier with those rows as verified labels."""
-    verified = np.full(len(noisy), None, dtype=object)
-    verified[rows] = clean.labels[rows]
+    options = {}
+    if len(rows):
+        options["verified_labels"] = np.full(len(noisy), None, dtype=object)
+        options["verified_labels"][rows] = clean.labels[rows]
+    if weights is not None and len(rows):
+        options["verified_weight"] = np.ones(len(noisy))
+        options["verified_weight"][rows] = weights
     model = FairRobustClassifier(fairness, random_state=seed, on_collapse="fallback")
-    return model.fit(noisy.features, noisy.labels, sensitive_features=noisy.groups, verified_labels=verified)
+    return model.fit(noisy.features, noisy.labels, sensitive_features=noisy.groups, **options)
 
 
 def corrected(noisy: Samples, rows: np.ndarray, clean: Samples) -> np.ndarray:
@@ -153,6 +168,222 @@ def run_methods(records: Records, options: argparse.Namespace) -> None:
                     records.add(key | {"accuracy": accuracy, "disparity": disparity, "seconds": seconds})
 
 
+CHOICES = ("next_to_verify", "at random", "highest losses")
+CHOICE_NOISES = (("group-targeted", 0.1), ("weak-annotator", 0.2))
+
+
+def run_choices(records: Records, options: argparse.Namespace) -> None:
+    """Check ever more rows, chosen in three ways, and train on each lot."""
+    for seed in range(*options.seeds):
+        for data in options.data:
+            for noise, rate in CHOICE_NOISES:
+                made = None
+                for choice in CHOICES:
+                    keys = [
+                        {
+                            "data": data,
+                            "noise": noise,
+                            "rate": rate,
+                            "seed": seed,
+                            "method": f"choice: {choice}",
+                            "count": count,
+                        }
+                        for count in options.counts
+                    ]
+                    if all(key in records for key in keys):
+                        continue
+                    made = made or problem(data, noise, rate, seed)
+                    for key, (accuracy, disparity) in zip(
+                        keys, check_more(choice, *made, options, seed), strict=True
+                    ):
+                        if key not in records:
+                            records.add(key | {"accuracy": accuracy, "disparity": disparity, "seconds": 0.0})
+
+
+def check_more(
+    choice: str, clean: Samples, noisy: Samples, test: Samples, options: argparse.Namespace, seed: int
+) -> list[tuple[float, float]]:
+    """Train after each lot of checks; ``next_to_verify`` sees the model before it chooses the next."""
+    rows, weights, found = np.zeros(0, np.int64), np.zeros(0), []
+    plain = LogisticRegression(max_iter=2000).fit(noisy.features, noisy.labels)
+    own = plain.predict_proba(noisy.features)[np.arange(len(noisy)), noisy.cells.label_codes]
+    order = {
+        "at random": np.random.default_rng(seed).permutation(len(noisy)),
+        "highest losses": np.argsort(own, kind="stable"),
+    }
+    model = None
+    for count in options.counts:
+        if choice == "next_to_verify":
+            model = model or ours(noisy, rows, clean, options.fairness, seed)
+            more, their_weights = model.next_to_verify(count - len(rows))
+            rows, weights = np.concatenate([rows, more]), np.concatenate([weights, their_weights])
+            model = ours(noisy, rows, clean, options.fairness, seed, weights)
+        else:
+            model = ours(noisy, order[choice][:count], clean, options.fairness, seed)
+        found.append(measure(model.predict(test.features), test, options.fairness))
+    return found
+
+
+def show_coverage(options: argparse.Namespace) -> None:
+    """How often the 95 % intervals hold the truth: of measures of a plain model, and of the flip rates."""
+    held, widths = defaultdict(list), defaultdict(list)
+    for data in options.data:
+        for noise, rate in NOISES:
+            for seed in range(*options.seeds):
+                clean, noisy, test = problem(data, noise, rate, seed)
+                order = np.random.default_rng(seed + 1).permutation(len(clean))
+                seen, left = order[: len(order) // 2], order[len(order) // 2 :]
+                model = LogisticRegression(max_iter=2000).fit(noisy.features[seen], noisy.labels[seen])
+                true = measure(model.predict(test.features), test, options.fairness)
+                for count in options.counts:
+                    rows = np.random.default_rng(seed).permutation(len(clean))[:count]
+                    verified = np.full(len(clean), None, dtype=object)
+                    verified[rows] = clean.labels[rows]
+                    found = estimate_clean_ratio(
+                        noisy.features,
+                        noisy.labels,
+                        sensitive_features=noisy.groups,
+                        verified_labels=verified,
+                        random_state=seed,
+                    )
+                    measured = measure_true_labels(
+                        model.predict(noisy.features[left]), found, rows=left, fairness=options.fairness
+                    )
+                    pairs = [
+                        ("accuracy", (measured.accuracy.low, measured.accuracy.high), true[0]),
+                        ("disparity", (measured.disparity.low, measured.disparity.high), true[1]),
+                        ("share of right labels", found.interval, np.mean(noisy.labels == clean.labels)),
+                    ]
+                    wrong, cells = noisy.labels != clean.labels, clean.cells
+                    for c, z in np.ndindex(*cells.shape):
+                        inside = (cells.label_codes == c) & (cells.group_codes == z)
+                        bounds = found.verified.low[c, z], found.verified.high[c, z]
+                        pairs.append(("flip rate of a class and group", bounds, wrong[inside].mean()))
+                    for name, (low, high), truth in pairs:
+                        held[name, count].append(low - 1e-9 <= truth <= high + 1e-9)
+                        widths[name, count].append(high - low)
+    print("| interval of | " + " | ".join(f"{count} checked" for count in options.counts) + " |")
+    print("| --- |" + " --- |" * len(options.counts))
+    for name in dict.fromkeys(name for name, _ in held):
+        cells = [
+            f"{np.sum(held[name, count])} of {len(held[name, count])} ({np.mean(widths[name, count]):.2f} wide)"
+            for count in options.counts
+        ]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+TITLES = {
+    "label": "label flips",
+    "group-targeted": "group-targeted flips",
+    "weak-annotator": "weak annotator",
+}
+LOOKS = {
+    "ours": Look("blue"),
+    "plain, corrected": Look("grey", "triangle"),
+    "those rows alone": Look("orange", "diamond"),
+    "fr-train": Look("red", "square"),
+    "choice: next_to_verify": Look("blue"),
+    "choice: at random": Look("grey", "triangle"),
+    "choice: highest losses": Look("orange", "diamond"),
+}
+
+
+def pair(records: list[dict]) -> str:
+    """Mean accuracy / mean disparity."""
+    if not records:
+        return "–"
+    means = (np.mean([each[part] for each in records]) for part in ("accuracy", "disparity"))
+    return " / ".join(f"{mean:.3f}".lstrip("0") for mean in means)
+
+
+def show_tables(records: Records, options: argparse.Namespace) -> None:
+    """Print Markdown tables, and draw accuracy and disparity against the number of checked rows."""
+    groups = defaultdict(list)
+    for each in records.found:
+        groups[each["data"], each["noise"], each["rate"], each["method"], each["count"]].append(each)
+    problems = list(dict.fromkeys(key[:3] for key in groups))
+    counts = sorted({key[4] for key in groups if key[4]})
+    for names, titles in ((METHOD_NAMES, ONCE), (tuple(f"choice: {name}" for name in CHOICES), ())):
+        some = [each for each in problems if any((*each, name, counts[0]) in groups for name in names)]
+        if not some:
+            continue
+        print("| data | noise | checked | " + " | ".join((*names, *titles)) + " | runs |")
+        print("| --- |" * 1 + " --- |" * (len(names) + len(titles) + 3))
+        for each in some:
+            for count in counts:
+                cells = [pair(groups[(*each, name, count)]) for name in names]
+                cells += [pair(groups[(*each, name, 0)]) for name in titles]
+                runs = "/".join(str(len(groups[(*each, name, count)])) for name in names)
+                data, noise, rate = each
+                print(
+                    f"| {data} | {TITLES[noise]} {rate:.0%} | {count} | " + " | ".join(cells) + f" | {runs} |"
+                )
+        print()
+        judge(groups, some, counts, names)
+    if options.figure:
+        draw(options.figure, groups, counts)
+
+
+def judge(groups: dict, problems: list, counts: list[int], names: tuple[str, ...]) -> None:
+    """Say how often the first method is more accurate, fairer, and both, than each other, by means over runs."""
+    for name in names[1:]:
+        wins = np.zeros(3, int)
+        total = 0
+        for each in problems:
+            for count in counts:
+                first, other = groups[(*each, names[0], count)], groups[(*each, name, count)]
+                seeds = {run["seed"] for run in first} & {run["seed"] for run in other}
+                if not seeds:
+                    continue
+                gains = [
+                    np.mean([run[part] for run in first if run["seed"] in seeds])
+                    - np.mean([run[part] for run in other if run["seed"] in seeds])
+                    for part in ("accuracy", "disparity")
+                ]
+                better = gains[0] > 0, gains[1] < 0
+                wins += (*better, all(better))
+                total += 1
+        print(
+            f"- {names[0]} beside {name}: more accurate in {wins[0]} of {total}, fairer in {wins[1]}, both in {wins[2]}"
+        )
+    print()
+
+
+def draw(path: Path, groups: dict, counts: list[int]) -> None:
+    """Accuracy above disparity, a column for each data set, means over the noises."""
+    plt = pyplot()
+    names = [name for name in METHOD_NAMES if any(key[3] == name for key in groups)]
+    sets = [data for data in DATA if any(key[0] == data and key[3] in names for key in groups)]
+    figure, axes = plt.subplots(2, len(sets), figsize=(3.1 * len(sets), 5), sharex=True, squeeze=False)
+    for column, data in enumerate(sets):
+        for row, part in enumerate(("accuracy", "disparity")):
+            for name in names:
+                if not all(groups[data, *noise, name, count] for noise in NOISES for count in counts):
+                    continue  # a mean over some of the noises would not be comparable
+                points = [
+                    np.mean(
+                        [
+                            np.mean([run[part] for run in groups[data, *noise, name, count]])
+                            for noise in NOISES
+                        ]
+                    )
+                    for count in counts
+                ]
+                marker = SYMBOLS[LOOKS[name].symbol].matplotlib
+                axes[row, column].plot(
+                    range(len(counts)), points, color=colour(LOOKS[name]), marker=marker, label=name
+                )
+            axes[row, column].set_xticks(range(len(counts)), [str(count) for count in counts])
+            axes[row, 0].set_ylabel({"disparity": "EO disparity"}.get(part, part))
+        axes[0, column].set_title(data)
+        axes[1, column].set_xlabel("checked rows")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncols=len(names), bbox_to_anchor=(0.5, 1.06))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
 class Records:
     """JSON lines: read once, appended as runs end."""
 
@@ -181,16 +412,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("methods",))
+    parser.add_argument("what", choices=("methods", "choices", "coverage", "tables"))
     parser.add_argument("records", type=Path, nargs="?", default=Path("verified-labels.jsonl"))
     parser.add_argument("--data", nargs="+", default=list(DATA))
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 10])
     parser.add_argument("--counts", type=int, nargs="+", default=list(COUNTS))
     parser.add_argument("--method", nargs="+")
+    parser.add_argument("--figure", type=Path)
     parser.add_argument("--fairness", default="equalized_odds")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    run_methods(Records(options.records), options)
+    if options.what == "coverage":
+        show_coverage(options)
+        return
+    {"methods": run_methods, "choices": run_choices, "tables": show_tables}[options.what](
+        Records(options.records), options
+    )
 
 
 if __name__ == "__main__":

@@ -161,3 +161,9 @@ def test_a_checkpoint_follows_its_schema(tmp_path):
         assert list(broken_rules(json.loads(path.read_text("utf-8")), rules, rules)) == []
     listed = (DOCS / "reference" / "files.md").read_text("utf-8")
     assert all(f"`{name.split('.')[0]}" in listed for name in load_file(max(tmp_path.glob("*.safetensors"))))
+
+
+def test_the_page_about_verified_labels_runs_as_written(capsys):
+    page = DOCS / "verified-labels.md"
+    exec(compile("\n".join(blocks(page)), str(page), "exec"), {})
+    assert "100 checked)" in capsys.readouterr().out

@@ -125,7 +125,7 @@ def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():
 def test_many_samples_for_each_parameter_need_no_unseen_ones(monkeypatch, samples, held_out):
     asked = []
     monkeypatch.setattr(_held_out, "predict_held_out", lambda *_: asked.append(True))
-    data = make_synthetic(samples, seed=3)
+    data = make_synthetic(samples, seed=4)
     model = FairRobustClassifier(random_state=0, on_collapse="fallback")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
