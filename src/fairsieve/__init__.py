@@ -125,6 +125,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "tabular":  # fairsieve.tabular.train, with nothing imported but fairsieve
+        return import_module("fairsieve.tabular")
     if name not in LATER:
         raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
     try:

@@ -9,6 +9,7 @@ import pandas
 import polars
 import pytest
 
+import fairsieve
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.request import Asked, TableSettings
@@ -113,3 +114,9 @@ def test_an_unknown_setting_is_refused(frame):
         tabular.train(frame.head(0), label="income", sensitive="sex")
     with pytest.raises(InvalidInputError, match="--label must be a column of the data frame; got 'incom'"):
         tabular.train(frame, label="incom", sensitive="sex")
+
+
+def test_the_functions_are_found_from_the_package_alone():
+    assert fairsieve.__getattr__("tabular") is tabular
+    assert {"train", "audit", "predict", "review"} <= set(tabular.__all__)
+    assert all(callable(getattr(tabular, name)) for name in tabular.__all__)

@@ -12,12 +12,12 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.7171), number(-0.02)
-    ('.717', '−.020')
+    >>> number(0.7171), number(-0.02), number(-0.0001)
+    ('.717', '−.020', '.000')
     """
     if math.isnan(value):
         return "–"
-    return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+    return f"{value:z.3f}".replace("0.", ".", 1).replace("-", "−")
 
 
 def percent(value: float) -> str:
