@@ -53,7 +53,9 @@ class NoisyLabels:
     flipped: NDArray[np.bool_]
 
 
-def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None) -> NoisyLabels:
+def flip_margin(
+    samples: Samples, rate: float, *, among: ArrayLike | None = None, score_offset: ArrayLike | None = None
+) -> NoisyLabels:
     """Flip the labels that a logistic regression is surest of.
 
     The rule behind the paper's published flips: fit a logistic regression on the right labels and
@@ -66,6 +68,8 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
         Share of *all* samples to flip.
     among : boolean array, optional
         Who may be flipped; everyone when None.
+    score_offset : n numbers, optional
+        Added to the regression's scores before the margins are taken; for two classes.
 
     Examples
     --------
@@ -85,6 +89,7 @@ def flip_margin(samples: Samples, rate: float, *, among: ArrayLike | None = None
     model = LogisticRegression(max_iter=1000).fit(samples.features, codes)
     scores = model.decision_function(samples.features)
     if scores.ndim == 1:  # two classes: margins are differences of log-odds
+        scores = scores if score_offset is None else scores + np.asarray(score_offset)
         scores = np.column_stack([np.zeros(len(samples)), scores])
     log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
     log_odds[:, model.classes_] = scores
