@@ -33,10 +33,25 @@ def test_the_penalty_is_the_absolute_covariance(data):
     found = covariance_penalty(decision, labels, groups, 2, [-1])
     expected = abs(np.cov(data.groups, decision[:, 0].numpy(), bias=True)[0, 1])
     assert float(found) == pytest.approx(expected)
-    inside = data.labels == 1
-    found = covariance_penalty(decision, labels, groups, 2, [1])
-    expected = abs(np.cov(data.groups[inside], decision[:, 0].numpy()[inside], bias=True)[0, 1])
-    assert float(found) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_with_equalized_odds_only_wrong_decisions_count(data, label):
+    """Zafar's form: the mean of (z − z̄) · min(0, y · d(x)), over the samples of one class."""
+    decision = torch.randn(300, 1, dtype=torch.float64)
+    groups, labels = torch.from_numpy(data.groups), torch.from_numpy(data.labels)
+    found = covariance_penalty(decision, labels, groups, 2, [label])
+    total = 0.0
+    for z, y, d in zip(data.groups, data.labels, decision[:, 0].tolist(), strict=True):
+        total += (z - data.groups.mean()) * min(0.0, (2 * y - 1) * d) * (y == label)
+    assert float(found) == pytest.approx(abs(total / 300))
+
+
+def test_without_wrong_decisions_there_is_no_penalty(data):
+    right = torch.from_numpy(2.0 * data.labels - 1)[:, None]
+    groups, labels = torch.from_numpy(data.groups), torch.from_numpy(data.labels)
+    assert float(covariance_penalty(right, labels, groups, 2, [0, 1])) == 0
+    assert float(covariance_penalty(right, labels, groups, 2, [-1])) > 0
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -50,7 +65,7 @@ def test_directions_give_the_value_of_the_penalty(data, many, notion):
         groups = torch.from_numpy(samples.cells.group_codes)
         expected = covariance_penalty(decision, labels, groups, samples.cells.shape[1], classes)
         flat = torch.cat([p.flatten() for p in model.parameters()]).detach().numpy()
-        rows = penalty_directions(samples.features, samples.cells, outputs, classes)
+        rows = penalty_directions(samples.features, samples.cells, flat, classes)
         assert np.abs(rows @ flat).sum() == pytest.approx(expected.item())
 
 
@@ -74,7 +89,7 @@ def test_compiled_equals_autograd_on_full_batches(data, notion):
 
 def test_a_penalty_makes_the_covariance_small(data):
     options = {"epochs": 300, "fairness": "demographic_parity", "learning_rate": 0.005}
-    rows = penalty_directions(data.features, data.cells, 1, [-1])
+    rows = penalty_directions(data.features, data.cells, np.zeros(4), [-1])
 
     def covariance(weight):
         model = fit(None, data, "lr", penalty_weight=weight, **options).model
@@ -82,3 +97,12 @@ def test_a_penalty_makes_the_covariance_small(data):
         return np.abs(rows @ flat).sum()
 
     assert covariance(5.0) < covariance(0.0) / 5
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_the_penalty_is_over_the_selected_samples(data, notion):
+    parameters, selected = np.array([0.3, -0.2, 0.1, 0.05]), np.arange(0, 300, 3)
+    classes = penalised_classes(data.cells, notion, 1)
+    part = data.take(selected)
+    found = penalty_directions(data.features, data.cells, parameters, classes, selected)
+    assert found == pytest.approx(penalty_directions(part.features, part.cells, parameters, classes))

@@ -128,15 +128,21 @@ def can_compile(model: nn.Module, settings: Settings) -> bool:
 def covariance_penalty(
     decision: torch.Tensor, labels: torch.Tensor, groups: torch.Tensor, n_groups: int, classes: list[int]
 ) -> torch.Tensor:
-    """Compute Σ |Cov(z, decision)| over a batch, halved over groups; ``decision`` is (n, outputs)."""
+    """Compute Σ |Cov(z, g)| over a batch, halved over groups; ``decision`` is (n, outputs).
+
+    See :mod:`~fairsieve.training.penalty`.
+    """
     total = decision.new_zeros(())
-    indicators = nn.functional.one_hot(groups, n_groups).to(decision.dtype)
+    if len(decision) == 0:
+        return total
+    members = nn.functional.one_hot(groups, n_groups).to(decision.dtype)
+    centred = members - members.mean(dim=0)
+    places = torch.arange(decision.shape[1], device=decision.device)
+    own = labels[:, None] == (places if decision.shape[1] > 1 else places + 1)
+    wrong = torch.where(own, decision, -decision).clamp(max=0)
     for label in classes:
-        inside = slice(None) if label == EVERYONE else labels == label
-        part, members = decision[inside], indicators[inside]
-        if len(part):
-            centred = members - members.mean(dim=0)
-            total = total + (centred.T @ part / len(part)).abs().sum() / 2
+        counted = decision if label == EVERYONE else wrong * (labels == label)[:, None]
+        total = total + (centred.T @ counted / len(decision)).abs().sum() / 2
     return total
 
 

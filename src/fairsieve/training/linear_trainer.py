@@ -88,7 +88,14 @@ class LinearTrainer(Trainer):
             return np.zeros((0, self.parameters.size))
         cells = self.plan.cells
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
-        return penalty_directions(self.spec.data.features, cells, self.outputs, classes)
+        selected = self.plan.indices if self.plan.is_selective else None
+        return penalty_directions(self.spec.data.features, cells, self.parameters, classes, selected)
+
+    @property
+    def renews_directions(self) -> bool:
+        """Whether the penalty's directions change from epoch to epoch: with wrong decisions, or with the selection."""
+        fixed = self.settings.fairness == "demographic_parity" and not self.spec.method.cleans
+        return self.settings.penalty_weight != 0 and not fixed
 
     def run_epoch(self) -> None:
         global _seconds_in_numpy
@@ -96,6 +103,8 @@ class LinearTrainer(Trainer):
             self.run_compiled(1)
             return
         started = time.thread_time()
+        if self.renews_directions:
+            self.task.directions[...] = self.directions()
         super().run_epoch()
         _seconds_in_numpy += time.thread_time() - started
 
@@ -104,8 +113,8 @@ class LinearTrainer(Trainer):
         last = min(self.done + epochs, self.settings.epochs)
         while self.done < last and not _compiling_pays():
             self.run_epoch()
-        if self.done < last:
-            self.run_compiled(last - self.done)
+        while self.done < last:
+            self.run_compiled(1 if self.renews_directions else last - self.done)
 
     def measure(self) -> Measurement:
         linear_numpy.evaluate(self.task, self.parameters, self.workspace, self.signals)
@@ -123,6 +132,8 @@ class LinearTrainer(Trainer):
         from fairsieve.training.compiled_loop import train_epochs
 
         plan, first = self.plan, self.done
+        if self.renews_directions:
+            self.task.directions[...] = self.directions()
         by_epoch = np.zeros((epochs + 1, self.parameters.size))
         plan.indices, plan.counts, finite = train_epochs(
             self.task,

@@ -34,7 +34,7 @@ from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share
 
-__all__ = ["FR_TRAIN", "clean_with_itlm"]
+__all__ = ["FR_TRAIN", "check_validation", "check_weights", "clean_with_itlm"]
 
 
 def _train_fr_train(
@@ -96,7 +96,7 @@ def _train_fr_train(
     check_data(data, evaluation)
     FR_TRAIN.check(data, settings, validation)
     assert validation is not None
-    _check_validation(data, validation)
+    check_validation(data, validation)
     options = _check_options(
         fairness_weight=fairness_weight,
         robustness_weight=robustness_weight,
@@ -134,7 +134,8 @@ def _train_fr_train(
 FR_TRAIN = Method(
     name="fr-train",
     title="FR-Train",
-    look=Look("red", "square"),
+    short="FR-Train (ours)",
+    look=Look("pink", "square"),
     family="fair and robust",
     train=_train_fr_train,
     candidates={"fairness_weight": (0.4, 0.2)},
@@ -174,7 +175,7 @@ def clean_with_itlm(validation: Samples, clean_ratio: float, *, seed: int = 0) -
     return validation.take(fitted.indices)
 
 
-def _check_validation(data: Samples, validation: Samples) -> None:
+def check_validation(data: Samples, validation: Samples) -> None:
     """Raise unless the samples have the classes, groups and features of the training data."""
     if len(validation) == 0:
         raise InvalidInputError("validation must have at least one sample; got none")
@@ -184,6 +185,17 @@ def _check_validation(data: Samples, validation: Samples) -> None:
         raise InvalidInputError(
             f"validation must have the classes, groups and features of data, {known}; got {found}. Pass classes= and "
             "group_values= to Samples when some are absent"
+        )
+
+
+def check_weights(fairness_weight: float, robustness_weight: float) -> None:
+    """Raise unless λf and λr are shares that sum to at most 1."""
+    check_share("fairness_weight", fairness_weight)
+    check_share("robustness_weight", robustness_weight)
+    if fairness_weight + robustness_weight > 1 + 1e-9:
+        raise InvalidInputError(
+            f"fairness_weight and robustness_weight must sum to at most 1; got {fairness_weight} and "
+            f"{robustness_weight}"
         )
 
 
@@ -197,13 +209,7 @@ def _check_options(
     pretrain_epochs: int,
 ) -> FRTrainOptions:
     """Return the options of both engines, or raise where a rule is broken."""
-    check_share("fairness_weight", fairness_weight)
-    check_share("robustness_weight", robustness_weight)
-    if fairness_weight + robustness_weight > 1 + 1e-9:
-        raise InvalidInputError(
-            f"fairness_weight and robustness_weight must sum to at most 1; got {fairness_weight} and "
-            f"{robustness_weight}"
-        )
+    check_weights(fairness_weight, robustness_weight)
     return FRTrainOptions(
         float(fairness_weight),
         float(robustness_weight),

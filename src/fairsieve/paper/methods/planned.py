@@ -54,8 +54,18 @@ def plan_trainer(method: str, *, penalty_weight: float | None = None) -> TrainFu
     return train
 
 
-def two_step_trainer(clean: TrainFunction, then: TrainFunction) -> TrainFunction:
-    """Make a train function that cleans with one method and trains on what it selected with another."""
+# What the last cleaning was of, and what it selected: the same for both notions of fairness and all hyperparameters of
+# the second step.
+_last_cleaning: list[tuple[Samples, tuple[Any, ...], Fitted]] = []
+CLEANING = ("clean_ratio", "batch_size", "learning_rate", "warmup_epochs", "signal")  # what ITLM looks at
+
+
+def two_step_trainer(clean: TrainFunction, then: TrainFunction, *, penalised: bool = False) -> TrainFunction:
+    """Make a train function that cleans with one method and trains on what it selected with another.
+
+    ``penalised`` when the cleaning step knows the notion of fairness, by a penalty. Hyperparameters whose names begin
+    with ``cleaning_`` go to the first step alone, without that beginning; ``converge`` and ``most_epochs`` too.
+    """
 
     def train(
         data: Samples,
@@ -69,12 +79,41 @@ def two_step_trainer(clean: TrainFunction, then: TrainFunction) -> TrainFunction
         **hyperparameters: Any,
     ) -> Fitted:
         shared: dict[str, Any] = {"seed": seed, "model": model, "progress": progress}
-        first = clean(data, settings, **shared, **hyperparameters)
+        own = {
+            name: hyperparameters.pop(name)
+            for name in tuple(hyperparameters)
+            if name in ("converge", "most_epochs") or name.startswith("cleaning_")
+        }
+        own = {name.removeprefix("cleaning_"): value for name, value in own.items()}
+        cleaning = replace(settings, penalty_weight=0.0)  # that of the settings is the second step's
+        first = _clean_once(clean, data, cleaning, shared, own, penalised)
         kept = first.indices
         second = then(data.take(kept), settings, evaluation=evaluation, **shared, **hyperparameters)
         return on_everyone(second, kept, data.cells, first.seconds, first.interrupted)
 
     return train
+
+
+def _clean_once(
+    clean: TrainFunction,
+    data: Samples,
+    settings: Settings,
+    shared: dict[str, Any],
+    own: dict[str, Any],
+    penalised: bool,
+) -> Fitted:
+    """Clean, or return what the last cleaning selected if it was the same."""
+    names = (*CLEANING, "fairness", "pos_label") if penalised else CLEANING
+    epochs = settings.epochs if own.get("converge") is False else None
+    values = tuple(getattr(settings, name) for name in names)
+    key = (clean, shared["seed"], shared["model"], epochs, tuple(own.items()), values)
+    for seen, old, fitted in _last_cleaning:
+        if seen is data and old == key:
+            return fitted
+    fitted = clean(data, settings, **shared, **own)
+    if not fitted.interrupted and shared["model"] is None:
+        _last_cleaning[:] = [(data, key, fitted)]
+    return fitted
 
 
 def on_everyone(

@@ -1,0 +1,137 @@
+"""Train a method until it has converged: how the paper's LR and ITLM are trained.
+
+Convergence is told by the training loss, the mean over the selected samples as an epoch begins. Every 200 epochs, from
+400 on, its mean over the last tenth of the epochs is compared with that over the tenth before half-time: where it has
+fallen by less than a thousandth in the second half, training ends. ``most_epochs`` is the end in any case.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.paper.methods.contract import TrainFunction
+from fairsieve.paper.methods.planned import plan_trainer
+from fairsieve.progress import progress_bar
+from fairsieve.samples import Samples
+from fairsieve.training.fit import ModelLike, check_data, new_trainer
+from fairsieve.training.history import Recording
+from fairsieve.training.linear_trainer import LinearTrainer
+from fairsieve.training.methods import selection_method
+from fairsieve.training.result import Fitted
+from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.trainer import Trainer
+
+__all__ = ["converged_trainer"]
+
+FEWEST_EPOCHS = 400
+EPOCHS_BETWEEN = 200
+MOST_EPOCHS = 1600
+TOLERANCE = 0.001
+
+
+def converged_trainer(method: str, *, penalty_weight: float | None = None) -> TrainFunction:
+    """Make the train function of a method that trains until it has converged.
+
+    The function takes ``converge=False`` to train for the epochs of its settings, and ``most_epochs``. Of the settings
+    everything but the epochs counts. ``penalty_weight`` is as for
+    :func:`~fairsieve.paper.methods.planned.plan_trainer`.
+    """
+    plain = plan_trainer(method, penalty_weight=penalty_weight)
+
+    def train(
+        data: Samples,
+        settings: Settings,
+        *,
+        seed: int,
+        model: ModelLike = None,
+        validation: Samples | None = None,
+        evaluation: Samples | None = None,
+        progress: bool = False,
+        converge: bool = True,
+        most_epochs: int = MOST_EPOCHS,
+        **hyperparameters: Any,
+    ) -> Fitted:
+        shown: dict[str, Any] = {"model": model, "evaluation": evaluation, "progress": progress}
+        if not converge:
+            return plain(data, settings, seed=seed, **shown, **hyperparameters)
+        chosen = replace(settings, **hyperparameters, epochs=most_epochs)
+        if penalty_weight is None or chosen.penalty_weight == 0:
+            chosen = replace(chosen, penalty_weight=penalty_weight or 0.0)
+        return _train_to_the_end(method, data, chosen, seed=seed, **shown)
+
+    return train
+
+
+def _train_to_the_end(
+    method: str,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    model: ModelLike,
+    evaluation: Samples | None,
+    progress: bool,
+) -> Fitted:
+    """Train until the loss has settled, or the epochs of the settings are over."""
+    check_data(data, evaluation)
+    started, interrupted = time.perf_counter(), False
+    spec = TrainingSpec(
+        data=data, method=selection_method(method), settings=settings, seed=seed, evaluation=evaluation
+    )
+    trainer = new_trainer(model, spec)
+    with progress_bar(method, settings.epochs, shown=progress) as report:
+        try:
+            _run_epochs(trainer, min(FEWEST_EPOCHS, settings.epochs))
+            while trainer.done < settings.epochs and not _has_converged(
+                _mean_losses(trainer.recording, trainer.done)
+            ):
+                _run_epochs(trainer, min(EPOCHS_BETWEEN, settings.epochs - trainer.done))
+                report(trainer.done)
+        except KeyboardInterrupt:
+            interrupted = True
+    return Fitted(
+        predictor=trainer.predictor(trainer.best if interrupted else None),
+        history=trainer.history(),
+        indices=trainer.plan.indices,
+        ratios=trainer.plan.ratios,
+        classes=data.cells.classes,
+        method=method,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        interrupted=interrupted,
+    )
+
+
+def _run_epochs(trainer: Trainer, epochs: int) -> None:
+    """Train so many epochs; those of the linear model go in one call."""
+    if isinstance(trainer, LinearTrainer):
+        trainer.run_epochs(epochs)
+        return
+    for _ in range(epochs):
+        trainer.run_epoch()
+
+
+def _mean_losses(recording: Recording, epochs: int) -> NDArray[np.float64]:
+    """Return the mean loss of the selected samples as each of the first epochs began."""
+    counts = recording.counts[:epochs]
+    totals = (recording.cell_losses[:epochs] * counts).sum(axis=1)
+    return np.asarray(totals / np.maximum(counts.sum(axis=1), 1))
+
+
+def _has_converged(losses: NDArray[np.float64]) -> bool:
+    """Return whether losses fell by less than a thousandth in the second half of the epochs.
+
+    Examples
+    --------
+    >>> falling = 1 / np.arange(1, 401)
+    >>> _has_converged(falling), _has_converged(0.5 + 0.001 * falling)
+    (False, True)
+    """
+    half, tenth = len(losses) // 2, max(1, len(losses) // 10)
+    before, after = losses[half - tenth : half].mean(), losses[-tenth:].mean()
+    return bool(before - after < TOLERANCE * abs(before))
