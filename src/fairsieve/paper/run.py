@@ -18,6 +18,7 @@ from fairsieve.errors import FairsieveError
 from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Method
 from fairsieve.paper.methods.fr_train import clean_with_itlm
+from fairsieve.paper.methods.prefixes import prefix_differences
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.paper.records import Record, fingerprint
@@ -145,7 +146,7 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
         chosen = choose(method, problem.train, settings, seed=seed, validation=validation)
     else:
         chosen = method.defaults
-    tuned = time.perf_counter()
+    tuned, cpu = time.perf_counter(), time.process_time()
     fitted = train_with(
         method,
         problem.train,
@@ -157,14 +158,20 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     )
     result: Record = {
         "seconds": round(time.perf_counter() - tuned, 4),
+        "cpu_seconds": round(time.process_time() - cpu, 4),
         "tuning_seconds": round(tuned - started, 4),
         "hyperparameters": chosen,
+        "epochs": int(fitted.history.epochs[-1]) + 1,
         "metrics": _test_metrics(fitted, problem),
     }
     if comparison.table is not None:
         result |= _table_results(fitted, problem)
     if comparison.history:
         result["history"] = _recorded_history(fitted)
+        if method.name == "fairsieve":
+            known = {name: value for name, value in chosen.items() if name in settings.__dataclass_fields__}
+            found = prefix_differences(problem.train, replace(settings, **known), seed=seed)
+            result["history"]["prefix_differences"] = found
     return result
 
 

@@ -1,18 +1,20 @@
 """FR-Train with the settings that its authors published (Roh et al. 2020), for the linear model.
 
-:mod:`~fairsieve.paper.methods.fr_train` settles by experiment what makes FR-Train strong. This is FR-Train as its authors
-published it, so that the paper's numbers can be compared with what they were made by. It differs in this:
+:mod:`~fairsieve.paper.methods.fr_train` settles by experiment what makes FR-Train strong. This is FR-Train as its
+authors published it, so that the paper's numbers can be compared with what they were made by. The differences:
 
-- Both discriminators see the classifier's raw output f(x), as it is, and the robustness discriminator tells (x, z, f(x))
-  from (x, z, y) with y = ±1. Features are not scaled for it.
+- Both discriminators see the classifier's raw output f(x), and the robustness discriminator tells (x, z, f(x)) from
+  (x, z, y) with y = ±1. Features are not scaled for it.
 - Discriminators take gradient steps of .001, with the mean of the two losses.
-- The first 500 epochs train the classifier by a tenth of the cross-entropy of σ(2f), and the discriminators too; after
-  that every fifth epoch updates the classifier, by the cross-entropy of σ(f).
-- Every 100 epochs the samples are weighed anew, by a · D(x, z, f(x)) + 1 − a, where a = σ(ratio − 3) and the ratio is that
-  of the classifier's last objective to the robustness discriminator's last loss. The weights hold for the fairness term too.
+- The first 500 epochs train the classifier by a tenth of the cross-entropy of σ(2f), and the discriminators too.
+  After that every fifth epoch updates the classifier, by the cross-entropy of σ(f).
+- Every 100 epochs the samples are weighed anew, by a · D(x, z, f(x)) + 1 − a, where a = σ(ratio − 3) and the ratio is
+  that of the classifier's last objective to the robustness discriminator's last loss. The weights hold for the
+  fairness term too.
 
-The published code is for demographic parity. For equalized odds the fairness discriminator sees the label beside f(x), as
-their paper says. All samples are in every update; where there are more than ``batch_limit``, parts of a shuffle in turn.
+The published code is for demographic parity. For equalized odds the fairness discriminator sees the label beside f(x),
+as their paper says. All samples are in every update; where there are more than ``batch_limit``, parts of a shuffle in
+turn.
 """
 
 from __future__ import annotations
@@ -221,7 +223,7 @@ def _train_as_published(
     validation: Samples | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
-    fairness_weight: float = 0.1,
+    fairness_weight: float = 0.3,
     robustness_weight: float = 0.4,
     epochs: int = 10_000,
     batch_limit: int = 5_000,
@@ -278,7 +280,7 @@ FR_TRAIN_PUBLISHED = Method(
     look=Look("red", "square"),
     family="fair and robust",
     train=_train_as_published,
-    candidates={"fairness_weight": (0.1, 0.3, 0.5)},
+    candidates={"fairness_weight": (0.3, 0.1, 0.5)},
     while_tuning={"epochs": 4_000},
     uses_validation=True,
     most_groups=2,

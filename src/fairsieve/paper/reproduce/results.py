@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,6 @@ class Results:
     def read(cls, path: Path, scope: Scope) -> Results:
         """Read the results in a file of records."""
         return cls(read_results(path), scope)
-
-    def with_defaults(self) -> Results:
-        """Return the same records, looked up as if no hyperparameters had been chosen."""
-        return _Untuned(self.records.values(), self.scope)
 
     def add(self, record: Record) -> None:
         """Add a record."""
@@ -108,16 +103,3 @@ class Results:
             else:
                 found.append(record["seconds"] if measure == "seconds" else record["metrics"][measure])
         return np.array(found)
-
-
-class _Untuned(Results):
-    """Results with the default hyperparameters in place of the chosen ones."""
-
-    def name(self, experiment: Experiment, seed: int) -> str:
-        return super().name(replace(experiment, tuned=False), seed)
-
-    def choice(self, experiment: Experiment) -> Record | None:
-        return None
-
-    def chosen(self, experiment: Experiment) -> dict[str, Any] | None:
-        return {}

@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.experiments import Experiment, table_experiment
+from fairsieve.paper.reproduce.experiments import FR_TRAIN, Experiment, table_experiment
 from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
 from fairsieve.validation import closest_hint
 
 __all__ = [
-    "DEFAULTS_OF",
+    "CLEAN_RATIOS",
     "ITEMS",
     "RATES",
     "RATE_METHODS",
     "TRADE_OFF",
+    "TRADE_OFF_METHODS",
     "WEIGHTS",
     "Item",
+    "clean_ratio_experiments",
     "collect_experiments",
     "compas_rate_experiments",
     "find_items",
     "noise_rate_experiments",
     "plain_compas",
     "trade_off_experiments",
-    "trade_off_methods",
+    "traced_experiments",
 ]
 
 RATES = (0.1, 0.125, 0.15, 0.175, 0.2)  # Figs. 3 and 6: the paper flips 10 % to 20 %
 COMPAS_RATES = (0.0, 0.05, 0.1, 0.15, 0.2)  # Fig. 2
-RATE_METHODS = ("lr", "itlm", "fr-train", "fairsieve")
+RATE_METHODS = ("lr", "itlm", *FR_TRAIN, "fairsieve")
+TRADE_OFF_METHODS = ("lr", "itlm", "fairbatch", "itlm-fairbatch", "itlm-penalty", *FR_TRAIN, "fairsieve")
 
 # Fig. 5: what makes each method fairer. Ours moves its ratios further, FR-Train weighs fairness more.
 WEIGHTS: dict[str, tuple[str, tuple[float, ...]]] = {
     "fairsieve": ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
-    "fr-train": ("fairness_weight", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)),
+    "fr-train-published": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.6)),
+    "fr-train": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.6)),
 }
 
-DEFAULTS_OF = (1, 2, 5, 6)  # tables that are shown with the default hyperparameters too
+TRADE_OFF = tuple(column for table in (1, 2, 7) for column in paper_tables()[table].columns)
 
-TRADE_OFF = tuple(
-    PaperColumn(data, noise, fairness)
-    for data in ("synthetic", "compas", "adult")
-    for noise in ("label", "group-targeted")
-    for fairness in ("equalized_odds", "demographic_parity")
-)
+# The clean ratios at which the ablation without constraints stands beside the full method.
+CLEAN_RATIOS = (0.75, 0.78, 0.8, 0.82, 0.84, 0.86, 0.88, 0.9)
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,10 @@ def noise_rate_experiments(method: str, fairness: str) -> list[Experiment]:
 
 
 def compas_rate_experiments(method: str) -> list[Experiment]:
-    """List LR or ITLM at every noise rate of Fig. 2, with the defaults: there is no single rate to choose on."""
-    return [Experiment(method, "compas", rate=rate, tuned=False) for rate in COMPAS_RATES]
+    """List LR or ITLM at every noise rate of Fig. 2."""
+    return [
+        Experiment(method, "compas", rate=rate, traced=method == "lr" and rate == 0) for rate in COMPAS_RATES
+    ]
 
 
 def trade_off_experiments(method: str, noise: str) -> list[Experiment]:
@@ -104,14 +105,29 @@ def trade_off_experiments(method: str, noise: str) -> list[Experiment]:
 
 def plain_compas() -> Experiment:
     """Return logistic regression on COMPAS with its own labels (Fig. 1)."""
-    return Experiment("lr", "compas", rate=0, tuned=False)
+    return Experiment("lr", "compas", rate=0, traced=True)
 
 
-def trade_off_methods(data: str) -> Sequence[str]:
-    """List the methods of the trade-off plots: all, but on Adult those of Table 7, since runs there are slow."""
-    if data == "adult":
-        return [line.method for line in paper_tables()[7].lines]
-    return list(METHODS)
+def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
+    """List the ablation without constraints at every clean ratio, in a column of Table 1."""
+    return [
+        Experiment(
+            "fairsieve-no-constraints",
+            column.data,
+            column.noise,
+            column.fairness,
+            fixed=(("clean_ratio", ratio),),
+        )
+        for ratio in CLEAN_RATIOS
+    ]
+
+
+def traced_experiments() -> list[Experiment]:
+    """List ours on the synthetic data with what it selected in every epoch, a column of Table 1 each."""
+    return [
+        Experiment("fairsieve", column.data, column.noise, column.fairness, traced=True)
+        for column in paper_tables()[1].columns
+    ]
 
 
 def _rate_figure(fairness: str) -> tuple[Experiment, ...]:
@@ -152,21 +168,27 @@ ITEMS = {
         ),
         Item("figure6", "Synthetic data by noise rate, equalized odds", _rate_figure("equalized_odds")),
         Item(
-            "defaults",
-            "Tables 1, 2, 5 and 6 with the default hyperparameters (not in the paper)",
-            tuple(
-                replace(experiment, tuned=False)
-                for number in DEFAULTS_OF
-                for experiment in _table_experiments(number)
+            "constraints",
+            "What the fairness constraints do (not in the paper)",
+            (
+                *traced_experiments(),
+                *(
+                    experiment
+                    for column in paper_tables()[1].columns
+                    for experiment in (
+                        Experiment("fairsieve", column.data, column.noise, column.fairness),
+                        *clean_ratio_experiments(column),
+                    )
+                ),
             ),
         ),
         Item(
             "trade-off",
-            "All methods, accuracy against disparity (not in the paper)",
+            "Accuracy against disparity (not in the paper)",
             tuple(
                 Experiment(method, column.data, column.noise, column.fairness)
                 for column in TRADE_OFF
-                for method in trade_off_methods(column.data)
+                for method in TRADE_OFF_METHODS
             ),
         ),
     )

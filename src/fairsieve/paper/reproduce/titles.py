@@ -12,7 +12,13 @@ from fairsieve.report.number_format import number
 __all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
 
 TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
-FLIPS = {"none": "no flips", "label": "label flips", "group-targeted": "group-targeted flips"}
+FLIPS = {
+    "none": "no flips",
+    "label": "label flips",
+    "group-targeted": "group-targeted flips",
+    "group-targeted:Female": "flips among women",
+    "group-targeted:Male": "flips among men",
+}
 VALIDATION = {
     "clean": "",
     "noisy": ", noisy validation set",
