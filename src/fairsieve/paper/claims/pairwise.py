@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.experiments import Experiment
-from fairsieve.paper.reproduce.published import Line, PaperColumn
+from fairsieve.paper.reproduce.experiments import Experiment, table_experiment
+from fairsieve.paper.reproduce.published import Line, PaperColumn, paper_tables
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.reproduce.titles import FLIPS, TITLES, line_title, number
+from fairsieve.paper.reproduce.titles import FLIPS, TITLES, line_title
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["OUTCOMES", "Outcome", "Pairing", "make_pairings", "most_speak_for", "none_speaks_against", "tell"]
+__all__ = [
+    "LEVEL",
+    "OUTCOMES",
+    "Gain",
+    "Outcome",
+    "Pairing",
+    "Word",
+    "holm",
+    "judge",
+    "make_pairings",
+    "most_speak_for",
+    "none_speaks_against",
+    "printed_value",
+    "read_gain",
+]
 
 Outcome = bool | None
 OUTCOMES: dict[Outcome, str] = {True: "holds", False: "does not hold", None: "inconclusive"}
+Word = Literal["better", "worse", "alike", "open"]
+
+LEVEL = 0.05  # of a claim's tests together
+ALIKE = 0.01  # accuracies and disparities that differ by less are alike
 
 
 @dataclass(frozen=True)
@@ -30,7 +51,7 @@ class Pairing:
     one, other : Experiment
         ``one`` is claimed to do better.
     measure : str
-        ``accuracy`` (more is better), a disparity or ``seconds`` (less is better).
+        ``accuracy`` (more is better), a disparity or ``cpu_seconds`` (less is better).
     slack : float
         How much worse ``one`` may be and still count as no worse: "similar", "comparable".
     """
@@ -46,33 +67,133 @@ class Pairing:
         plain = METHODS[self.one.method].family in ("plain", "robust")
         return self.measure if self.measure in ABBREVIATIONS else (self.other if plain else self.one).fairness
 
+    @property
+    def experiments(self) -> tuple[Experiment, Experiment]:
+        """Both experiments."""
+        return self.one, self.other
+
+    @property
+    def setting(self) -> str:
+        """Where and what is measured, in words."""
+        experiment = self.one if self.one.noise != "none" else self.other
+        flips = FLIPS[experiment.noise]
+        if experiment.rate != 0.1:
+            flips = f"{experiment.rate:.3g} {flips}"
+        notion = ABBREVIATIONS[self.fairness]
+        what = {"accuracy": f"accuracy ({notion})", "cpu_seconds": "seconds"}.get(
+            self.measure, f"{notion} disparity"
+        )
+        return f"{TITLES[experiment.data]}, {flips}, {what}"
+
+    def titles(self) -> tuple[str, str]:
+        """Return the titles of the two methods."""
+        one, other = (line_title(Line(each.method, each.validation)) for each in self.experiments)
+        return one, other
+
+    def with_methods(self, names: dict[str, str]) -> Pairing:
+        """Return the same pairing with some methods in place of others."""
+        one, other = (replace(each, method=names.get(each.method, each.method)) for each in self.experiments)
+        return replace(self, one=one, other=other)
+
     def gains(self, results: Results) -> NDArray[np.float64]:
-        """Compute how much better ``one`` is, draw by draw."""
-        mine, theirs = (results.values(experiment, self.measure) for experiment in (self.one, self.other))
+        """Compute how much better ``one`` is, draw by draw; draws that either lacks are left out."""
+        mine, theirs = (results.values(experiment, self.measure) for experiment in self.experiments)
         paired = min(len(mine), len(theirs))
         gains = mine[:paired] - theirs[:paired]
-        return gains if self.measure == "accuracy" else -gains
+        gains = gains if self.measure == "accuracy" else -gains
+        return np.asarray(gains[~np.isnan(gains)])
 
-    def outcome(self, results: Results) -> Outcome:
-        """Return True or False where the mean gain is beyond twice its standard error, else None.
 
-        With slack, True where ``one`` is better or worse by less than it.
-        """
-        gains = self.gains(results)
-        if len(gains) < 2 or np.isnan(gains).any():
+@dataclass(frozen=True)
+class Gain:
+    """How much better one method is than another, over draws: mean, interval and test.
+
+    Attributes
+    ----------
+    pairing : Pairing
+    one, other : float
+        Means of the measure, over the draws that both have.
+    mean, low, high : float
+        Of the paired differences, and their 95 % interval (Student's t).
+    p : float
+        Of the two-sided paired t-test that the mean difference is 0; with slack, that it is −slack.
+    n : int
+    """
+
+    pairing: Pairing
+    one: float
+    other: float
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    def needed(self, level: float = LEVEL) -> int | None:
+        """Return how many draws a test at this level would need, were the means and deviations those of many draws."""
+        shifted = self.mean + self.pairing.slack
+        half = (self.high - self.low) / 2
+        if self.n < 2 or shifted == 0 or not np.isfinite(half):
             return None
-        error = float(gains.std(ddof=1)) / np.sqrt(len(gains))
-        mean = float(gains.mean())
-        if self.slack:
-            return mean >= -self.slack
-        return None if abs(mean) <= 2 * error else mean > 0
+        deviation = half / stats.t.ppf(0.975, self.n - 1) * np.sqrt(self.n)
+        return int(np.ceil((stats.norm.ppf(1 - level / 2) * deviation / abs(shifted)) ** 2)) + 1
 
-    def tell(self, results: Results) -> str:
-        """Describe the rival: its mean, and on how many draws or splits it is beaten."""
-        gains = self.gains(results)
-        theirs = results.values(self.other, self.measure)[: len(gains)]
-        won = int((gains > 0).sum())
-        return f"{_experiment_title(self.other)} {number(float(theirs.mean()))} (beaten on {won} of {len(gains)})"
+
+def read_gain(pairing: Pairing, results: Results) -> Gain:
+    """Compute the differences of a pairing; a single draw has no interval and no test."""
+    gains = pairing.gains(results)
+    n = len(gains)
+    means = [_mean(results.values(each, pairing.measure)[: max(n, 1)]) for each in pairing.experiments]
+    if n == 0:
+        return Gain(pairing, *means, np.nan, np.nan, np.nan, 1.0, 0)
+    mean = float(gains.mean())
+    if n < 2:
+        return Gain(pairing, *means, mean, np.nan, np.nan, 1.0, n)
+    error = float(gains.std(ddof=1)) / np.sqrt(n)
+    half = float(stats.t.ppf(0.975, n - 1)) * error
+    shifted = mean + pairing.slack
+    certain = 0.0 if shifted != 0 else 1.0  # without deviation
+    p = certain if error == 0 else float(2 * stats.t.sf(abs(shifted) / error, n - 1))
+    return Gain(pairing, *means, mean, mean - half, mean + half, p, n)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else np.nan
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number, by Holm's method.
+
+    Examples
+    --------
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = highest
+    return corrected
+
+
+def judge(gains: Sequence[Gain]) -> list[Word]:
+    """Say of each comparison of a claim whether it speaks for it.
+
+    Better or worse where the test, corrected for the number of comparisons, says so; alike where the whole interval is
+    within .01; else open. With slack, "better" means no worse than that.
+    """
+    words: list[Word] = []
+    for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True):
+        alike = not gain.pairing.slack and gain.pairing.measure != "cpu_seconds"
+        if p < LEVEL:
+            words.append("better" if gain.mean + gain.pairing.slack > 0 else "worse")
+        elif alike and max(-gain.low, gain.high) < ALIKE:
+            words.append("alike")
+        else:
+            words.append("open")
+    return words
 
 
 def make_pairings(
@@ -96,61 +217,47 @@ def make_pairings(
     ]
 
 
-def none_speaks_against(outcomes: Sequence[Outcome]) -> Outcome:
-    """Combine outcomes: True where none speaks against the claim and most speak for it.
+def none_speaks_against(words: Sequence[Word]) -> Outcome:
+    """Combine comparisons: True where none is worse and most are better; False where that cannot be so any more.
 
     Examples
     --------
-    >>> none_speaks_against([True, True, None]), none_speaks_against([True, True, False])
+    >>> none_speaks_against(["better", "better", "open"]), none_speaks_against(["better", "better", "worse"])
     (True, False)
-    >>> print(none_speaks_against([True, None, None]))
-    None
+    >>> none_speaks_against(["better", "alike", "alike"]), none_speaks_against(["better", "open", "open"])
+    (False, None)
     """
-    return False if False in outcomes else True if outcomes.count(True) > len(outcomes) / 2 else None
+    return False if "worse" in words else most_speak_for(words)
 
 
-def most_speak_for(outcomes: Sequence[Outcome]) -> Outcome:
-    """Combine outcomes: True where most speak for the claim; False where the inconclusive ones could not make it most.
+def most_speak_for(words: Sequence[Word]) -> Outcome:
+    """Combine comparisons: True where most are better; False where the open ones could not make it most.
 
     Examples
     --------
-    >>> most_speak_for([True, True, False]), most_speak_for([True, False, False]), most_speak_for([True, None, None])
-    (True, False, None)
+    >>> most_speak_for(["better", "better", "worse"]), most_speak_for(["better", "alike", "worse"])
+    (True, False)
     """
-    half = len(outcomes) / 2
-    if outcomes.count(True) > half:
+    half = len(words) / 2
+    if words.count("better") > half:
         return True
-    return None if outcomes.count(True) + outcomes.count(None) > half else False
+    return None if words.count("better") + words.count("open") > half else False
 
 
-def tell(results: Results, pairings: Sequence[Pairing]) -> str:
-    """Describe the numbers behind pairings: a sentence for each column and measure."""
-    grouped: dict[str, list[Pairing]] = {}
-    for pairing in pairings:
-        grouped.setdefault(_setting(pairing), []).append(pairing)
-    return " ".join(
-        f"{where}: "
-        + "; ".join(
-            f"{_experiment_title(one)} {number(float(results.values(one, same[0].measure).mean()))} against "
-            + ", ".join(pairing.tell(results) for pairing in same if pairing.one == one)
-            for one in dict.fromkeys(pairing.one for pairing in same)
-        )
-        + "."
-        for where, same in grouped.items()
-    )
+@cache
+def _printed() -> dict[tuple[Experiment, str], float]:
+    """Return every number that the paper prints in a table, by experiment and measure."""
+    found: dict[tuple[Experiment, str], float] = {}
+    for table in paper_tables().values():
+        for line, cells in table.lines.items():
+            for column, numbers in zip(table.columns, cells, strict=True):
+                names = ("cpu_seconds",) if table.number == 4 else ("accuracy", column.fairness)
+                for name, number in zip(names, numbers, strict=True):
+                    experiment = table_experiment(line, column)
+                    found.setdefault((experiment, name), number.value)
+    return found
 
 
-def _experiment_title(experiment: Experiment) -> str:
-    """Return the title of an experiment's method, as in tables."""
-    return line_title(Line(experiment.method, experiment.validation))
-
-
-def _setting(pairing: Pairing) -> str:
-    """Describe where and what was measured."""
-    experiment, measure = pairing.one, pairing.measure
-    flips = FLIPS[experiment.noise]
-    if experiment.rate != 0.1:
-        flips = f"{experiment.rate:.3g} {flips}"
-    notion = ABBREVIATIONS[pairing.fairness]
-    what = f"{notion} disparity" if measure in ABBREVIATIONS else f"{measure} for {notion}"
-    return f"{TITLES[experiment.data]}, {flips}, {what}"
+def printed_value(experiment: Experiment, measure: str) -> float | None:
+    """Return what the paper prints for an experiment; None where it prints no number."""
+    return _printed().get((experiment, measure))

@@ -93,7 +93,7 @@ class Scope:
     quick : bool
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
-        Folder of the authors' synthetic arrays, in place of draws: the protocol of the paper, five trainings on one draw.
+        Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
     attack : {"without-group", "with-group", "offset"}
         Whether the attack's regression sees the group. The authors' did not. "offset" also adds what makes their
         general flips come out whole, for checks of parity.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from fairsieve.paper.records import Record, fingerprint, read_results
 from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.run import Comparison
 
-__all__ = ["Results"]
+__all__ = ["Protocols", "Results"]
 
 
 class Results:
@@ -94,12 +95,36 @@ class Results:
         return len(self.runs(experiment)) == len(self.scope.seeds_for(experiment))
 
     def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
-        """Return a measure (or ``seconds``) of an experiment, one value per seed; NaN where a run is missing."""
+        """Return a measure (or ``cpu_seconds``) of an experiment, one value per seed; NaN where it is missing."""
         found = []
         for seed in self.scope.seeds_for(experiment):
             record = self.run(experiment, seed)
             if record is None:
                 found.append(np.nan)
             else:
-                found.append(record["seconds"] if measure == "seconds" else record["metrics"][measure])
+                source = record if measure in ("seconds", "cpu_seconds") else record["metrics"]
+                found.append(source.get(measure, np.nan))
         return np.array(found)
+
+
+@dataclass(frozen=True)
+class Protocols:
+    """The results of both protocols.
+
+    Attributes
+    ----------
+    fresh : Results
+        A draw of the synthetic data for each seed, or a split of the other data sets.
+    authors : Results, optional
+        Five trainings on the authors' arrays, where those are there.
+    """
+
+    fresh: Results
+    authors: Results | None = None
+
+    def each(self, data: str) -> list[tuple[str, Results]]:
+        """Return the protocols that a data set has, with their names."""
+        found = [("fresh draws" if data == "synthetic" else "splits", self.fresh)]
+        if data == "synthetic" and self.authors is not None:
+            found.insert(0, ("the authors' draw", self.authors))
+        return found

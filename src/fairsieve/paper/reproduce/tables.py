@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.experiments import Experiment, table_experiment
+from fairsieve.paper.reproduce.experiments import FR_TRAIN, Experiment, table_experiment
 from fairsieve.paper.reproduce.published import Line, Number, PaperColumn, PaperTable, paper_tables
-from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.targets import ITEMS
 from fairsieve.paper.reproduce.titles import (
     FLIPS,
@@ -34,45 +34,63 @@ RIVALS = (  # of Sec. 5.1 and 5.4
     "itlm-penalty",
     "itlm+penalty-fairbatch",
     "itlm+penalty-penalty",
-    "fr-train",
+    *FR_TRAIN,
     "fairsieve-no-constraints",
     "fairsieve-no-weights",
 )
 
 
-def paper_table(results: Results, what: int, *, defaults: bool = False) -> Table:
-    """Make Table 1 to 7, our values beside the paper's; on request with the default hyperparameters."""
+def paper_table(protocols: Protocols, what: int) -> Table:
+    """Make Table 1 to 7: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
     table = paper_tables()[what]
     if what == 4:
-        return _seconds_table(results, table)
-    name, title = f"table{what}", f"Table {what}. {ITEMS[f'table{what}'].title}."
-    if defaults:
-        results, name = results.with_defaults(), f"{name}-defaults"
-        title += " The default hyperparameters in place of chosen ones."
+        return _seconds_table(protocols.fresh, table)
     several = len({column.data for column in table.columns}) > 1
-    heads = [Column("method")]
+    heads = [Column("method"), Column("whose")]
     for column in table.columns:
         group = column_title(column, with_data=several)
         heads += [Column(head, True, group=group) for head in ("accuracy ↑", "disparity ↓")]
-    marks = [
-        _rank(results, table, column, measure) for column in table.columns for measure in _measures(column)
-    ]
+    whose = list(dict.fromkeys(name for column in table.columns for name, _ in protocols.each(column.data)))
+    marks = _find_marks(protocols, table, whose)
     rows = []
     for line, printed in table.lines.items():
-        row = [Cell(_title_in(table, line))]
-        for i, column in enumerate(table.columns):
-            for j, measure in enumerate(_measures(column)):
-                values = results.values(table_experiment(line, column), measure)
-                mark = marks[2 * i + j].get(line, "")
-                row.append(_number_cell(values, printed[i][j], mark))
-        rows.append(row)
-    return Table(
-        name,
-        f"{title} {_runs_in_words(results, table)}",
-        heads,
-        rows,
-        reference_title="the paper's",
-    )
+        title = _title_in(table, line)
+        if line.method != "fr-train":  # the paper's numbers are the published one's
+            rows.append(
+                [
+                    Cell(title),
+                    Cell("the paper"),
+                    *(_printed_cell(number) for pair in printed for number in pair),
+                ]
+            )
+        for name in whose:
+            row = [Cell(title), Cell(name)]
+            for i, column in enumerate(table.columns):
+                results = dict(protocols.each(column.data)).get(name)
+                for j, measure in enumerate(_measures(column)):
+                    if results is None:
+                        row.append(Cell(""))
+                        continue
+                    values = results.values(table_experiment(line, column), measure)
+                    row.append(_number_cell(values, printed[i][j], marks[name][2 * i + j].get(line, "")))
+            if any(cell.text not in ("", "–") for cell in row[2:]):
+                rows.append(row)
+    title = f"Table {what}. {ITEMS[f'table{what}'].title}. {_runs_in_words(protocols, table)}"
+    return Table(f"table{what}", title, heads, rows)
+
+
+def _find_marks(
+    protocols: Protocols, table: PaperTable, whose: Sequence[str]
+) -> dict[str, list[dict[Line, str]]]:
+    """Mark the best and second best of the paper's fair and robust methods, for each protocol and column."""
+    found: dict[str, list[dict[Line, str]]] = {}
+    for name in whose:
+        found[name] = []
+        for column in table.columns:
+            results = dict(protocols.each(column.data)).get(name)
+            for measure in _measures(column):
+                found[name].append({} if results is None else _rank(results, table, column, measure))
+    return found
 
 
 def _measures(column: PaperColumn) -> tuple[str, str]:
@@ -84,48 +102,54 @@ def _title_in(table: PaperTable, line: Line) -> str:
     return "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
 
 
-def _runs_in_words(results: Results, table: PaperTable) -> str:
+def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
     """Describe how many runs a table's numbers are means of."""
     parts = []
-    sets = list(dict.fromkeys(column.data for column in table.columns))
-    for data in sets:
-        count = len(results.scope.seeds_for(Experiment("fairsieve", data)))
-        drawn = data == "synthetic" and results.scope.arrays is None
-        what = "draws" if drawn else "trainings" if data == "synthetic" else "splits"
-        whose = f"{TITLES[data]}: mean" if len(sets) > 1 else "Mean"
-        parts.append(f"{whose} ± deviation over {count} {what if count > 1 else what[:-1]}")
-    return "; ".join(parts) + "."
+    for data in dict.fromkeys(column.data for column in table.columns):
+        for name, results in protocols.each(data):
+            ours, theirs = (
+                len(results.scope.seeds_for(Experiment(method, data)))
+                for method in ("fairsieve", FR_TRAIN[0])
+            )
+            what = "trainings on the authors' draw" if name == "the authors' draw" else name
+            fewer = f" ({theirs} for FR-Train)" if theirs < ours else ""
+            parts.append(
+                f"{ours} {what}{fewer}" if data == "synthetic" else f"{ours} {what} of {TITLES[data]}{fewer}"
+            )
+    return f"Means ± deviations over {', '.join(parts)}."
+
+
+def _printed_cell(printed: Number) -> Cell:
+    """Make a cell of the paper's value."""
+    text = number(printed.value)
+    if printed.deviation is not None:
+        text += f" ± {number(printed.deviation)}"
+    return Cell(text, value=printed.value, mark=printed.mark)
 
 
 def _number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell:
-    """Make a cell of our value with the paper's."""
-    reference = number(printed.value)
-    if printed.deviation is not None:
-        reference += f" ± {number(printed.deviation)}"
+    """Make a cell of our value, shaded by how far it is from the paper's."""
     if np.isnan(values).all():
-        return Cell("–", reference=reference)
+        return Cell("–")
     found = values[~np.isnan(values)]
     spread = float(np.hypot(found.std(), printed.deviation or 0))
     distance = abs(float(found.mean()) - printed.value)
-    note = f"{len(found)} runs; {number(distance)} from the paper's"
-    if printed.mark:
-        note += f", which is the {'second best' if printed.mark == 'second' else 'best'} of its column there"
     return Cell(
         plus_minus(found),
         value=round(float(found.mean()), 6),
-        reference=reference,
         apart=round(distance / spread, 2) if spread > 0 else None,
         mark=mark,
-        note=note,
+        note=f"{len(found)} runs; {number(distance)} from the paper's",
     )
 
 
 def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str) -> dict[Line, str]:
-    """Mark the best and second best of the fair and robust methods, in our numbers."""
+    """Mark the best and second best of the paper's fair and robust methods, in our numbers."""
     means = {}
     for line in table.lines:
         values = results.values(table_experiment(line, column), measure)
-        if METHODS[line.method].family == "fair and robust" and not np.isnan(values).any():
+        is_one = METHODS[line.method].family == "fair and robust" and line.method != "fr-train"
+        if is_one and not np.isnan(values).any():
             means[line] = float(values.mean())
     order = sorted(means, key=means.__getitem__, reverse=measure == "accuracy")
     return dict(zip(order, ("best", "second"), strict=False))
@@ -137,7 +161,7 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
     for line, printed in table.lines.items():
         row = [Cell(line_title(line))]
         for column, (seconds,) in zip(table.columns, printed, strict=True):
-            values = results.values(table_experiment(line, column), "seconds")
+            values = results.values(table_experiment(line, column), "cpu_seconds")
             if np.isnan(values).all():
                 row.append(Cell("–", reference=f"{seconds.value:.1f}"))
             else:
@@ -146,7 +170,8 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
         rows.append(row)
     heads = [Column(f"{TITLES[column.data]}: seconds ↓", True) for column in table.columns]
     caption = (
-        "Table 4. Seconds of one training, equalized odds: median over runs, on one core of this machine."
+        "Table 4. Seconds of one training, equalized odds: median over runs, of one core of this machine. FR-Train's runs "
+        "on a GPU, all at once, are left out."
     )
     return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
 
@@ -180,15 +205,16 @@ def draws_table(results: Results) -> Table:
                 )
                 for name in ("fairsieve", method)
             )
-            fairer = ours[1] < theirs[1]
-            accurate = ours[0] >= theirs[0]
+            paired = min(ours.shape[1], theirs.shape[1])
+            fairer = ours[1, :paired] < theirs[1, :paired]
+            accurate = ours[0, :paired] >= theirs[0, :paired]
             row += [_share_cell(fairer), _share_cell(fairer & accurate)]
         rows.append(row)
     draws = len(results.scope.seeds_for(Experiment("fairsieve", "synthetic")))
     return Table(
         "draws",
-        f"Synthetic data: on how many of {draws} draws fairsieve has the lower disparity, and on how many it has so "
-        "at an accuracy that is not lower",
+        f"Synthetic data: on how many of {draws} draws (fewer for FR-Train) fairsieve has the lower disparity, and on how "
+        "many it has so at an accuracy that is not lower",
         heads,
         rows,
     )
@@ -196,6 +222,11 @@ def draws_table(results: Results) -> Table:
 
 def _share_cell(won: NDArray[np.bool_]) -> Cell:
     return Cell(f"{int(won.sum())} of {len(won)}", value=float(won.mean()))
+
+
+def _flips(noise: str) -> str:
+    """Return the title of an attack by its full name."""
+    return FLIPS["group-targeted" if noise.startswith("group-targeted") else "label"]
 
 
 def choices_table(records: Iterable[dict[str, Any]]) -> Table:
@@ -209,8 +240,8 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         default = {name: candidates[0][name] for name in chosen}
         rows.append(
             [
-                Cell(TITLES[asked["data"]]),
-                Cell(f"{FLIPS[asked['noise']]}, {ABBREVIATIONS[asked['fairness']]}"),
+                Cell(TITLES[asked["data"]] + (", the authors' draw" if record["settings"]["arrays"] else "")),
+                Cell(f"{_flips(asked['noise'])}, {ABBREVIATIONS[asked['fairness']]}"),
                 Cell(line_title(Line(asked["method"], asked["validation"]))),
                 Cell(", ".join(f"{name} {value:g}" for name, value in chosen.items())),
                 Cell("no" if chosen == default else "yes"),

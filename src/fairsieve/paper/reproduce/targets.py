@@ -25,8 +25,8 @@ __all__ = [
     "find_items",
     "noise_rate_experiments",
     "plain_compas",
-    "trade_off_experiments",
     "traced_experiments",
+    "trade_off_experiments",
 ]
 
 RATES = (0.1, 0.125, 0.15, 0.175, 0.2)  # Figs. 3 and 6: the paper flips 10 % to 20 %
