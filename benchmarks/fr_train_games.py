@@ -2,7 +2,8 @@
 
 A game is small, and a reproduction plays some six hundred of them: 10,000 epochs each, which take hours on one core.
 Here all games on a data set advance together, as one batch of tensors. What is computed is what
-``fairsieve.paper.methods.fr_train`` and ``fr_train_published`` compute, from the same first weights, in single precision.
+``fairsieve.paper.methods.fr_train`` and ``fr_train_published`` compute, from the same first weights, in single
+precision.
 
 Three steps, so that the second can run on a machine that has torch and a GPU and nothing else of ours::
 
@@ -43,7 +44,11 @@ def wanted_runs(records: Path, arrays: str | None) -> list[tuple[Any, Any, int]]
                     if results.run(experiment, seed) is None:
                         found.append((results, experiment, seed))
     found.sort(key=lambda run: (run[1].data, run[1].noise, run[1].rate, run[1].validation, run[2]))
-    return list({results.name(experiment, seed): (results, experiment, seed) for results, experiment, seed in found}.values())
+    return list(
+        {
+            results.name(experiment, seed): (results, experiment, seed) for results, experiment, seed in found
+        }.values()
+    )
 
 
 def first_weights(method: str, train: Any, validation: Any, settings: Any, seed: int) -> dict[str, Any]:
@@ -56,7 +61,12 @@ def first_weights(method: str, train: Any, validation: Any, settings: Any, seed:
         game = _Game(train, validation, settings.fairness, (0.3, 0.4), seed)
         fair = np.zeros(3, np.float32)
         fair[: len(game.fair) - 1], fair[2] = game.fair[:-1], game.fair[-1]
-        return {"parameters": game.parameters, "fair": fair, "entry": game.robust.entry, "exit": game.robust.exit}
+        return {
+            "parameters": game.parameters,
+            "fair": fair,
+            "entry": game.robust.entry,
+            "exit": game.robust.exit,
+        }
     arrays = _make_arrays(train, validation, settings)
     drawn = _make_discriminators(arrays, 2, settings.fairness, np.random.default_rng(seed))
     parameters = initial_parameters(train.features.shape[1], 2, seed)
@@ -75,13 +85,22 @@ def gather(folder: Path, records: Path, arrays: str | None) -> None:
     for results, experiment, seed in wanted_runs(records, arrays):
         comparison = results.comparison(experiment)
         drawn = 0 if comparison.arrays else seed  # the arrays are the same for every seed
-        key = (comparison.data, comparison.noise, comparison.rate, drawn, comparison.arrays, comparison.validation)
+        key = (
+            comparison.data,
+            comparison.noise,
+            comparison.rate,
+            drawn,
+            comparison.arrays,
+            comparison.validation,
+        )
         problem = made(comparison.data, comparison.noise, comparison.rate, drawn, arrays=comparison.arrays)
         validation = comparison.validation_samples(problem, METHODS[experiment.method])
         if key not in problems:
             problems[key] = len(problems)
             save_problem(folder / f"problem-{problems[key]}.npz", problem.train, validation)
-        first = first_weights(experiment.method, problem.train, validation, comparison.training_settings(), seed)
+        first = first_weights(
+            experiment.method, problem.train, validation, comparison.training_settings(), seed
+        )
         games.setdefault(f"{experiment.data}-{experiment.method}", []).append(
             {
                 "run": results.name(experiment, seed),
@@ -146,7 +165,10 @@ class Stack:
         import torch
 
         self.torch, self.method, self.device = torch, method, device
-        loaded = {place: load_problem(folder / f"problem-{place}.npz") for place in {game["problem"] for game in games}}
+        loaded = {
+            place: load_problem(folder / f"problem-{place}.npz")
+            for place in {game["problem"] for game in games}
+        }
         places = {place: i for i, place in enumerate(loaded)}
         self.of = torch.tensor([places[game["problem"]] for game in games], device=device)
         trained = [part[3] for part in loaded.values()]
@@ -154,7 +176,9 @@ class Stack:
         self.n, self.m = min(trained), min(held)  # splits differ by a sample or two
 
         def stacked(k: int, real: bool) -> Any:
-            parts = [part[k][part[3] : part[3] + self.m] if real else part[k][: self.n] for part in loaded.values()]
+            parts = [
+                part[k][part[3] : part[3] + self.m] if real else part[k][: self.n] for part in loaded.values()
+            ]
             return torch.tensor(np.stack(parts), dtype=torch.float32, device=device)
 
         self.x, self.y, self.z = (stacked(k, False) for k in range(3))
@@ -170,7 +194,11 @@ class Stack:
         self.entry, self.exit = column("entry"), column("exit")
         self.fair_weight, self.sees = column("fairness_weight")[:, None], column("sees_label")[:, None]
         self.robust_weight = 0.4
-        self.first, self.second, self.steps = torch.zeros_like(self.parameters), torch.zeros_like(self.parameters), 0
+        self.first, self.second, self.steps = (
+            torch.zeros_like(self.parameters),
+            torch.zeros_like(self.parameters),
+            0,
+        )
         self.sample_weights = torch.ones(len(games), self.n, device=device)
         self.objective = self.robust_loss = torch.ones(len(games), device=device)
 
@@ -243,7 +271,9 @@ class Stack:
             return
         signs, z, chances = 2 * y - 1, self.take(self.z, rows), torch.sigmoid(logits)
         inputs, real_inputs, real_y = (
-            self.take(self.inputs, rows), self.take(self.real_inputs, real), self.take(self.real_y, real)
+            self.take(self.inputs, rows),
+            self.take(self.real_inputs, real),
+            self.take(self.real_y, real),
         )
         fixed = chances.detach()
 
@@ -253,7 +283,9 @@ class Stack:
         fair = self.fair.requires_grad_()
         self.descend(["fair"], self.fair_loss(2 * fixed - 1, signs, z, fair).mean(1))
         entry, exit_ = self.entry.requires_grad_(), self.exit.requires_grad_()
-        loss = mixed(fixed, self.odds(inputs, entry, exit_), -1) + mixed(real_y, self.odds(real_inputs, entry, exit_), 1)
+        loss = mixed(fixed, self.odds(inputs, entry, exit_), -1) + mixed(
+            real_y, self.odds(real_inputs, entry, exit_), 1
+        )
         self.descend(["entry", "exit"], loss)
         if turn % EVERY:
             return
@@ -269,7 +301,9 @@ class Stack:
     def real_logits(self, inputs: Any, entry: Any, exit_: Any) -> Any:
         """Return the logits of "real" (as published)."""
         hidden = inputs @ entry[:, :-1] + entry[:, -1:]
-        return (self.torch.nn.functional.leaky_relu(hidden, LEAK) @ exit_[:, :-1, None])[..., 0] + exit_[:, -1:]
+        return (self.torch.nn.functional.leaky_relu(hidden, LEAK) @ exit_[:, :-1, None])[..., 0] + exit_[
+            :, -1:
+        ]
 
     def published(self, epoch: int, rows: Any, real: Any) -> None:
         """Run one epoch as ``fr_train_published`` does."""
@@ -301,7 +335,9 @@ class Stack:
             weights = self.sample_weights[:, places]
             share, fair_weight = 1 - self.fair_weight[:, 0] - self.robust_weight, self.fair_weight[:, 0]
             objective = -share * (weights * F.logsigmoid(signs * outputs)).mean(1)
-            objective = objective - fair_weight * (weights * self.fair_loss(outputs, signs, z, self.fair)).mean(1)
+            objective = objective - fair_weight * (
+                weights * self.fair_loss(outputs, signs, z, self.fair)
+            ).mean(1)
             objective = objective + self.robust_weight * F.logsigmoid(-fake).mean(1)
         else:
             return

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from fairsieve import Cells, InvalidInputError
 from fairsieve.selection.backends.compiled_sums import sum_by_cell
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.selection.ratios import initial_ratios, move_ratios
 
@@ -115,3 +118,36 @@ def test_names_of_fairness_with_underscores_and_dashes():
     assert fairness_name("demographic-parity") == "demographic_parity"
     with pytest.raises(InvalidInputError, match=r"fairness must be one of equalized_odds.*got 'fairness'"):
         fairness_name("fairness")
+
+
+@given(
+    st.lists(st.floats(0.01, 5), min_size=4, max_size=4, unique=True),
+    st.lists(st.integers(1, 50), min_size=4, max_size=4),
+    st.lists(st.floats(0, 1), min_size=2, max_size=2),
+)
+def test_with_an_offset_of_one_a_step_is_that_of_the_authors(sums, counts, shares):
+    """Their rule, read off their code: a cell's loss over its count + 1, the class with the wider gap, clipped."""
+    lowest = [total / (count + 1) for total, count in zip(sums, counts, strict=True)]
+    gap_0, gap_1 = abs(lowest[1] - lowest[0]), abs(lowest[3] - lowest[2])
+    assume(abs(gap_0 - gap_1) > 1e-9 and max(gap_0, gap_1) > 1e-9)
+    label = 1 if gap_1 > gap_0 else 0
+    up = lowest[2 * label + 1] > lowest[2 * label]
+    expected = list(shares)
+    expected[label] = min(1.0, max(0.0, shares[label] + (0.001 if up else -0.001)))
+    ratios = np.array([[1 - shares[0], shares[0]], [1 - shares[1], shares[1]]])
+    rows = comparisons("equalized_odds", Cells.of([0, 1], [0, 1])).rows
+    move_ratios(ratios, np.array([sums]), np.array(counts), rows, False, 0.001, False, 1)
+    assert ratios[:, 1] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_plan_with_the_authors_offset_moves_another_class():
+    """Two small cells and two large ones: without the offset class 0 has the wider gap, with it class 1."""
+    cells = Cells.of([0] * 2 + [1] * 200, [0, 1] + [0] * 100 + [1] * 100)
+    losses = np.concatenate([[2.0, 1.0], np.full(100, 1.9), np.full(100, 1.0)])
+    moved = []
+    for offset in (0, 1):
+        plan = Plan(cells, 10, clean_ratio=1.0, step_size=0.1, warmup_epochs=0, count_offset=offset)
+        before = plan.ratios.copy()
+        plan.update(losses)
+        moved.append(np.flatnonzero((plan.ratios != before).any(axis=1)).tolist())
+    assert moved == [[0], [1]]

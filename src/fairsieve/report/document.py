@@ -165,6 +165,7 @@ class Series:
 
     ``deviation`` is shaded around lines and drawn as bars at points; ``interval`` is drawn as such bars from its
     lower to its upper end, which need not be equally far; ``labels`` name the points;
+    a "curve" is points that are joined, in their order;
     a "dumbbell" joins two values of ``x`` (before and after) at one height ``y``;
     ``dashed`` sets a reference apart (the paper's values, a Pareto front). ``look`` is its colour and symbol; where it
     is None, the figure chooses a look that no other series has.
@@ -173,7 +174,7 @@ class Series:
     name: str
     x: Sequence[float | str]
     y: Sequence[float]
-    kind: Literal["line", "points", "bars", "dumbbell"] = "line"
+    kind: Literal["line", "points", "curve", "bars", "dumbbell"] = "line"
     deviation: Sequence[float] | None = None
     x_deviation: Sequence[float] | None = None
     labels: Sequence[str] | None = None

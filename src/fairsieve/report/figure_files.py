@@ -37,7 +37,9 @@ def write_figure_files(figure: Figure, folder: Path | str) -> list[Path]:
     ['one.svg', 'one.png']
     """
     plt = pyplot()
-    columns = min(len(figure.panels), PANELS_IN_A_ROW)
+    columns = (
+        2 if len(figure.panels) == 4 else min(len(figure.panels), PANELS_IN_A_ROW)
+    )  # no place stays empty
     rows = math.ceil(len(figure.panels) / columns)
     looks = figure.looks()
     size = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
@@ -76,7 +78,7 @@ def _draw_panel(axis: Any, panel: Panel, looks: dict[str, Look]) -> None:
         x = np.array([places[value] for value in series.x]) if places else np.asarray(series.x, dtype=float)
         if series.kind == "bars":
             _draw_bars(axis, series, look, x, _index(bars, series), len(bars))
-        elif series.kind == "points":
+        elif series.kind in ("points", "curve"):
             _draw_points(axis, series, look, x)
         elif series.kind == "dumbbell":
             _draw_dumbbell(axis, series, look, x)
@@ -153,7 +155,8 @@ def _draw_points(axis: Any, series: Series, look: Look, x: Any) -> None:
         np.asarray(series.y, dtype=float),
         yerr=_lengths(series.deviation, series.interval, series.y),
         xerr=_lengths(series.x_deviation, series.x_interval, x),
-        linestyle="none",
+        linestyle="-" if series.kind == "curve" else "none",
+        linewidth=1.0,
         marker=SYMBOLS[look.symbol].matplotlib,
         markersize=3 if many else 6,
         alpha=0.55 if many else None,

@@ -42,6 +42,7 @@ class Rules(NamedTuple):
     seed: int
     warmup_epochs: int
     has_ungrouped: bool  # the last column is of samples without a group, which no fairness looks at
+    count_offset: float  # added to a cell's count where its mean loss is taken
 
 
 class Plan:
@@ -66,6 +67,9 @@ class Plan:
         What the ratios' step compares between groups: cell losses (the paper's) or error rates.
     pos_label : label, optional
         The positive class; the last of two when None.
+    count_offset : int
+        Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its authors'
+        code has 1 for equalized odds.
     seed : int
     backend : {"auto", "numpy", "compiled", "torch", "triton"}
         Who does the work; all give the same bits. ``"auto"`` takes NumPy for few samples, compiled code
@@ -95,6 +99,7 @@ class Plan:
         weighted: bool = True,
         signal: SignalName = "loss",
         pos_label: Any | None = None,
+        count_offset: int = 0,
         seed: int = 0,
         backend: str | Backend = "auto",
         device: Any | None = None,
@@ -117,6 +122,7 @@ class Plan:
             check_seed("seed", seed),
             check_at_least("warmup_epochs", warmup_epochs, 0),
             cells.has_ungrouped,
+            float(check_at_least("count_offset", count_offset, 0)),
         )
         self.epoch = 0
         self.ratios = initial_ratios(cells)
@@ -172,7 +178,16 @@ class Plan:
         measured = self.backend.measure(losses, self._check_signals(signals))
         if len(rules.rows):
             sums = rounded_sums(self.backend.sum_signals(measured, self._selected))
-            move_ratios(self.ratios, sums, self.counts, rules.rows, rules.by_group, step, rules.has_ungrouped)
+            move_ratios(
+                self.ratios,
+                sums,
+                self.counts,
+                rules.rows,
+                rules.by_group,
+                step,
+                rules.has_ungrouped,
+                rules.count_offset,
+            )
         if rules.constrained:
             bounds = selection_bounds(self.ratios, rules.has_ungrouped)
             self._selected, self.counts = self.backend.select(measured, bounds, rules.budget)

@@ -34,6 +34,7 @@ def move_ratios(
     by_group: bool,
     step_size: float,
     has_ungrouped: bool = False,
+    count_offset: float = 0.0,
 ) -> None:
     """Move the ratios one step (Eq. 6), in place.
 
@@ -52,6 +53,8 @@ def move_ratios(
         See :mod:`fairsieve.selection.fairness`.
     has_ungrouped : bool
         Whether the last column holds the samples without a group, which are not compared.
+    count_offset : float
+        Added to a cell's count where its mean loss is taken. The paper's text has 0; its authors' code has 1.
     """
     groups = ratios.shape[1]
     named = groups - 1 if has_ungrouped else groups
@@ -66,7 +69,7 @@ def move_ratios(
             cell = label * groups + group
             if counts[cell] == 0:
                 continue
-            size = float(group_sizes[group] if by_group else counts[cell])
+            size = float(group_sizes[group] if by_group else counts[cell] + count_offset)
             value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
             if value > highest:
                 highest, top = value, group

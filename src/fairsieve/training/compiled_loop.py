@@ -37,7 +37,16 @@ def _begin_epoch(
     """Move the ratios in place and select anew, as :meth:`~fairsieve.selection.epoch.Plan.update` does."""
     if rules.rows.shape[0] > 0:
         sums = sum_by_cell(signals, rules.codes, selected, ratios.size)
-        move_ratios(ratios, sums, counts, rules.rows, rules.by_group, rules.step_size, rules.has_ungrouped)
+        move_ratios(
+            ratios,
+            sums,
+            counts,
+            rules.rows,
+            rules.by_group,
+            rules.step_size,
+            rules.has_ungrouped,
+            rules.count_offset,
+        )
     bits = losses.view(np.int64)
     if rules.constrained:
         bounds = selection_bounds(ratios, rules.has_ungrouped)

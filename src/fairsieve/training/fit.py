@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
 
-__all__ = ["ModelLike", "check_data", "fit", "fit_seeds"]
+__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "new_trainer"]
 
 Engine = Literal["auto", "compiled", "autograd"]
 
@@ -165,7 +165,7 @@ def fit_seeds(
         )
         for seed in seeds
     ]
-    trainers = [_new_trainer(model, spec, engine) for spec in specs]
+    trainers = [new_trainer(model, spec, engine) for spec in specs]
     folders = seed_folders(checkpoint_dir, seeds)
     checkpoints = [
         TrainerCheckpoints(trainer, folder, every) for trainer, folder in zip(trainers, folders, strict=True)
@@ -240,7 +240,7 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
         )
 
 
-def _new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
+def new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
     """Make a trainer at its start: compiled for the linear model, by autograd for any other."""
     check_choice("engine", engine, ("auto", "compiled", "autograd"))
     check_seed("seed", spec.seed)

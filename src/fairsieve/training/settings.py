@@ -47,6 +47,9 @@ class Settings:
         How far the ratios move in an epoch. The default is the step of the paper's authors.
     signal : {"loss", "error"}
         What the ratios' step compares between groups.
+    count_offset : int
+        Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its
+        authors' code has 1 for equalized odds, and agrees with ours at every step where this is 1.
     average_last : int
         The result averages the parameters after each of the last so many epochs; 1 for none.
     penalty_weight : float
@@ -72,6 +75,7 @@ class Settings:
     learning_rate: float = 0.0005
     step_size: float = 0.001
     signal: SignalName = "loss"
+    count_offset: int = 0
     average_last: int = 1
     penalty_weight: float = 0.0
     pos_label: Any | None = None
@@ -102,6 +106,7 @@ class Settings:
         check_positive("learning_rate", self.learning_rate)
         check_share("step_size", self.step_size)
         check_choice("signal", self.signal, ("loss", "error"))
+        check_at_least("count_offset", self.count_offset, 0)
         check_at_least("average_last", self.average_last, 1)
         if self.penalty_weight != 0:
             check_positive("penalty_weight", self.penalty_weight)
@@ -168,5 +173,6 @@ class TrainingSpec:
             weighted=method.weighted,
             signal=settings.signal,
             pos_label=settings.pos_label,
+            count_offset=settings.count_offset,
             seed=self.seed,
         )

@@ -20,6 +20,7 @@ from fairsieve.paper.claims.pairwise import (
     judge,
     most_speak_for,
     none_speaks_against,
+    pool,
     read_gain,
 )
 from fairsieve.paper.reproduce.experiments import Experiment
@@ -32,7 +33,7 @@ from fairsieve.paper.reproduce.targets import (
     plain_compas,
     trade_off_experiments,
 )
-from fairsieve.paper.reproduce.titles import FLIPS, column_title, number
+from fairsieve.paper.reproduce.titles import FLIPS, column_title, number, signed
 
 __all__ = [
     "FAIR_AND_ROBUST",
@@ -93,8 +94,11 @@ class Claim:
     other: Claim | None = field(default=None)
 
     def can_be_checked(self, results: Results) -> bool:
-        """Return whether all runs of the claim are there."""
-        return all(results.has(experiment) for experiment in self.experiments)
+        """Return whether there are enough runs of every experiment to compare; a part of them is enough."""
+        return all(
+            len(results.runs(experiment)) >= min(2, len(results.scope.seeds_for(experiment)))
+            for experiment in self.experiments
+        )
 
     @property
     def is_synthetic(self) -> bool:
@@ -106,7 +110,7 @@ def claim_by_pairings(
     text: str,
     source: str,
     *rounds: Sequence[Pairing],
-    rule: Callable[[Sequence[Word]], Outcome] = none_speaks_against,
+    rule: Callable[[Sequence[Word], Sequence[Word]], Outcome] = none_speaks_against,
 ) -> Claim:
     """Make a claim that one method does better than others."""
     pairings = [pairing for each in rounds for pairing in each]
@@ -115,8 +119,13 @@ def claim_by_pairings(
     def check(results: Results) -> Answer:
         gains = [read_gain(pairing, results) for pairing in pairings]
         words = judge(gains)
-        holds = rule(words)
-        return Answer(holds, _count_words(gains, words, holds), gains, words)
+        parts = [
+            [gain for gain in gains if (gain.pairing.measure == "accuracy") == is_accuracy]
+            for is_accuracy in (True, False)
+        ]
+        pooled = [pool(part, results) for part in parts if part]
+        holds = rule(words, judge(pooled))
+        return Answer(holds, _count_words(gains, words, pooled, holds), gains, words)
 
     other = None
     if any(experiment.method == PUBLISHED for experiment in experiments):
@@ -125,16 +134,17 @@ def claim_by_pairings(
     return Claim(text, source, experiments, check, other)
 
 
-def _count_words(gains: Sequence[Gain], words: Sequence[Word], holds: Outcome) -> str:
-    """Say how many comparisons speak for a claim, and of an open one how many draws would decide it."""
+def _count_words(gains: Sequence[Gain], words: Sequence[Word], pooled: Sequence[Gain], holds: Outcome) -> str:
+    """Say what is found on the whole, how many comparisons speak for it, and what would decide an open claim."""
     slack = any(gain.pairing.slack for gain in gains)
-    counts = [f"{words.count('better')} of {len(words)} comparisons speak for it"]
+    counts = [_tell_pooled(gain) for gain in pooled]
+    counts.append(f"{words.count('better')} of {len(words)} comparisons speak for it")
     if words.count("worse"):
         counts.append(f"{words.count('worse')} against it")
     if words.count("alike"):
-        counts.append(f"{words.count('alike')} differ by less than .01")
+        counts.append(f"in {words.count('alike')} the gain is below .01")
     if words.count("open"):
-        counts.append(f"{words.count('open')} are open")
+        counts.append(f"{words.count('open')} open")
     told = ", ".join(counts)
     low = [
         gain
@@ -146,13 +156,19 @@ def _count_words(gains: Sequence[Gain], words: Sequence[Word], holds: Outcome) -
     if low and not slack:
         told += f"; in {len(low)} of them both are below .5, worse than a coin"
     if holds is None:
-        open_ones = [
-            gain.needed(LEVEL / len(gains)) for gain, word in zip(gains, words, strict=True) if word == "open"
-        ]
-        known = sorted(count for count in open_ones if count is not None)
+        needed = [gain.needed(LEVEL / len(pooled)) for gain in pooled if gain.p >= LEVEL / len(pooled)]
+        known = [count for count in needed if count is not None]
         if known:
-            told += f"; about {known[len(known) // 2]:,} draws or splits would decide the median open one"
+            told += f"; about {max(known):,} draws or splits would decide, were the differences these"
     return told
+
+
+def _tell_pooled(gain: Gain) -> str:
+    """Tell the mean gain of all comparisons by one measure, with its interval."""
+    what = {"accuracy": "accuracy", "cpu_seconds": "seconds"}.get(gain.pairing.measure, "disparity")
+    if gain.n < 2:
+        return f"{what}: {signed(gain.mean)} better on the whole, from one run"
+    return f"{what}: {signed(gain.mean)} better on the whole [{signed(gain.low)}, {signed(gain.high)}]"
 
 
 def ranks_claim(text: str, source: str, columns: Sequence[PaperColumn], rival: str = PUBLISHED) -> Claim:
@@ -251,6 +267,7 @@ def growing_gain(results: Results) -> Answer:
             for lr, itlm in zip(plain, cleaned, strict=True)
         ]
     )
+    gains = gains[:, ~np.isnan(gains).any(axis=0)]
     rates = np.array([experiment.rate for experiment in plain])
     splits = gains.shape[1]
     told = ", ".join(
@@ -302,7 +319,8 @@ def fairer_at_equal_accuracy(rival: str) -> Callable[[Results], Answer]:
             f"points of FR-Train's curve for which ours has a fairer one, at most {number(CLOSE)} less accurate: "
             f"{'; '.join(told)} ({found.count('open')} open)"
         )
-        return Answer(most_speak_for(found), summary)  # type: ignore[arg-type]
+        single = any(gain.n < 2 for gain in flat) or not flat
+        return Answer(None if single else most_speak_for(found), summary)  # type: ignore[arg-type]
 
     return check
 
@@ -321,8 +339,9 @@ def wider_spread(rival: str) -> Callable[[Results], Answer]:
                 for noise in ("label", "group-targeted")
                 for experiment in trade_off_experiments(method, noise)
             ]
-            spread[method] = np.concatenate([np.abs(row - np.median(row)) for row in rows])
+            spread[method] = np.concatenate([np.abs(row - np.nanmedian(row)) for row in rows])
         wider, ours = spread[rival], spread["fairsieve"]
+        wider, ours = wider[~np.isnan(wider)], ours[~np.isnan(ours)]
         summary = (
             f"mean distance of EO disparity from a point's median: FR-Train {number(float(wider.mean()))}, ours "
             f"{number(float(ours.mean()))}"

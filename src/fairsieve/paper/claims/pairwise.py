@@ -19,6 +19,7 @@ from fairsieve.paper.reproduce.titles import FLIPS, TITLES, line_title
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [
+    "ALIKE",
     "LEVEL",
     "OUTCOMES",
     "Gain",
@@ -30,6 +31,8 @@ __all__ = [
     "make_pairings",
     "most_speak_for",
     "none_speaks_against",
+    "on_the_whole",
+    "pool",
     "printed_value",
     "read_gain",
 ]
@@ -39,7 +42,7 @@ OUTCOMES: dict[Outcome, str] = {True: "holds", False: "does not hold", None: "in
 Word = Literal["better", "worse", "alike", "open"]
 
 LEVEL = 0.05  # of a claim's tests together
-ALIKE = 0.01  # accuracies and disparities that differ by less are alike
+ALIKE = 0.01  # a method that is better by less is no better
 
 
 @dataclass(frozen=True)
@@ -143,23 +146,55 @@ def read_gain(pairing: Pairing, results: Results) -> Gain:
     """Compute the differences of a pairing; a single draw has no interval and no test."""
     gains = pairing.gains(results)
     n = len(gains)
-    means = [_mean(results.values(each, pairing.measure)[: max(n, 1)]) for each in pairing.experiments]
+    one, other = (_mean(results.values(each, pairing.measure)[: max(n, 1)]) for each in pairing.experiments)
     if n == 0:
-        return Gain(pairing, *means, np.nan, np.nan, np.nan, 1.0, 0)
+        return Gain(pairing, one, other, np.nan, np.nan, np.nan, 1.0, 0)
     mean = float(gains.mean())
     if n < 2:
-        return Gain(pairing, *means, mean, np.nan, np.nan, 1.0, n)
+        return Gain(pairing, one, other, mean, np.nan, np.nan, 1.0, n)
     error = float(gains.std(ddof=1)) / np.sqrt(n)
     half = float(stats.t.ppf(0.975, n - 1)) * error
     shifted = mean + pairing.slack
     certain = 0.0 if shifted != 0 else 1.0  # without deviation
     p = certain if error == 0 else float(2 * stats.t.sf(abs(shifted) / error, n - 1))
-    return Gain(pairing, *means, mean, mean - half, mean + half, p, n)
+    return Gain(pairing, one, other, mean, mean - half, mean + half, p, n)
 
 
 def _mean(values: NDArray[np.float64]) -> float:
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else np.nan
+
+
+def pool(gains: Sequence[Gain], results: Results) -> Gain:
+    """Average the gains of several comparisons, draw by draw, into one.
+
+    Comparisons on one data set share its draws, of which those that all of them have count; data sets are independent
+    of each other, so their variances add up. The test has the degrees of freedom of the data set with the fewest draws.
+    """
+    by_data: dict[str, list[NDArray[np.float64]]] = {}
+    for gain in gains:
+        found = gain.pairing.gains(results)
+        by_data.setdefault(gain.pairing.one.data, []).append(found + gain.pairing.slack)
+    mean = variance = 0.0
+    fewest = min(min(map(len, rows)) for rows in by_data.values())
+    for rows in by_data.values():
+        paired, weight = min(map(len, rows)), len(rows) / len(gains)
+        if paired == 0:
+            return replace(gains[0], mean=np.nan, low=np.nan, high=np.nan, p=1.0, n=0)
+        each = np.mean([row[:paired] for row in rows], axis=0)
+        mean += weight * float(each.mean())
+        variance += weight**2 * (float(each.var(ddof=1)) / paired if paired > 1 else np.nan)
+    slack = float(np.mean([gain.pairing.slack for gain in gains]))
+    one, other = (float(np.mean([getattr(gain, name) for gain in gains])) for name in ("one", "other"))
+    if fewest < 2:
+        return Gain(gains[0].pairing, one, other, mean - slack, np.nan, np.nan, 1.0, fewest)
+    error = float(np.sqrt(variance))
+    half = float(stats.t.ppf(0.975, fewest - 1)) * error
+    certain = 0.0 if mean != 0 else 1.0
+    p = certain if error == 0 else float(2 * stats.t.sf(abs(mean) / error, fewest - 1))
+    return Gain(
+        gains[0].pairing, one, other, mean - slack, mean - slack - half, mean - slack + half, p, fewest
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -181,15 +216,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def judge(gains: Sequence[Gain]) -> list[Word]:
     """Say of each comparison of a claim whether it speaks for it.
 
-    Better or worse where the test, corrected for the number of comparisons, says so; alike where the whole interval is
-    within .01; else open. With slack, "better" means no worse than that.
+    Better or worse where the test, corrected for the number of comparisons, says so; alike where even the upper end of
+    the interval is below .01, so that the first method is at most that much better; else open. With slack, "better"
+    means no worse than that.
     """
     words: list[Word] = []
     for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True):
         alike = not gain.pairing.slack and gain.pairing.measure != "cpu_seconds"
         if p < LEVEL:
             words.append("better" if gain.mean + gain.pairing.slack > 0 else "worse")
-        elif alike and max(-gain.low, gain.high) < ALIKE:
+        elif alike and gain.high < ALIKE:
             words.append("alike")
         else:
             words.append("open")
@@ -217,21 +253,36 @@ def make_pairings(
     ]
 
 
-def none_speaks_against(words: Sequence[Word]) -> Outcome:
-    """Combine comparisons: True where none is worse and most are better; False where that cannot be so any more.
+def none_speaks_against(words: Sequence[Word], pooled: Sequence[Word]) -> Outcome:
+    """Combine comparisons: True where every measure is better on the whole, and no comparison is worse.
+
+    False where a comparison is worse, or a measure is worse or alike on the whole.
 
     Examples
     --------
-    >>> none_speaks_against(["better", "better", "open"]), none_speaks_against(["better", "better", "worse"])
+    >>> none_speaks_against(["better", "open"], ["better"]), none_speaks_against(["better", "worse"], ["better"])
     (True, False)
-    >>> none_speaks_against(["better", "alike", "alike"]), none_speaks_against(["better", "open", "open"])
+    >>> none_speaks_against(["open", "alike"], ["alike"]), none_speaks_against(["better", "open"], ["open"])
     (False, None)
     """
-    return False if "worse" in words else most_speak_for(words)
+    return False if "worse" in words else on_the_whole(words, pooled)
+
+
+def on_the_whole(words: Sequence[Word], pooled: Sequence[Word]) -> Outcome:
+    """Combine comparisons: True where every measure is better on the whole, whatever single comparisons say.
+
+    Examples
+    --------
+    >>> on_the_whole(["better", "worse"], ["better"]), on_the_whole(["better"], ["better", "alike"])
+    (True, False)
+    """
+    if "worse" in pooled or "alike" in pooled:
+        return False
+    return None if "open" in pooled else True
 
 
 def most_speak_for(words: Sequence[Word]) -> Outcome:
-    """Combine comparisons: True where most are better; False where the open ones could not make it most.
+    """Combine cases: True where most are better; False where the open ones could not make it most.
 
     Examples
     --------

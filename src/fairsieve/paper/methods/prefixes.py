@@ -16,7 +16,8 @@ __all__ = ["prefix_differences"]
 def prefix_differences(data: Samples, settings: Settings, *, seed: int) -> list[int]:
     """Train by ours, and count in every epoch after the warm-up the low losses that are not selected.
 
-    That is, the samples of a prefix of the losses that the selection lacks. A prefix has as many samples as the selection, those with the lowest losses. The linear model, two classes.
+    These are the samples of a prefix of the losses that the selection lacks. A prefix has as many samples as the
+    selection, those with the lowest losses. The linear model, two classes.
 
     Examples
     --------

@@ -15,8 +15,8 @@ __all__ = ["FR_TRAIN", "Attack", "Experiment", "Scope", "table_experiment"]
 # the others, so it has fewer, and on the curves of Figs. 3, 5 and 6 fewer still.
 SEEDS = {"synthetic": 30, "compas": 20, "adult": 10}
 FR_TRAIN = ("fr-train-published", "fr-train")
-FR_TRAIN_SEEDS = {"synthetic": 10, "compas": 6, "adult": 3}
-FR_TRAIN_CURVE_SEEDS = 5
+FR_TRAIN_SEEDS = {"synthetic": 20, "compas": 10, "adult": 3}
+FR_TRAIN_CURVE_SEEDS = 10
 TRACED_SEEDS = 5
 TRAININGS = 5  # on the authors' arrays, as in the paper
 QUICK_EPOCHS = {"synthetic": 300, "compas": 300, "adult": 40}
@@ -101,7 +101,7 @@ class Scope:
     Examples
     --------
     >>> Scope().seeds_for(Experiment("lr", "compas")), Scope().seeds_for(Experiment("fr-train", "compas"))
-    (range(0, 20), range(0, 6))
+    (range(0, 20), range(0, 10))
     >>> Scope(arrays="folder").seeds_for(Experiment("lr", "synthetic"))
     range(0, 5)
     """

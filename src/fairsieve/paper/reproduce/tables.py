@@ -26,7 +26,7 @@ from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = ["choices_table", "draws_experiments", "draws_table", "paper_table"]
 
-RIVALS = (  # of Sec. 5.1 and 5.4
+RIVALS = (  # of Sec. 5.1 and B.3
     "lr",
     "itlm",
     "fairbatch",
@@ -35,8 +35,6 @@ RIVALS = (  # of Sec. 5.1 and 5.4
     "itlm+penalty-fairbatch",
     "itlm+penalty-penalty",
     *FR_TRAIN,
-    "fairsieve-no-constraints",
-    "fairsieve-no-weights",
 )
 
 
@@ -112,7 +110,7 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
                 for method in ("fairsieve", FR_TRAIN[0])
             )
             what = "trainings on the authors' draw" if name == "the authors' draw" else name
-            fewer = f" ({theirs} for FR-Train)" if theirs < ours else ""
+            fewer = f" ({theirs} for FR-Train)" if 0 < theirs < ours else ""
             parts.append(
                 f"{ours} {what}{fewer}" if data == "synthetic" else f"{ours} {what} of {TITLES[data]}{fewer}"
             )
@@ -149,8 +147,8 @@ def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str
     for line in table.lines:
         values = results.values(table_experiment(line, column), measure)
         is_one = METHODS[line.method].family == "fair and robust" and line.method != "fr-train"
-        if is_one and not np.isnan(values).any():
-            means[line] = float(values.mean())
+        if is_one and not np.isnan(values).all():
+            means[line] = float(np.nanmean(values))
     order = sorted(means, key=means.__getitem__, reverse=measure == "accuracy")
     return dict(zip(order, ("best", "second"), strict=False))
 
@@ -170,8 +168,8 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
         rows.append(row)
     heads = [Column(f"{TITLES[column.data]}: seconds ↓", True) for column in table.columns]
     caption = (
-        "Table 4. Seconds of one training, equalized odds: median over runs, of one core of this machine. FR-Train's runs "
-        "on a GPU, all at once, are left out."
+        "Table 4. Seconds of one training, equalized odds: median over runs, of one core of this machine. Runs on a "
+        "GPU are left out."
     )
     return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
 
@@ -213,8 +211,8 @@ def draws_table(results: Results) -> Table:
     draws = len(results.scope.seeds_for(Experiment("fairsieve", "synthetic")))
     return Table(
         "draws",
-        f"Synthetic data: on how many of {draws} draws (fewer for FR-Train) fairsieve has the lower disparity, and on how "
-        "many it has so at an accuracy that is not lower",
+        f"Synthetic data: on how many of {draws} draws (fewer for FR-Train) fairsieve has the lower disparity, and on "
+        "how many it has so at an accuracy that is not lower",
         heads,
         rows,
     )

@@ -9,7 +9,7 @@ from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce.published import Line, PaperColumn
 from fairsieve.report.number_format import number
 
-__all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus"]
+__all__ = ["FLIPS", "TITLES", "column_title", "line_title", "number", "plus_minus", "signed"]
 
 TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {
@@ -35,6 +35,17 @@ def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
 def line_title(line: Line) -> str:
     """Return a method's title, with its validation set where that is not clean."""
     return METHODS[line.method].short + VALIDATION[line.validation]
+
+
+def signed(value: float) -> str:
+    """Format a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(0.0123), signed(-0.5)
+    ('+.012', '−.500')
+    """
+    return f"{'−' if value < 0 else '+'}{number(abs(value))}"
 
 
 def plus_minus(values: ArrayLike) -> str:

@@ -165,11 +165,12 @@ function tracesOf(series, name, panel) {
   if (series.kind === "dumbbell") return dumbbell(series, name, panel, colour);
   const symbol = series.symbol + (series.dashed ? "-open" : "");
   const marker = { color: colour, symbol, size: 8, line: { color: colour, width: series.dashed ? 1.5 : 0 } };
-  if (series.kind === "points") {
+  if (series.kind === "points" || series.kind === "curve") {
     const error_x = errorBars(series.x_deviation, series.x_interval, series.x, colour);
     const error_y = errorBars(series.deviation, series.interval, series.y, colour);
+    const mode = series.kind === "curve" ? "lines+markers" : "markers";
     const look = series.x.length > MANY_POINTS ? { size: 5, opacity: 0.55 } : { size: 10 };
-    return [{ ...trace, type: "scatter", mode: "markers", marker: { ...marker, ...look }, error_x, error_y }];
+    return [{ ...trace, type: "scatter", mode, line: { color: colour, width: 1.5 }, marker: { ...marker, ...look }, error_x, error_y }];
   }
   const mode = series.x.length > MOST_MARKERS || series.dashed ? "lines" : "lines+markers";
   const line = { color: colour, width: 2, dash: series.dashed ? "dash" : "solid" };
