@@ -35,6 +35,9 @@ from fairsieve.selection.fairness import ABBREVIATIONS
 __all__ = ["FIGURES", "constraints_figure", "trade_off_figures"]
 
 
+PROTOCOLS = {"fresh": "fresh draws", "authors'": "the authors' draw"}
+
+
 def _cells_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 1: the sizes of the cells, and their losses by epoch."""
     histories = [record["history"] for record in protocols.fresh.runs(plain_compas())]
@@ -119,7 +122,12 @@ def _rates_figure(protocols: Protocols, name: str, fairness: str) -> Figure:
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
         "standard error over draws, or over trainings on the authors' draw.",
         [
-            Panel(f"{title}, {whose}", "labels flipped, %", title, _by_rate(results, experiments, measure))
+            Panel(
+                f"{title}, {PROTOCOLS[whose]}",
+                "labels flipped, %",
+                title,
+                _by_rate(results, experiments, measure),
+            )
             for whose, results in protocols.each("synthetic")
             for title, measure in (("accuracy", "accuracy"), (f"{short} disparity", fairness))
         ],
@@ -153,7 +161,7 @@ def _curves_figure(protocols: Protocols) -> Figure:
                 series.append(
                     _points(results, METHODS[method], experiments, "equalized_odds", labels, "curve")
                 )
-            panels.append(Panel(f"{FLIPS[noise]}, {whose}", "EO disparity", "accuracy", series))
+            panels.append(Panel(f"{FLIPS[noise]}, {PROTOCOLS[whose]}", "EO disparity", "accuracy", series))
     return Figure(
         "figure5",
         "Figure 5. Synthetic data: accuracy against EO disparity. Along a curve the step size of ours grows from 0 to "

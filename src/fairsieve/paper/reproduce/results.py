@@ -124,7 +124,7 @@ class Protocols:
 
     def each(self, data: str) -> list[tuple[str, Results]]:
         """Return the protocols that a data set has, with their names."""
-        found = [("fresh draws" if data == "synthetic" else "splits", self.fresh)]
+        found = [("fresh" if data == "synthetic" else "splits", self.fresh)]
         if data == "synthetic" and self.authors is not None:
-            found.insert(0, ("the authors' draw", self.authors))
+            found.insert(0, ("authors'", self.authors))
         return found

@@ -24,7 +24,7 @@ from fairsieve.paper.reproduce.titles import (
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["choices_table", "draws_experiments", "draws_table", "paper_table"]
+__all__ = ["choices_table", "draws_experiments", "draws_table", "paper_blocks"]
 
 RIVALS = (  # of Sec. 5.1 and B.3
     "lr",
@@ -38,16 +38,30 @@ RIVALS = (  # of Sec. 5.1 and B.3
 )
 
 
-def paper_table(protocols: Protocols, what: int) -> Table:
-    """Make Table 1 to 7: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
+def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
+    """Make Table 1 to 7 as a table or two: Adult has one for flips among men."""
     table = paper_tables()[what]
     if what == 4:
-        return _seconds_table(protocols.fresh, table)
+        return [_seconds_table(protocols.fresh, table)]
+    if what != 7:
+        return [_paper_table(protocols, table, f"table{what}")]
+    men = [column.noise.endswith(":Male") for column in table.columns]
+    parts = []
+    for name, wanted in (("table7", False), ("table7-men", True)):
+        places = [place for place, is_men in enumerate(men) if is_men == wanted]
+        lines = {line: tuple(cells[place] for place in places) for line, cells in table.lines.items()}
+        part = PaperTable(7, tuple(table.columns[place] for place in places), lines)
+        parts.append(_paper_table(protocols, part, name))
+    return parts
+
+
+def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
+    """Make a table: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
     several = len({column.data for column in table.columns}) > 1
     heads = [Column("method"), Column("whose")]
     for column in table.columns:
         group = column_title(column, with_data=several)
-        heads += [Column(head, True, group=group) for head in ("accuracy ↑", "disparity ↓")]
+        heads += [Column(head, True, group=group) for head in ("acc. ↑", "disp. ↓")]
     whose = list(dict.fromkeys(name for column in table.columns for name, _ in protocols.each(column.data)))
     marks = _find_marks(protocols, table, whose)
     rows = []
@@ -57,7 +71,7 @@ def paper_table(protocols: Protocols, what: int) -> Table:
             rows.append(
                 [
                     Cell(title),
-                    Cell("the paper"),
+                    Cell("paper"),
                     *(_printed_cell(number) for pair in printed for number in pair),
                 ]
             )
@@ -73,8 +87,10 @@ def paper_table(protocols: Protocols, what: int) -> Table:
                     row.append(_number_cell(values, printed[i][j], marks[name][2 * i + j].get(line, "")))
             if any(cell.text not in ("", "–") for cell in row[2:]):
                 rows.append(row)
-    title = f"Table {what}. {ITEMS[f'table{what}'].title}. {_runs_in_words(protocols, table)}"
-    return Table(f"table{what}", title, heads, rows)
+    what = ITEMS[f"table{table.number}"].title
+    if name.endswith("-men"):
+        what += ", flips among men (the paper does not say whom it attacked)"
+    return Table(name, f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}", heads, rows)
 
 
 def _find_marks(
@@ -109,7 +125,7 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
                 len(results.scope.seeds_for(Experiment(method, data)))
                 for method in ("fairsieve", FR_TRAIN[0])
             )
-            what = "trainings on the authors' draw" if name == "the authors' draw" else name
+            what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
             fewer = f" ({theirs} for FR-Train)" if 0 < theirs < ours else ""
             parts.append(
                 f"{ours} {what}{fewer}" if data == "synthetic" else f"{ours} {what} of {TITLES[data]}{fewer}"
