@@ -184,7 +184,7 @@ OTHERS = [
     other("reproduce", "an unknown table", "table9",
           told=("what", "must be list, all, or one of", "got 'table9'", "table1")),
     other("reproduce", "no seeds", "table1", "--seeds", "0", told=("--seeds", f"{WHOLE} 1", "got 0", "at least 1")),
-    other("reproduce", "arrays that are not there", "table1", "--synthetic-arrays", "a-folder",
+    other("reproduce", "arrays that are not there", "table1", "--arrays", "a-folder",
           told=("xz_train.npy", "is not in", "a-folder", "point to the folder of the authors' arrays")),
     other("data fetch", "an unknown data set", "titanic",
           told=("names", "must be among", "got ['titanic']", "['adult', 'compas', 'german']")),
