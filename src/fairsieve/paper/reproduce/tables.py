@@ -75,16 +75,16 @@ def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
                     *(_printed_cell(number) for pair in printed for number in pair),
                 ]
             )
-        for name in whose:
-            row = [Cell(title), Cell(name)]
+        for protocol in whose:
+            row = [Cell(title), Cell(protocol)]
             for i, column in enumerate(table.columns):
-                results = dict(protocols.each(column.data)).get(name)
+                results = dict(protocols.each(column.data)).get(protocol)
                 for j, measure in enumerate(_measures(column)):
                     if results is None:
                         row.append(Cell(""))
                         continue
                     values = results.values(table_experiment(line, column), measure)
-                    row.append(_number_cell(values, printed[i][j], marks[name][2 * i + j].get(line, "")))
+                    row.append(_number_cell(values, printed[i][j], marks[protocol][2 * i + j].get(line, "")))
             if any(cell.text not in ("", "–") for cell in row[2:]):
                 rows.append(row)
     what = ITEMS[f"table{table.number}"].title
