@@ -11,7 +11,7 @@ from fairsieve import Cells, InvalidInputError
 from fairsieve.selection.backends.compiled_sums import sum_by_cell
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons, fairness_name
-from fairsieve.selection.ratios import initial_ratios, move_ratios
+from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
@@ -136,7 +136,8 @@ def test_with_an_offset_of_one_a_step_is_that_of_the_authors(sums, counts, share
     expected[label] = min(1.0, max(0.0, shares[label] + (0.001 if up else -0.001)))
     ratios = np.array([[1 - shares[0], shares[0]], [1 - shares[1], shares[1]]])
     rows = comparisons("equalized_odds", Cells.of([0, 1], [0, 1])).rows
-    move_ratios(ratios, np.array([sums]), np.array(counts), rows, False, 0.001, False, 1)
+    sizes = cell_sizes(np.array(counts), False, 1)
+    move_ratios(ratios, np.array([sums]), sizes, rows, False, 0.001)
     assert ratios[:, 1] == pytest.approx(expected, abs=1e-12)
 
 

@@ -19,7 +19,7 @@ from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.exact_sums import rounded_sums
 from fairsieve.selection.fairness import SignalName, comparisons
-from fairsieve.selection.ratios import initial_ratios, move_ratios, selection_bounds
+from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios, selection_bounds
 from fairsieve.selection.search import digit_width, fits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
@@ -178,16 +178,8 @@ class Plan:
         measured = self.backend.measure(losses, self._check_signals(signals))
         if len(rules.rows):
             sums = rounded_sums(self.backend.sum_signals(measured, self._selected))
-            move_ratios(
-                self.ratios,
-                sums,
-                self.counts,
-                rules.rows,
-                rules.by_group,
-                step,
-                rules.has_ungrouped,
-                rules.count_offset,
-            )
+            sizes = cell_sizes(self.counts, rules.by_group, rules.count_offset)
+            move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
         if rules.constrained:
             bounds = selection_bounds(self.ratios, rules.has_ungrouped)
             self._selected, self.counts = self.backend.select(measured, bounds, rules.budget)

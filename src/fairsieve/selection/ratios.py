@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.selection.cells import Cells
 
-__all__ = ["class_shares", "initial_ratios", "move_ratios", "selection_bounds"]
+__all__ = ["cell_sizes", "class_shares", "initial_ratios", "move_ratios", "selection_bounds"]
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -29,12 +31,11 @@ def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 def move_ratios(
     ratios: NDArray[np.float64],
     sums: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    counts: NDArray[Any],
     rows: NDArray[np.int64],
     by_group: bool,
     step_size: float,
     has_ungrouped: bool = False,
-    count_offset: float = 0.0,
 ) -> None:
     """Move the ratios one step (Eq. 6), in place.
 
@@ -48,13 +49,11 @@ def move_ratios(
     sums : array of shape (targets, cells)
         Losses against each target, summed over each cell's selected samples.
     counts : array of shape (cells,)
-        Selected samples of each cell.
+        Selected samples of each cell, or what :func:`cell_sizes` makes of them.
     rows, by_group
         See :mod:`fairsieve.selection.fairness`.
     has_ungrouped : bool
         Whether the last column holds the samples without a group, which are not compared.
-    count_offset : float
-        Added to a cell's count where its mean loss is taken. The paper's text has 0; its authors' code has 1.
     """
     groups = ratios.shape[1]
     named = groups - 1 if has_ungrouped else groups
@@ -69,7 +68,7 @@ def move_ratios(
             cell = label * groups + group
             if counts[cell] == 0:
                 continue
-            size = float(group_sizes[group] if by_group else counts[cell] + count_offset)
+            size = float(group_sizes[group] if by_group else counts[cell])
             value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
             if value > highest:
                 highest, top = value, group
@@ -81,6 +80,19 @@ def move_ratios(
         amount = min(step_size, ratios[mover, falling], 1 - ratios[mover, rising])
         ratios[mover, rising] = min(1.0, ratios[mover, rising] + amount)
         ratios[mover, falling] = max(0.0, ratios[mover, falling] - amount)
+
+
+def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDArray[np.float64]:
+    """Return what the means of cells are taken over: their counts, and an offset where cells are compared.
+
+    The paper's text has no offset; its authors' code has 1 for equalized odds. A cell without samples stays without.
+    """
+    sizes = counts.astype(np.float64)
+    if not by_group:
+        for cell in range(sizes.size):
+            if sizes[cell] > 0:
+                sizes[cell] += offset
+    return sizes
 
 
 def selection_bounds(ratios: NDArray[np.float64], has_ungrouped: bool) -> NDArray[np.float64]:

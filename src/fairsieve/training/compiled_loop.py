@@ -15,7 +15,7 @@ from fairsieve.selection.backends.compiled import count_cells, draw_compiled, se
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.epoch import Rules
-from fairsieve.selection.ratios import move_ratios, selection_bounds
+from fairsieve.selection.ratios import cell_sizes, move_ratios, selection_bounds
 from fairsieve.training.compiled_linear import evaluate, predict, train_batches
 from fairsieve.training.history import Recording
 from fairsieve.training.linear_task import Adam, Evaluation, Task, Workspace
@@ -37,16 +37,8 @@ def _begin_epoch(
     """Move the ratios in place and select anew, as :meth:`~fairsieve.selection.epoch.Plan.update` does."""
     if rules.rows.shape[0] > 0:
         sums = sum_by_cell(signals, rules.codes, selected, ratios.size)
-        move_ratios(
-            ratios,
-            sums,
-            counts,
-            rules.rows,
-            rules.by_group,
-            rules.step_size,
-            rules.has_ungrouped,
-            rules.count_offset,
-        )
+        sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
+        move_ratios(ratios, sums, sizes, rules.rows, rules.by_group, rules.step_size, rules.has_ungrouped)
     bits = losses.view(np.int64)
     if rules.constrained:
         bounds = selection_bounds(ratios, rules.has_ungrouped)

@@ -25,7 +25,6 @@ __all__ = [
     "find_items",
     "noise_rate_experiments",
     "plain_compas",
-    "traced_experiments",
     "trade_off_experiments",
 ]
 
@@ -122,7 +121,7 @@ def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
     ]
 
 
-def traced_experiments() -> list[Experiment]:
+def _traced_experiments() -> list[Experiment]:
     """List ours on the synthetic data with what it selected in every epoch, a column of Table 1 each."""
     return [
         Experiment("fairsieve", column.data, column.noise, column.fairness, traced=True)
@@ -171,7 +170,7 @@ ITEMS = {
             "constraints",
             "What the fairness constraints do (not in the paper)",
             (
-                *traced_experiments(),
+                *_traced_experiments(),
                 *(
                     experiment
                     for column in paper_tables()[1].columns

@@ -28,6 +28,7 @@ _PLAIN: tuple[Callable[..., Any], ...] = (
     search._zoom,
     search._back_to_top,
     search._set_digit,
+    ratios.cell_sizes,
     ratios.move_ratios,
     ratios.selection_bounds,
     batches.batch_count,
