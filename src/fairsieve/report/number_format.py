@@ -12,12 +12,13 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.7171), number(-0.02), number(-0.0001)
-    ('.717', '−.020', '.000')
+    >>> number(0.7171), number(-0.02), number(-0.0001), number(10.276)
+    ('.717', '−.020', '.000', '10.276')
     """
     if math.isnan(value):
         return "–"
-    return f"{value:z.3f}".replace("0.", ".", 1).replace("-", "−")
+    sign = "−" if value < 0 and round(value, 3) != 0 else ""
+    return sign + f"{abs(value):.3f}".removeprefix("0")
 
 
 def percent(value: float) -> str:

@@ -319,6 +319,8 @@ def fairer_at_equal_accuracy(rival: str) -> Callable[[Results], Answer]:
             f"points of FR-Train's curve for which ours has a fairer one, at most {number(CLOSE)} less accurate: "
             f"{'; '.join(told)} ({found.count('open')} open)"
         )
+        if most_speak_for(found) is None:  # type: ignore[arg-type]
+            summary += "; more draws along FR-Train's curve would decide"
         single = any(gain.n < 2 for gain in flat) or not flat
         return Answer(None if single else most_speak_for(found), summary)  # type: ignore[arg-type]
 

@@ -169,13 +169,13 @@ def pool(gains: Sequence[Gain], results: Results) -> Gain:
     """Average the gains of several comparisons, draw by draw, into one.
 
     Comparisons on one data set share its draws, of which those that all of them have count; data sets are independent
-    of each other, so their variances add up. The test has the degrees of freedom of the data set with the fewest draws.
+    of each other, so their variances add up. The test has the degrees of freedom of Welch and Satterthwaite.
     """
     by_data: dict[str, list[NDArray[np.float64]]] = {}
     for gain in gains:
         found = gain.pairing.gains(results)
         by_data.setdefault(gain.pairing.one.data, []).append(found + gain.pairing.slack)
-    mean = variance = 0.0
+    mean = variance = squares = 0.0
     fewest = min(min(map(len, rows)) for rows in by_data.values())
     for rows in by_data.values():
         paired, weight = min(map(len, rows)), len(rows) / len(gains)
@@ -183,15 +183,17 @@ def pool(gains: Sequence[Gain], results: Results) -> Gain:
             return replace(gains[0], mean=np.nan, low=np.nan, high=np.nan, p=1.0, n=0)
         each = np.mean([row[:paired] for row in rows], axis=0)
         mean += weight * float(each.mean())
-        variance += weight**2 * (float(each.var(ddof=1)) / paired if paired > 1 else np.nan)
+        own = weight**2 * (float(each.var(ddof=1)) / paired if paired > 1 else np.nan)
+        variance, squares = variance + own, squares + own**2 / max(paired - 1, 1)
     slack = float(np.mean([gain.pairing.slack for gain in gains]))
     one, other = (float(np.mean([getattr(gain, name) for gain in gains])) for name in ("one", "other"))
     if fewest < 2:
         return Gain(gains[0].pairing, one, other, mean - slack, np.nan, np.nan, 1.0, fewest)
     error = float(np.sqrt(variance))
-    half = float(stats.t.ppf(0.975, fewest - 1)) * error
+    freedom = variance**2 / squares if squares > 0 else fewest - 1
+    half = float(stats.t.ppf(0.975, freedom)) * error
     certain = 0.0 if mean != 0 else 1.0
-    p = certain if error == 0 else float(2 * stats.t.sf(abs(mean) / error, fewest - 1))
+    p = certain if error == 0 else float(2 * stats.t.sf(abs(mean) / error, freedom))
     return Gain(
         gains[0].pairing, one, other, mean - slack, mean - slack - half, mean - slack + half, p, fewest
     )

@@ -122,8 +122,12 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
     for data in dict.fromkeys(column.data for column in table.columns):
         for name, results in protocols.each(data):
             ours, theirs = (
-                len(results.scope.seeds_for(Experiment(method, data)))
-                for method in ("fairsieve", FR_TRAIN[0])
+                max(
+                    len(results.runs(Experiment(method, data, column.noise, column.fairness)))
+                    for column in table.columns
+                    if column.data == data
+                )
+                for method in ("lr", FR_TRAIN[0])
             )
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
             fewer = f" ({theirs} for FR-Train)" if 0 < theirs < ours else ""
