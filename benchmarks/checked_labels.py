@@ -3,7 +3,7 @@
 On draws of the paper's synthetic data, with the authors' attack at several rates: LR, ours told the right noise rate,
 ``FairRobustClassifier`` without checked labels, and with some labels checked at random. From the repository's root::
 
-    python benchmarks/verified_labels.py --draws 10
+    python benchmarks/checked_labels.py --draws 10
 """
 
 from __future__ import annotations
