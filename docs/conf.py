@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 import tomllib
 from pathlib import Path
 
@@ -44,6 +45,9 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 autosummary_generate = True
 autosummary_generate_overwrite = True
 autodoc_typehints = "none"  # numpydoc's "Parameters" says them
+autodoc_mock_imports = [  # the adapters' pages need no more than their names
+    name for name in ("accelerate", "lightning", "transformers") if find_spec(name) is None
+]
 autodoc_default_options = {"show-inheritance": False}
 templates_path = ["_templates"]
 numpydoc_show_class_members = False  # the template lists them

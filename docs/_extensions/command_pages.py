@@ -42,7 +42,7 @@ def _command_text(path: str, command: Any, level: int) -> list[str]:
         lines += [paragraph, ""] if example == paragraph else ["```console", f"$ {example}", "```", ""]
     rows = [found for found in command.params if not getattr(found, "hidden", False) and found.name != "help"]
     if rows:
-        lines += ["| | |", "| --- | --- |"]
+        lines += ["| option | meaning |", "| --- | --- |"]
         lines += [f"| {_option_text(found)} | {_meaning(found)} |" for found in rows]
         lines += [""]
     for name, below in getattr(command, "commands", {}).items():
@@ -63,7 +63,8 @@ def page_text() -> str:
         "",
         "Every command and option, generated from the program; `fairsieve COMMAND --help` prints the same.",
         "Messages go to the error output, results to the output. The exit status is 0 when all went well, 1 after",
-        "an error that a message explains, 2 for a wrong option, 130 after Ctrl-C and 143 after SIGTERM.",
+        "an error that a message explains, 2 for a wrong option, 3 where `--fail-on` says so, 130 after Ctrl-C and",
+        "143 after SIGTERM.",
         "",
     ]
     return "\n".join(head + lines).rstrip() + "\n"
