@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent

@@ -69,5 +69,7 @@ def reset_figures(gallery: Any, file: str) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Register the hook."""
     app.connect("source-read", _read)
-    app.connect("env-get-outdated", lambda *_: ["how-to/index", "internals", "reference/api"])  # they list others
+    app.connect(
+        "env-get-outdated", lambda *_: ["how-to/index", "internals", "reference/api"]
+    )  # they list others
     return {"parallel_read_safe": True, "parallel_write_safe": True}
