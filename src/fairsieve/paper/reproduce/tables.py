@@ -141,7 +141,7 @@ def _printed_cell(printed: Number) -> Cell:
     """Make a cell of the paper's value."""
     text = number(printed.value)
     if printed.deviation is not None:
-        text += f" ± {number(printed.deviation)}"
+        text += f"±{number(printed.deviation)}"
     return Cell(text, value=printed.value, mark=printed.mark)
 
 

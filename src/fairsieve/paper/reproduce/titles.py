@@ -51,4 +51,4 @@ def signed(value: float) -> str:
 def plus_minus(values: ArrayLike) -> str:
     """Format mean ± standard deviation as the paper prints them."""
     array = np.asarray(values, dtype=np.float64)
-    return f"{number(float(array.mean()))} ± {number(float(array.std()))}"
+    return f"{number(float(array.mean()))}±{number(float(array.std()))}"
