@@ -43,6 +43,7 @@ METHOD_NAMES = (
     "fairsieve",
     "fairsieve-no-constraints",
     "fairsieve-no-weights",
+    "fr-train-published",
     "fr-train",
     "fairsieve-auto",
     "exponentiated-gradient",

@@ -26,6 +26,7 @@ NOISE_NAMES = (
     "group-targeted-influence",
     "label-without-group",
     "group-targeted-without-group",
+    "label-without-group-offset",
     "uniform",
     "weak-annotator",
     "boundary",
