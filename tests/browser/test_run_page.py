@@ -51,6 +51,8 @@ def test_every_part_is_there_and_drawn(page):
         "Labels to check",
         "The trade-off",
         "Details: every rate",
+        "Details: telling labels apart",
+        "Details: probabilities",
         "Details: epoch by epoch",
         "Details: the table",
         "Details: how this was made",

@@ -52,9 +52,9 @@ Auto = Literal["auto"]
 class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Train a classifier that is fair to groups and robust to wrong labels.
 
-    Again and again it selects the samples whose labels look right, as long as no group's share of a class
-    falls behind, shifts those shares towards the group that is served worse, and improves the model on what
-    it has selected. The result is one deterministic model that needs no groups to predict.
+    Again and again it selects the samples with the lowest losses, fewer of them where the groups' ratios demand
+    it, moves weight towards the group that is served worse, and improves the model on what it has selected.
+    The result is one deterministic model that needs no groups to predict.
 
     The linear model is trained by Newton steps on all samples; it has no batch size and no learning rate. The
     features are not scaled: put a :class:`~sklearn.preprocessing.StandardScaler` before it, in a pipeline.

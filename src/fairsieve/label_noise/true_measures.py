@@ -47,7 +47,7 @@ class TrueMeasure:
     Examples
     --------
     >>> round(TrueMeasure(0.8, 0.7, 0.9, 30, 0.0).narrowing(10), 3)
-    0.027
+    0.025
     """
 
     value: float

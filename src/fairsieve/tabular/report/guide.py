@@ -43,8 +43,8 @@ CALIBRATION = (
     "means different things for them. Each point has at least ten people."
 )
 DROPPED = (
-    "How to read it: every epoch, rows whose labels look wrong are left out, as long as no group's share of a "
-    "label falls behind. Dropping is even-handed if, among people of one label, no group loses a larger share, "
+    "How to read it: every epoch, rows whose labels look wrong are left out, and more where the groups' ratios "
+    "demand it. Dropping is even-handed if, among people of one label, no group loses a larger share, "
     "or no larger one than its wrong labels explain, where those were estimated. An estimate can be wrong too: "
     "look at the rows below before you believe that a group's labels are worse."
 )
