@@ -75,7 +75,7 @@ class Collapse:
         if np.isfinite(self.disparity):
             where = "samples that neither saw" if self.held_out else "the training samples"
             return (
-                f"the fair and robust model collapsed: on {where} its accuracy is "
+                f"the fair and robust model came out worse than a plain one: on {where} its accuracy is "
                 f"{self.accuracy:.3f} and its disparity {self.disparity:.3f}, a plain model's "
                 f"{self.plain_accuracy:.3f} and {self.plain_disparity:.3f}, as far as the labels can be judged"
             )

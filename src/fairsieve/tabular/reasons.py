@@ -58,7 +58,7 @@ def _collapse(run: TableRun) -> Iterator[Reason]:
     if run.collapse is not None:
         yield Reason(
             "do-not-use",
-            f"Fair and robust training collapsed ({run.collapse}), so that the plain model was kept.",
+            f"{upper(str(run.collapse))}; the plain model was kept.",
             ("Try a lower --clean-ratio, or more rows.",),
         )
 
