@@ -98,7 +98,7 @@ def require_engine(engine, module):
 
 
 def without_times(records):
-    times = {"seconds", "tuning_seconds"}
+    times = {"seconds", "cpu_seconds", "tuning_seconds"}
     kept = [{name: value for name, value in record.items() if name not in times} for record in records]
     return sorted(kept, key=lambda record: record["run"])
 

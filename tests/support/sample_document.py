@@ -19,7 +19,7 @@ from fairsieve.report.document import (
     Verdict,
 )
 
-LOOKS = {method.short: method.look for method in ALL_METHODS.values()}
+LOOKS = {method.short.removesuffix(" (ours)"): method.look for method in ALL_METHODS.values()}
 METHODS = ("LR", "ITLM", "FB", "ITLM→FB", "ITLM→Penalty", "fairsieve", "FR-Train")
 # Accuracy, disparity, and the paper's two.
 VALUES = {

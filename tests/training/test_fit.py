@@ -10,7 +10,7 @@ import fairsieve
 from fairsieve import FairsieveWarning, InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
 from fairsieve.data.corruption.flips import flip_margin, flip_uniform
-from fairsieve.training.fit import _new_trainer
+from fairsieve.training.fit import new_trainer
 from fairsieve.training.methods import SELECTION_METHODS, selection_method
 from fairsieve.training.settings import Settings, TrainingSpec
 
@@ -307,7 +307,7 @@ def test_samples_refuse_bad_features():
 
 def test_a_trainer_counts_its_epochs(noisy):
     spec = TrainingSpec(data=noisy, method=selection_method("fairsieve"), settings=Settings(**SHORT))
-    trainer = _new_trainer(None, spec)
+    trainer = new_trainer(None, spec)
     trainer.run_epoch()
     assert trainer.done == trainer.plan.epoch == 1
 

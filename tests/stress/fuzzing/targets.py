@@ -28,7 +28,7 @@ from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.training.checkpoint.resume import TrainerCheckpoints, _restore_trainer
 from fairsieve.training.checkpoint.store import _signed
-from fairsieve.training.fit import _new_trainer
+from fairsieve.training.fit import new_trainer
 from fairsieve.training.methods import selection_method
 from fairsieve.training.settings import Settings, TrainingSpec
 
@@ -99,12 +99,12 @@ def checkpoint_target(folder: Path) -> Target:
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings)
     trainers, kept, seeds = [], [], []
     for number, engine in enumerate(("compiled", "autograd")):
-        trainer, place = _new_trainer(None, spec, engine), folder / engine
+        trainer, place = new_trainer(None, spec, engine), folder / engine
         checkpoints = TrainerCheckpoints(trainer, place, 2)
         for _ in range(2):
             trainer.run_epoch()
         checkpoints.write_if_due()
-        trainers.append(_new_trainer(None, spec, engine))
+        trainers.append(new_trainer(None, spec, engine))
         assert checkpoints.folder is not None
         kept.append(checkpoints.folder)
         description, tensors = (

@@ -153,7 +153,7 @@ OTHERS = (
     Method(
         name="threshold-optimizer",
         title="ThresholdOptimizer",
-        look=Look("pink", "square"),
+        look=Look("pink", "triangle"),
         family="fair",
         train=train_threshold_optimizer,
         most_classes=2,
