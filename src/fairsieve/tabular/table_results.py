@@ -31,8 +31,21 @@ from fairsieve.tabular.table_run import TableRun
 __all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult"]
 
 
+class _Decided:
+    """A result with a decision and suspects, shown alike in a terminal and in a notebook."""
+
+    decision: Decision
+    suspects: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainResult:
+class TrainResult(_Decided):
     """What training on a table gives.
 
     Attributes
@@ -93,15 +106,9 @@ class TrainResult:
         """Write the same files into a folder that is there."""
         write_run(self.run, self.decision, folder)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.decision.sentence}>"
-
-    def _repr_html_(self) -> str:
-        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditResult:
+class AuditResult(_Decided):
     """What an audit of a table's labels gives.
 
     Attributes
@@ -161,12 +168,6 @@ class AuditResult:
         check_new("--out", Path(path), force=force)
         write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
         return Path(path)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.decision.sentence}>"
-
-    def _repr_html_(self) -> str:
-        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
