@@ -3,11 +3,13 @@
 The chance of a true class c, given the plain model's out-of-fold logits s, the given label y, the group z and the
 features x, is a logistic regression over the classes:
 
-    u_c = β·log p_c(s) + κ(z)·[y = c] + α_c(z) + x·γ_c + [y = c]·x·δ_c
+    u_c = β·log p_c(s) + [y = c]·(κ(z) + ρ·log p_c(s) + x·δ_c) + α_c(z) + x·γ_c
 
-It starts from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far
+so that trust in a label depends on the group, on how likely the plain model finds it, and on the features. It starts from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far
 as the checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few
 checked rows borrows from the others. How firmly the features are held at 0 is what makes the checked labels likeliest.
+Columns of two values count as 0 and 1 there, the others are standardised: a rare value must not weigh more for being
+rare.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ __all__ = ["MOST_FEATURES", "TrueClassModel"]
 Floats = NDArray[np.float64]
 
 PRIOR_ODDS = np.log(9.0)  # of a label to be right
-HOLD_LOGIT, HOLD_LABEL, HOLD_CLASS = 2.0, 0.3, 0.5  # ridges of β, κ and α
+HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 1.0, 2.0, 0.3, 0.5  # ridges of β, ρ, κ and α
 HOLD_GROUP = 2.0  # of what a group differs by
-HOLD_FEATURE = (0.3, 1.5, 8.0)  # ridges of γ that are tried
+HOLD_FEATURE = (0.2, 0.6, 2.0, 8.0)  # ridges of γ that are tried
 HOLD_BY_LABEL = (8.0, 100.0)  # and of δ
-MOST_FEATURES = 20
+MOST_FEATURES = 60
+LEAST_LOG = -8.0  # of a label's chance by the plain model, where ρ takes it
 MOST_COMPARED = 1_000  # checked rows that those are chosen by
 FOLDS = 5
 STEPS = 30
@@ -41,7 +44,7 @@ class TrueClassModel:
     scores : array of shape (n, classes − 1)
         Logits of a plain model of the given labels, out of fold.
     features : array of shape (n, columns)
-        Standardised here.
+        Scaled here.
     cells : Cells
         Given labels and groups.
     """
@@ -49,21 +52,19 @@ class TrueClassModel:
     def __init__(self, scores: Floats, features: Floats, cells: Cells) -> None:
         self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
         self.cells, classes, groups = cells, *cells.shape
-        spread = features.std(axis=0)
-        kept = np.flatnonzero(spread > 1e-12)[:MOST_FEATURES]
-        self.features = (features[:, kept] - features[:, kept].mean(axis=0)) / spread[kept]
+        self.features = _scale(features)
         others = classes - 1
-        width = len(kept)
-        self.sizes = (1, 1 + groups, others * (1 + groups), others * width, classes * width)
+        width = self.features.shape[1]
+        self.sizes = (2, 1 + groups, others * (1 + groups), others * width, classes * width)
         self.mean = np.zeros(sum(self.sizes))
-        self.mean[:2] = 1.0, PRIOR_ODDS
+        self.mean[:3] = 1.0, 0.0, PRIOR_ODDS
 
     def ridge(self, feature: float, by_label: float) -> Floats:
         """Return how firmly each parameter is held to its prior mean."""
         classes, groups = self.cells.shape
         return np.concatenate(
             [
-                [HOLD_LOGIT, HOLD_LABEL],
+                [HOLD_LOGIT, HOLD_SURE, HOLD_LABEL],
                 np.full(groups, HOLD_GROUP),
                 np.tile([HOLD_CLASS] + [HOLD_GROUP] * groups, classes - 1),
                 np.full(self.sizes[3], feature),
@@ -78,9 +79,10 @@ class TrueClassModel:
         found = np.zeros((len(rows), classes, sum(self.sizes)))
         found[:, :, 0] = self.logs[rows]
         every = np.arange(len(rows))
-        found[every, labels, 1] = 1.0
-        found[every, labels, 2 + group] = 1.0
-        first = 2 + groups
+        found[every, labels, 1] = np.maximum(self.logs[rows, labels], LEAST_LOG)
+        found[every, labels, 2] = 1.0
+        found[every, labels, 3 + group] = 1.0
+        first = 3 + groups
         for c in range(1, classes):
             place = first + (c - 1) * (1 + groups)
             found[:, c, place] = 1.0
@@ -126,9 +128,28 @@ class TrueClassModel:
         return found
 
     def chances(self, rows: NDArray[np.int64], values: Floats) -> Floats:
-        """Compute the probabilities of the true classes of some rows."""
-        parts = [rows[first : first + 20_000] for first in range(0, len(rows), 20_000)]
-        return np.concatenate([softmax(self.tensor(part) @ values, axis=1) for part in parts])
+        """Compute the probabilities of the true classes of some rows, without the terms of so many."""
+        classes, groups = self.cells.shape
+        labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
+        logs, some, every = self.logs[rows], self.features[rows], np.arange(len(rows))
+        (logit, sure), by_group, by_class, features, by_label = np.split(values, np.cumsum(self.sizes)[:-1])
+        trust = by_group[0] + by_group[1:][group] + sure * np.maximum(logs[every, labels], LEAST_LOG)
+        trust += np.einsum("nw,nw->n", some, by_label.reshape(classes, -1)[labels])
+        found = logit * logs
+        found[every, labels] += trust
+        shifts = by_class.reshape(classes - 1, 1 + groups)
+        found[:, 1:] += (shifts[:, :1] + shifts[:, 1:])[:, group].T
+        found[:, 1:] += some @ features.reshape(classes - 1, -1).T
+        return np.asarray(softmax(found, axis=1))
+
+
+def _scale(features: Floats) -> Floats:
+    """Centre the columns; scale those of two values by the distance between these, the others by their deviation."""
+    spread = features.std(axis=0)
+    some = features[:, np.flatnonzero(spread > 1e-12)[:MOST_FEATURES]]
+    low, high = some.min(axis=0), some.max(axis=0)
+    two = ((some == low) | (some == high)).all(axis=0)
+    return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
 
 
 def _newton(
