@@ -123,10 +123,13 @@ def test_chances_are_probabilities_whatever_is_checked(seed, count, classes, gro
     codes = np.full(80, -1)
     codes[rng.permutation(80)[:count]] = rng.integers(0, classes, count)
     scores, features = rng.normal(size=(80, classes - 1)), rng.normal(size=(80, 2))
-    true_class, unseen, rates, interval = learn_true_class(scores, features, cells, codes, seed=seed)
+    true_class, unseen, rates, interval, information = learn_true_class(
+        scores, features, cells, codes, seed=seed
+    )
     assert unseen.sum(axis=1) == pytest.approx(np.ones(80))
     assert true_class.sum(axis=1) == pytest.approx(np.ones(80))
     assert (true_class >= 0).all()
+    assert ((information > 0) == (codes < 0)).all()
     assert 0 <= interval[0] <= interval[1] <= 1
     assert ((rates.flip_rates >= 0) & (rates.flip_rates <= 1)).all()
 

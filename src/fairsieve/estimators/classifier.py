@@ -314,8 +314,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Choose rows of the training data to check next, with weights for ``verified_weight``.
 
-        Half of the choice is at random within cells, half where it is least certain whether the label is
-        right; rows that were checked already are left out.
+        Half of the choice is at random within cells, half where a check would tell most about the other rows;
+        before anything was learnt from checks, all of it is at random. Rows that were checked already are left out.
         """
         check_is_fitted(self)
         return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.explanations import Choice
+from fairsieve.label_noise.rows_to_verify import choose_rows
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
@@ -98,6 +99,8 @@ class CleanRatioEstimate:
         The checked class of each sample, −1 where nobody checked.
     unseen : Unseen, optional
         What was thought of the checked samples before they were checked, by which models are measured.
+    information : array of shape (n,), optional
+        How much a check of each sample would tell about the others.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class CleanRatioEstimate:
     verified: VerifiedRates | None = None
     verified_codes: NDArray[np.int64] | None = None
     unseen: Unseen | None = None
+    information: NDArray[np.float64] | None = None
 
     @property
     def wrong(self) -> NDArray[np.float64]:
@@ -165,8 +169,14 @@ class CleanRatioEstimate:
         """Return the estimate for some of the samples, whose cells are given."""
         codes = None if self.verified_codes is None else self.verified_codes[rows]
         unseen = None if self.unseen is None else self.unseen.take(rows)
+        information = None if self.information is None else self.information[rows]
         return replace(
-            self, true_class=self.true_class[rows], cells=cells, verified_codes=codes, unseen=unseen
+            self,
+            true_class=self.true_class[rows],
+            cells=cells,
+            verified_codes=codes,
+            unseen=unseen,
+            information=information,
         )
 
     def draw_labels(self, seed: int) -> NDArray[np.int64]:
@@ -178,8 +188,9 @@ class CleanRatioEstimate:
     def next_to_verify(self, n: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Choose rows to check next, with weights for ``verified_weight``.
 
-        Half of the choice is at random within cells, so that rates stay unbiased; half is where it is least
-        certain whether the label is right. Rows that were checked already are left out.
+        Half of the choice is at random, spread over the cells, so that rates stay unbiased; half is where a check
+        would tell most about the other rows. Before anything was learnt from checks, all of it is at random. Rows
+        that were checked already are left out.
 
         Returns
         -------
@@ -187,20 +198,13 @@ class CleanRatioEstimate:
         weights : array of shape (n,)
             The inverse of each row's chance to be chosen, with mean 1.
         """
-        cells, wrong = self.cells, self.wrong
-        open_ = np.ones(len(cells), bool) if self.verified_codes is None else self.verified_codes < 0
+        open_ = np.ones(len(self.cells), bool) if self.verified_codes is None else self.verified_codes < 0
         if not 1 <= n <= int(open_.sum()):
             raise InvalidInputError(
                 f"n must be between 1 and the {int(open_.sum())} rows nobody checked; got {n}"
             )
-        filled = np.maximum(cells.counts.reshape(-1), 1)[cells.codes]
-        at_random, unsure = np.where(open_, 1.0 / filled, 0.0), np.where(open_, wrong * (1 - wrong), 0.0)
-        chance = at_random / at_random.sum()
-        if unsure.sum() > 0:
-            chance = (chance + unsure / unsure.sum()) / 2
-        rows = np.random.default_rng(seed).choice(len(cells), n, replace=False, p=chance)
-        weights = 1.0 / chance[rows]
-        return rows, weights / weights.mean()
+        rng = np.random.default_rng(seed)
+        return choose_rows(n, open_, self.wrong, self.cells, rng, self.information)
 
     def keep(self, seed: int) -> NDArray[np.int64]:
         """Return samples that, together, are labelled as if nobody had flipped labels; ascending.

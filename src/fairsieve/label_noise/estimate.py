@@ -288,6 +288,7 @@ def _verified_estimate(
         learnt.rates,
         verified.codes,
         Unseen(learnt.unseen, verified.weight),
+        learnt.information,
     )
 
 

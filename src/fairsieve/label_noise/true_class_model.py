@@ -5,11 +5,11 @@ features x, is a logistic regression over the classes:
 
     u_c = β·log p_c(s) + [y = c]·(κ(z) + ρ·log p_c(s) + x·δ_c) + α_c(z) + x·γ_c
 
-so that trust in a label depends on the group, on how likely the plain model finds it, and on the features. It starts from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far
-as the checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few
-checked rows borrows from the others. How firmly the features are held at 0 is what makes the checked labels likeliest.
-Columns of two values count as 0 and 1 there, the others are standardised: a rare value must not weigh more for being
-rare.
+so that trust in a label depends on the group, on how likely the plain model finds it, and on the features. It starts
+from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far as the
+checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few checked rows
+borrows from the others. How firmly the features are held at 0 is what makes the checked labels likeliest. Columns of
+two values count as 0 and 1 there, the others are standardised: a rare value must not weigh more for being rare.
 """
 
 from __future__ import annotations
@@ -102,20 +102,41 @@ class TrueClassModel:
 
         How firmly the features are held is what makes the checked labels likeliest (Laplace's approximation).
         """
-        terms = self.tensor(rows)
+        terms, roots = self.tensor(rows), _roots(weights)
         few = slice(None, MOST_COMPARED)
         best: tuple[float, Floats, Floats] | None = None
         for feature in HOLD_FEATURE:
             for by_label in HOLD_BY_LABEL:
                 ridge = self.ridge(feature, by_label)
                 start = self.mean if best is None else best[1]
-                found, evidence = _newton(terms[few], codes[few], weights[few], self.mean, ridge, start)
+                found, evidence = _newton(terms[few], codes[few], roots[few], self.mean, ridge, start)
                 if best is None or evidence > best[0]:
                     best = evidence, found, ridge
         assert best is not None
-        self.held = best[2]
-        self.found, _ = _newton(terms, codes, weights, self.mean, self.held, best[1])
+        self.held, self.found = best[2], best[1]
+        self.found = self._fit_held(terms, codes, weights)
+        chances = softmax(terms @ self.found, axis=1)
+        self.curvature = _curvature(terms, chances, roots, self.held)
         return self.found
+
+    def _fit_held(self, terms: Floats, codes: NDArray[np.int64], weights: Floats) -> Floats:
+        """Fit by the roots of the weights, then move the constants to where the weights want them.
+
+        Rows that were chosen by what the model sees need no weights, and weights cost precision; rows that were
+        chosen by whether their label is wrong shift the constants alone. The roots stand between the two.
+        """
+        roots = _roots(weights)
+        found, _ = _newton(terms, codes, roots, self.mean, self.held, self.found)
+        if (weights == weights[:1]).all():
+            return found
+        groups = self.cells.shape[1]
+        place = np.r_[2, np.arange(sum(self.sizes[:2]), sum(self.sizes[:3]), 1 + groups)]
+        own, ridge, zeros = terms[:, :, place], self.held[place], np.zeros(len(place))
+        wanted, there = (
+            _newton(own, codes, each, zeros, ridge, zeros, terms @ found)[0] for each in (weights, roots)
+        )
+        found[place] += wanted - there
+        return found
 
     def held_out(self, rows: NDArray[np.int64], codes: NDArray[np.int64], weights: Floats) -> Floats:
         """Predict checked rows by fits that did not see them, held as firmly as the fit to all."""
@@ -123,9 +144,24 @@ class TrueClassModel:
         found = np.empty((len(rows), self.cells.shape[0]))
         for fold in range(min(FOLDS, len(rows))):
             seen, left = folds != fold, folds == fold
-            values, _ = _newton(terms[seen], codes[seen], weights[seen], self.mean, self.held, self.found)
+            values = self._fit_held(terms[seen], codes[seen], weights[seen])
             found[left] = softmax(terms[left] @ values, axis=1)
         return found
+
+    def information(self, rows: NDArray[np.int64]) -> Floats:
+        """Compute how much a check of each row would tell about the parameters: log(1 + tr F H⁻¹).
+
+        F is the Fisher information of the row's true class, H the curvature of the fit.
+        """
+        root = np.linalg.cholesky(self.curvature)
+        found = []
+        for first in range(0, len(rows), 4_000):
+            terms = self.tensor(rows[first : first + 4_000])
+            chances = softmax(terms @ self.found, axis=1)
+            flat = _centre(terms, chances).reshape(-1, terms.shape[2])
+            lengths = (np.linalg.solve(root, flat.T) ** 2).sum(axis=0).reshape(chances.shape)
+            found.append(np.log1p((chances * lengths).sum(axis=1)))
+        return np.concatenate(found) if found else np.zeros(0)
 
     def chances(self, rows: NDArray[np.int64], values: Floats) -> Floats:
         """Compute the probabilities of the true classes of some rows, without the terms of so many."""
@@ -152,14 +188,26 @@ def _scale(features: Floats) -> Floats:
     return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
 
 
+def _roots(weights: Floats) -> Floats:
+    """Return the roots of weights, with mean 1."""
+    roots = np.sqrt(weights)
+    return np.asarray(roots * (len(roots) / max(roots.sum(), 1e-300)))
+
+
 def _newton(
-    terms: Floats, codes: NDArray[np.int64], weights: Floats, mean: Floats, ridge: Floats, start: Floats
+    terms: Floats,
+    codes: NDArray[np.int64],
+    weights: Floats,
+    mean: Floats,
+    ridge: Floats,
+    start: Floats,
+    offset: Floats | float = 0.0,
 ) -> tuple[Floats, float]:
     """Maximise the penalised likelihood; return the parameters and the log evidence."""
     every = np.arange(len(terms))
 
     def value_at(values: Floats) -> tuple[float, Floats]:
-        logs = log_softmax(terms @ values, axis=1)
+        logs = log_softmax(terms @ values + offset, axis=1)
         return float(weights @ logs[every, codes] - 0.5 * ridge @ (values - mean) ** 2), logs
 
     found, (value, logs) = start, value_at(start)
@@ -183,6 +231,12 @@ def _newton(
 
 
 def _curvature(terms: Floats, chances: Floats, weights: Floats, ridge: Floats) -> Floats:
-    centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
-    flat = (centred * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(-1, terms.shape[2])
+    flat = (_centre(terms, chances) * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(
+        -1, terms.shape[2]
+    )
     return np.asarray(flat.T @ flat + np.diag(ridge))
+
+
+def _centre(terms: Floats, chances: Floats) -> Floats:
+    """Subtract from the terms of each row their mean over its classes."""
+    return np.asarray(terms - np.einsum("nc,ncp->np", chances, terms)[:, None])

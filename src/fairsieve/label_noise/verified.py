@@ -31,6 +31,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MOST_CHECKED = 20_000  # rows that are learnt from
+MOST_INFORMATIVE = 20_000  # rows among which those are sought whose check would tell most
 DRAWS = 200
 FEW = 10
 
@@ -206,12 +207,15 @@ class _LearntChances(NamedTuple):
     rates : VerifiedRates
     interval : (float, float)
         Share of right labels, 95 %.
+    information : array of shape (n,)
+        How much a check of each sample would tell about the others; 0 beyond the samples it was computed for.
     """
 
     true_class: Floats
     unseen: Floats
     rates: VerifiedRates
     interval: tuple[float, float]
+    information: Floats
 
 
 def learn_true_class(
@@ -247,6 +251,9 @@ def learn_true_class(
     unseen = true_class.copy()
     unseen[rows] = model.held_out(rows, codes[rows], own)
     true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
+    information, some = np.zeros(len(cells)), np.flatnonzero(codes < 0)
+    some = np.sort(np.random.default_rng(seed).permutation(some)[:MOST_INFORMATIVE])
+    information[some] = model.information(some)
     sums = CheckedSums(unseen, codes, cells.group_codes, cells.label_codes, cells.shape, inverse=weights)
     drawn = sums.draw(rng, DRAWS, rows=False)
     there = drawn.sum(axis=3)
@@ -267,7 +274,7 @@ def learn_true_class(
         float(np.percentile(shares, 97.5)) if len(mistaken) else 1.0,
     )
     found_rates = VerifiedRates(by_cell, np.nan_to_num(flip_rates), low, high)
-    return _LearntChances(true_class, unseen, found_rates, interval)
+    return _LearntChances(true_class, unseen, found_rates, interval, information)
 
 
 def _flip_rates(
