@@ -27,8 +27,11 @@ def test_the_rows_are_open_and_differ_and_their_weights_have_mean_one(seed, rows
     assert open_[chosen].all()
     assert (weights > 0).all()
     assert weights.mean() == pytest.approx(1.0)
-    if not known or n == open_.sum():
-        assert weights == pytest.approx(np.ones(n))  # at random, or everybody
+    if n == open_.sum():
+        assert weights == pytest.approx(np.ones(n))  # everybody
+    certain, even = choose_rows(n, open_, np.round(wrong), cells, rng)
+    assert open_[certain].all()
+    assert even == pytest.approx(np.ones(n))  # nothing is in doubt: at random
 
 
 def test_every_row_is_chosen_as_often_as_its_weight_says():
@@ -55,7 +58,8 @@ def test_the_random_part_is_spread_over_the_cells_and_over_the_chances():
     """Each cell has its share of the rows, give or take one, and in it the lower and the higher chances."""
     rng = np.random.default_rng(1)
     cells, wrong, _ = problem(rng, 2000, 3, 2)
-    rows, _ = choose_rows(200, np.ones(2000, bool), wrong, cells, rng)
+    even = np.ones(2000)  # every row would tell as much
+    rows, _ = choose_rows(200, np.ones(2000, bool), wrong, cells, rng, even)
     counts = np.bincount(cells.codes[rows], minlength=6)
     assert np.abs(counts - cells.counts.reshape(-1) / 10).max() <= 1
     lower = (

@@ -315,7 +315,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Choose rows of the training data to check next, with weights for ``verified_weight``.
 
         Half of the choice is at random within cells, half where a check would tell most about the other rows;
-        before anything was learnt from checks, all of it is at random. Rows that were checked already are left out.
+        before anything was learnt from checks, three quarters at random and a quarter where it is least certain
+        whether the label is right. Rows that were checked already are left out.
         """
         check_is_fitted(self)
         return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)

@@ -189,8 +189,9 @@ class CleanRatioEstimate:
         """Choose rows to check next, with weights for ``verified_weight``.
 
         Half of the choice is at random, spread over the cells, so that rates stay unbiased; half is where a check
-        would tell most about the other rows. Before anything was learnt from checks, all of it is at random. Rows
-        that were checked already are left out.
+        would tell most about the other rows. Before anything was learnt from checks, three quarters are at random
+        and a quarter is where it is least certain whether the label is right, as far as the estimate is
+        conclusive. Rows that were checked already are left out.
 
         Returns
         -------

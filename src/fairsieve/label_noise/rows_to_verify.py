@@ -1,8 +1,9 @@
 """Choose rows to check next, each at a known chance.
 
 Half of the choice is at random, spread evenly over the cells and, within them, over how likely the labels are wrong;
-half goes to the rows whose check would tell most about the chances of all. Before anything was learnt from checks all
-of it is at random: where an estimate without checks is uncertain, and where it is off, are not the same rows.
+half goes to the rows whose check would tell most about the chances of all. Before anything was learnt from checks that
+is not known: a quarter then goes to the labels that are least certain, as far as there is an estimate, and the rest is
+at random, since where such an estimate is uncertain and where it is off are not the same rows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["choose_rows"]
 
 Floats = NDArray[np.float64]
 
-INFORMATIVE = 0.5  # share of the choice
+INFORMATIVE, DOUBTED = 0.5, 0.25  # shares of the choice
 
 
 def choose_rows(
@@ -34,12 +35,13 @@ def choose_rows(
     wrong : array
         How likely each label is wrong.
     information : array, optional
-        How much a check of each row would tell about the others; None where that is not known.
+        How much a check of each row would tell about the others; None before anything was learnt from checks.
     """
     share = open_ / open_.sum()
-    told = np.zeros(len(open_)) if information is None else np.where(open_, information, 0.0)
+    told = np.where(open_, wrong * (1 - wrong) if information is None else information, 0.0)
     if told.sum() > 0:
-        share = (1 - INFORMATIVE) * share + INFORMATIVE * told / told.sum()
+        part = DOUBTED if information is None else INFORMATIVE
+        share = (1 - part) * share + part * told / told.sum()
     chance = _inclusion(share, n)
     order = np.lexsort((rng.random(len(open_)), wrong, cells.codes))
     turns = np.cumsum(chance[order])

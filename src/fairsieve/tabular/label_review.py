@@ -115,9 +115,9 @@ def review_labels(
 ) -> LabelReview:
     """Choose rows by :meth:`~fairsieve.FairRobustClassifier.next_to_verify`, and explain them.
 
-    Without answers all of the choice is at random, spread over the cells; with some, half is where a further one
-    would tell most about the other rows, with weights that make up for it. Answers to these rows can be used without
-    bias, answers to the likeliest suspects alone cannot.
+    Most of the choice is at random, spread over the cells; the rest is where it is least certain whether the label is
+    right or, with answers, where a further one would tell most about the other rows. Weights make up for it: answers
+    to these rows can be used without bias, answers to the likeliest suspects alone cannot.
 
     Parameters
     ----------
