@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import subprocess
 import sys
 
 import pytest
 
+from fairsieve import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.tabular.report.folder import new_folder
 
@@ -59,3 +63,19 @@ def test_parts_of_other_names_stay(tmp_path):
             "a.csv",
             "a.csv.x1.part",
         ]
+
+
+def test_a_full_disk_is_named_with_the_file_as_it_would_be_called_and_nothing_is_left(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    told = r"{}a\.csv could not be written: No space left on device\. Make room, or name another place"
+    with pytest.raises(InvalidInputError, match=told.format(re.escape(f"{tmp_path}{os.sep}"))):
+        write_output(tmp_path / "a.csv", b"content")
+    with (
+        pytest.raises(InvalidInputError, match=told.format(re.escape(f"{tmp_path / 'run'}{os.sep}"))),
+        new_folder(tmp_path / "run") as folder,
+    ):
+        write_output(folder / "a.csv", b"content")
+    assert names(tmp_path) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -32,6 +33,7 @@ __all__ = [
 
 CHUNK = 2**16  # bytes unpacked at a time
 MOST_MEMBERS = 10_000
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, or somebody's part of it
 STALE_SECONDS = 24 * 3600  # after which a part is given up, where the system has no locks
 
 
@@ -151,6 +153,10 @@ def write_output(target: Path, content: bytes) -> None:
         clear_stale(target.parent, target.name)
         write_whole(target, content)
     except (OSError, ValueError) as error:  # a name may hold what no file's may
+        if getattr(error, "errno", None) in FULL:
+            raise InvalidInputError(
+                f"{target} could not be written: {getattr(error, 'strerror', error)}. Make room, or name another place"
+            ) from error
         raise InvalidInputError(
             "the output must be a file that can be written, in a folder that exists; "
             f"{target}: {getattr(error, 'strerror', error)}"

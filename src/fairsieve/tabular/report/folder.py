@@ -56,6 +56,11 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         out.parent.mkdir(parents=True, exist_ok=True)
         _check_place(out, force)  # another run may have taken it meanwhile
         _take_place(part, out)
+    except InvalidInputError as error:
+        if str(part) not in str(error):
+            raise
+        named = str(error).replace(str(part), str(out))  # the files as they would have been called
+        raise InvalidInputError(named) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
