@@ -86,7 +86,6 @@ def test_plain_training_is_logistic_regression():
     )
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # both stop at the same place
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_the_rows_does_not_matter(seed):
