@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairsieve.cli.signals import watch_signals
+from fairsieve.cli.signals import end_work, watch_signals
 
 __all__ = ["main"]
 
@@ -12,7 +12,10 @@ def main() -> None:
     watch_signals()
     from fairsieve.cli.app import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        end_work()
 
 
 if __name__ == "__main__":

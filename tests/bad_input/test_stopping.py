@@ -156,6 +156,28 @@ def test_sigterm_cleans_up_like_ctrl_c(tmp_path, number):
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
+ENDING = """
+import threading, time
+from fairsieve.__main__ import main
+
+threading.Thread(target=time.sleep, args=(60,)).start()  # Python waits for it when all else is done
+main()
+"""
+
+
+def test_a_signal_while_python_ends_prints_no_traceback(tmp_path):
+    write_csv(tmp_path / "people.csv", people(300))
+    command = [sys.executable, "-c", ENDING, "audit", "people.csv", *ROLES]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    started = subprocess.Popen(command, cwd=tmp_path, **pipes)
+    assert started.stdout.readline()  # what is printed is flushed when the work is done
+    time.sleep(0.2)
+    started.send_signal(signal.SIGTERM)
+    _, said = started.communicate(timeout=20)
+    assert started.returncode == 143
+    assert said in (b"", b"\n")  # a progress bar may have ended a line
+
+
 def test_sigterm_ends_the_workers_of_a_comparison(tmp_path):
     command = [
         sys.executable,
