@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -129,6 +130,18 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
         Comparison(epochs=4, tune=False), find_methods("lr,fairsieve"), range(3), tmp_path / "here.jsonl"
     )
     assert without_times(there) == without_times(here)
+
+
+def test_ray_without_its_client_names_the_command_that_installs_it(monkeypatch):
+    def init(**_):
+        raise ValueError("Ray Client requires pip package `ray[client]`. If you installed the minimal Ray")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    with (
+        pytest.raises(FairsieveError, match=r"elsewhere needs its client: pip install 'ray\[client\]'"),
+        open_cluster("ray://localhost:1"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("address", ["dask", "dask://", "ray://", "slurm://head:1", "tcp://head:1", ""])

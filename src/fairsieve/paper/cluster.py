@@ -72,6 +72,12 @@ def _open_ray(place: str, stack: ExitStack) -> None:
             raise WorkerError(
                 f"no ray cluster answers at {place}: start one there with `ray start --head`"
             ) from error
+        except ValueError as error:
+            if "ray[client]" not in str(error):
+                raise
+            raise FairsieveError(
+                "running on a ray cluster elsewhere needs its client: pip install 'ray[client]'"
+            ) from error
         stack.callback(ray.shutdown)
     import_module("ray.util.joblib").register_ray()
 
