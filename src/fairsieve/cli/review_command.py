@@ -115,5 +115,5 @@ def review_command(
     say(
         *found.notes,
         f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
-        f"Then: fairsieve train {data} {' '.join(roles)} --verified {table} -o run",
+        f"Then: fairsieve train {data} {' '.join(roles)} --verified {table} -o run-2",
     )
