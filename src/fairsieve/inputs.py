@@ -44,8 +44,13 @@ class Checked(NamedTuple):
 
     data: Samples
     weights: NDArray[np.float64] | None  # with mean 1; None, where all weigh the same
-    rows: NDArray[np.int64]  # where the samples stand in what was given
+    kept: NDArray[np.int64] | None  # where the samples stand in what was given; None, where they are all
     given: int  # how many samples were given
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Where the samples stand in what was given, ascending."""
+        return np.arange(self.given) if self.kept is None else self.kept
 
 
 def check_samples(
@@ -68,9 +73,11 @@ def check_samples(
         check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
-    check_classes(labels[rows])
+    check_classes(labels if len(rows) == len(labels) else labels[rows])
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
-    return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
+    if len(rows) == len(data):
+        return Checked(data, weights, None, len(data))
+    return Checked(data.take(rows), weights, rows, len(data))
 
 
 def check_labels_known(y: Any) -> None:

@@ -124,7 +124,7 @@ def predict_held_out(
         own = None if weights is None else weights[inside]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            solver = new_solver(quiet, Checked(part, own, np.arange(len(inside)), len(inside)), seed)
+            solver = new_solver(quiet, Checked(part, own, None, len(inside)), seed)
             fair = solver.train_fair(
                 clean_ratio, None if estimate is None else estimate.take(inside, part.cells)
             )
@@ -132,6 +132,6 @@ def predict_held_out(
         if plain is None:
             return None
         unseen = data.features[outside]
-        for fitted, logits in ((fair, found.fair), (plain, found.plain)):
-            logits[half == number] = decide(fitted.predictor, unseen).reshape(unseen.shape[0], -1)
+        for predictor, logits in ((fair.predictor, found.fair), (plain, found.plain)):
+            logits[half == number] = decide(predictor, unseen).reshape(unseen.shape[0], -1)
     return found

@@ -18,6 +18,7 @@ from fairsieve.optional import require
 from fairsieve.samples import Samples
 from fairsieve.selection.batches import batch_count
 from fairsieve.training.fit import ModelLike, fit
+from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.newton import (
     AVERAGED,
     UPDATES,
@@ -57,8 +58,11 @@ class _Solver(Protocol):
     def train_fair(self, clean_ratio: float, estimate: CleanRatioEstimate | None) -> Fitted:
         """Train the fair and robust model, as the estimate suggests if there is one."""
 
-    def train_plain(self) -> Fitted | None:
-        """Train the model on everything, plainly; None on Ctrl-C."""
+    def train_plain(self) -> Any | None:
+        """Train the model on everything, plainly; return what predicts, or None on Ctrl-C."""
+
+    def describe_plain(self) -> Fitted:
+        """Return the plain model, once it is trained, with its history."""
 
 
 def choose_solver(estimator: FairRobustClassifier) -> Literal["newton", "adam"]:
@@ -117,8 +121,8 @@ class _NewtonSolver:
         options |= {"clean_ratio": clean_ratio, "signal": estimator.signal or "loss"}
         return fit_newton(None, data, "fairsieve", seed=self.seed, sample_weight=weights, **options)
 
-    def train_plain(self) -> Fitted | None:
-        """Describe the plain optimum as a result of training; None on Ctrl-C."""
+    def train_plain(self) -> LinearModel | None:
+        """Return the plain optimum, or None on Ctrl-C."""
         try:
             converged = self.optimum.converged
         except KeyboardInterrupt:
@@ -129,10 +133,14 @@ class _NewtonSolver:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return self.optimum.model
+
+    def describe_plain(self) -> Fitted:
+        """Return the plain optimum with a history of one update."""
         settings = self.settings | {"epochs": 1, "average_last": 1}
         data, weights, start = self.checked.data, self.checked.weights, self.optimum.parameters
         fitted = fit_newton(None, data, "lr", seed=self.seed, sample_weight=weights, start=start, **settings)
-        return None if fitted.interrupted else replace(fitted, predictor=self.optimum.model)
+        return replace(fitted, predictor=self.optimum.model)
 
 
 class _AdamSolver:
@@ -169,10 +177,18 @@ class _AdamSolver:
         options |= {"clean_ratio": clean_ratio, "signal": self.estimator.signal or "loss"}
         return fit(self.model, data, "fairsieve", **options)
 
-    def train_plain(self) -> Fitted | None:
-        """Train the model on everything, plainly; None on Ctrl-C."""
-        fitted = fit(self.model, self.checked.data, "lr", **self.options("plain"))
-        return None if fitted.interrupted else fitted
+    def train_plain(self) -> Any | None:
+        """Train the model on everything, plainly; return what predicts, or None on Ctrl-C."""
+        return None if self.plain.interrupted else self.plain.predictor
+
+    @cached_property
+    def plain(self) -> Fitted:
+        """The plain model."""
+        return fit(self.model, self.checked.data, "lr", **self.options("plain"))
+
+    def describe_plain(self) -> Fitted:
+        """Return the plain model with its history."""
+        return self.plain
 
     def options(self, name: str) -> dict[str, Any]:
         """Return everything that ``fit`` takes but the model, the data and the method."""

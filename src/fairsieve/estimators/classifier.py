@@ -238,7 +238,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             plain = None if fitted.interrupted else solver.train_plain()
         self.interrupted_ = plain is None
         self.n_iter_ = len(fitted.history)
-        self.plain_model_ = None if plain is None else plain.predictor
+        self.plain_model_ = plain
         if plain is None:
             warnings.warn(
                 f"training was stopped after {len(fitted.history)} of {solver.steps} epochs; the model is the "
@@ -249,10 +249,12 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self.collapse_ = None
             return self._take_over(fitted, checked)
         predicted = (
-            likeliest_codes(decide(each.predictor, checked.data.features)) for each in (fitted, plain)
+            likeliest_codes(decide(each, checked.data.features)) for each in (fitted.predictor, plain)
         )
         self.collapse_ = find_collapse(self, checked, seed, *predicted)
-        return self._take_over(plain if handle(self.collapse_, self.on_collapse) else fitted, checked)
+        if handle(self.collapse_, self.on_collapse):
+            fitted = solver.describe_plain()
+        return self._take_over(fitted, checked)
 
     def _estimate(
         self, checked: Checked, seed: int, given: float | Auto, verified: Verification | None
@@ -274,7 +276,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
         """Store the result of training."""
-        data, rows = checked.data, checked.rows
+        data, kept = checked.data, checked.kept
         decision = decide(fitted.predictor, data.features)
         trusted = fitted.indices
         wrong = None
@@ -282,9 +284,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             trusted = merge_rows(len(data), self.estimate_.believed, self.estimate_.checked)
             wrong = self.estimate_.wrong
         times = fitted.history.times_selected
-        self._suspects = suspects_of(decision, data, trusted, times, rows, wrong=wrong)
-        self._rows = rows
-        fitted = fitted.over(rows, checked.given)
+        self._suspects = suspects_of(decision, data, trusted, times, kept, wrong=wrong)
+        self._kept = kept
+        fitted = fitted if kept is None else fitted.over(kept, checked.given)
         self._predictor, self.history_ = fitted.predictor, fitted.history
         if isinstance(fitted.predictor, LinearModel):
             self.coef_, self.intercept_ = fitted.predictor.coef, fitted.predictor.intercept
@@ -319,7 +321,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         whether the label is right. Rows that were checked already are left out.
         """
         check_is_fitted(self)
-        return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)
+        return choose_to_verify(self.estimate_, n, self._kept, self.clean_ratio)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""

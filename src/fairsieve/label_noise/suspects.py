@@ -16,16 +16,16 @@ __all__ = ["choose_to_verify", "probabilities_of", "suspects_of"]
 
 
 def choose_to_verify(
-    estimate: CleanRatioEstimate | None, n: int, rows: NDArray[np.int64], clean_ratio: Any
+    estimate: CleanRatioEstimate | None, n: int, rows: NDArray[np.int64] | None, clean_ratio: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose samples to check next by an estimate, and name them by ``rows``; with weights."""
+    """Choose samples to check next by an estimate; name them by ``rows``, if given. Return weights too."""
     if estimate is None:
         raise InvalidInputError(
             "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
             f"clean_ratio={clean_ratio!r}"
         )
     chosen, weights = estimate.next_to_verify(n)
-    return rows[chosen], weights
+    return chosen if rows is None else rows[chosen], weights
 
 
 def suspects_of(
@@ -33,7 +33,7 @@ def suspects_of(
     data: Samples,
     selected: NDArray[np.int64],
     epochs_kept: NDArray[np.int32],
-    rows: NDArray[np.int64],
+    rows: NDArray[np.int64] | None,
     *,
     wrong: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[Any]]:
@@ -47,8 +47,8 @@ def suspects_of(
         The samples whose labels are not in doubt.
     epochs_kept : integer array
         In how many epochs each sample was selected.
-    rows : integer array
-        What to call the samples.
+    rows : integer array or None
+        What to call the samples; by their numbers when None.
     wrong : array, optional
         How likely each label is wrong, which ranks them; the losses rank them when None.
 
@@ -59,23 +59,22 @@ def suspects_of(
     >>> {name: column.tolist() for name, column in found.items() if name in ("row", "label", "suggested")}
     {'row': [0, 1], 'label': ['no', 'no'], 'suggested': ['yes', 'yes']}
     """
-    codes = data.cells.label_codes
-    logs = _log_probabilities(decision)
-    losses = -logs[np.arange(len(data)), codes]
     left_out = np.ones(len(data), bool)
     left_out[selected] = False
     left = np.flatnonzero(left_out)
-    left = left[np.lexsort((-losses[left], np.zeros(len(left)) if wrong is None else -wrong[left]))]
-    chances = np.exp(logs[left])
+    logs = _log_probabilities(decision[left])
+    losses = -logs[np.arange(len(left)), data.cells.host_codes[left] // data.cells.shape[1]]
+    order = np.lexsort((-losses, np.zeros(len(left)) if wrong is None else -wrong[left]))
+    left, losses, chances = left[order], losses[order], np.exp(logs[order])
     groups = np.empty(len(data.cells.groups), dtype=object)
     groups[:] = data.cells.groups  # element by element: crossed groups are tuples
     return {
-        "row": rows[left],
+        "row": left if rows is None else rows[left],
         "label": data.labels[left],
         "suggested": np.asarray(data.cells.classes, data.labels.dtype)[chances.argmax(axis=1)],
-        "loss": losses[left],
+        "loss": losses,
         "probability": chances.max(axis=1),
-        "group": groups[data.cells.group_codes[left]],
+        "group": groups[data.cells.host_codes[left] % data.cells.shape[1]],
         "epochs_kept": epochs_kept[left],
     }
 

@@ -26,6 +26,7 @@ __all__ = ["LinearObjective"]
 Array = Any  # a NumPy array or a torch tensor
 
 CHUNK_BYTES = 4 * 2**20  # of features in one product: they stay in a processor's cache
+CHUNK_ROWS = 2**15  # at most: what is computed for each sample of a chunk stays there too
 DEVICE_CHUNK_BYTES = 256 * 2**20
 HESSIAN_WORK = 2e8  # products of features that a curvature may take; it says from how many rows
 HESSIAN_SAMPLES = 10_000, 50_000  # at least and at most so many rows
@@ -69,6 +70,7 @@ class LinearObjective:
         itemsize = 8 if self.is_sparse else features.itemsize
         size = CHUNK_BYTES if self.xp is np else DEVICE_CHUNK_BYTES
         rows = max(1, size // max(1, itemsize * self.columns))
+        rows = min(rows, CHUNK_ROWS) if self.xp is np else rows
         self.chunks = [
             slice(first, min(first + rows, self.samples)) for first in range(0, self.samples, rows)
         ]
@@ -102,18 +104,28 @@ class LinearObjective:
         def fill(part: slice) -> None:
             scores[part] = self._times(self.features[part], parameters)
 
-        self._over_chunks(fill)
+        self.over_chunks(fill)
         return scores[:, 0] if self.outputs == 1 else scores
 
     def losses(self, scores: Array) -> Array:
         """Return the cross-entropy of each sample."""
+        return self._by_sample(self._losses, scores, self.labels)
 
-        def measure(scores: Array, labels: Array) -> Array:
-            if self.outputs == 1:
-                return self._softplus(self.xp.where(labels == 1, -scores, scores))
-            return self._log_sums(scores) - self._own(scores, labels)
+    def _losses(self, scores: Array, labels: Array) -> Array:
+        if self.outputs == 1:
+            return self._softplus(self.xp.where(labels == 1, -scores, scores))
+        return self._log_sums(scores) - self._own(scores, labels)
 
-        return self._by_sample(measure, scores, self.labels)
+    def move_to(self, parameters: NDArray[np.float64], scores: Array, losses: Array, weights: Array) -> float:
+        """Write the scores and the losses at some parameters over others; return the objective there."""
+
+        def fill(part: slice) -> float:
+            own = self._times(self.features[part], parameters)
+            scores[part] = own = own[:, 0] if self.outputs == 1 else own
+            losses[part] = own = self._losses(own, self.labels[part])
+            return float(own @ weights[part])
+
+        return sum(self.over_chunks(fill)) + self._penalty(parameters)
 
     def losses_against(self, scores: Array, target: int) -> Array:
         """Return the cross-entropy of each sample as if its label were ``target``."""
@@ -127,17 +139,30 @@ class LinearObjective:
 
     def predictions(self, scores: Array) -> Array:
         """Return the likeliest class of each sample."""
-        return (scores > 0) * 1 if self.outputs == 1 else scores.argmax(1)
+        if self.outputs > 1:
+            return scores.argmax(1)
+        return (scores > 0).view(np.int8) if self.xp is np else (scores > 0) * 1
 
     def value(self, parameters: NDArray[np.float64], losses: Array, weights: Array) -> float:
         """Return the objective."""
-        penalty = 0.5 * self.ridge * float((parameters[:, :-1] ** 2).sum())
-        return float((losses * weights).sum()) + penalty
+        parts = self.over_chunks(lambda part: float(losses[part] @ weights[part]))
+        return sum(parts) + self._penalty(parameters)
+
+    def total(self, weights: Array) -> float:
+        """Return the sum of the weights."""
+        return sum(self.over_chunks(lambda part: float(weights[part].sum())))
+
+    def _penalty(self, parameters: NDArray[np.float64]) -> float:
+        return 0.5 * self.ridge * float((parameters[:, :-1] ** 2).sum())
 
     def gradient(self, parameters: NDArray[np.float64], scores: Array, weights: Array) -> NDArray[np.float64]:
         """Return the derivative of the objective by the parameters."""
-        residuals = self._by_sample(self._residuals, scores, self.labels, weights)
-        found = self.transposed_times(residuals[:, None] if self.outputs == 1 else residuals)
+
+        def residuals(part: slice) -> Array:
+            found = self._residuals(scores[part], self.labels[part], weights[part])
+            return found[:, None] if self.outputs == 1 else found
+
+        found = self._transposed_times(residuals)
         found[:, :-1] += self.ridge * parameters[:, :-1]
         return found
 
@@ -152,22 +177,20 @@ class LinearObjective:
             chances.scatter_add_(1, labels[:, None], -self.xp.ones_like(chances[:, :1]))
         return chances * weights[:, None]
 
-    def transposed_times(self, residuals: Array) -> NDArray[np.float64]:
-        """Return the product of the residuals, (n, outputs), and the features with a column of ones."""
-        found = np.zeros((self.outputs, self.columns + 1))
+    def _transposed_times(self, residuals: Callable[[slice], Array]) -> NDArray[np.float64]:
+        """Return residuals, (rows, outputs) of each chunk, times the features with a column of ones."""
 
         def multiply(part: slice) -> NDArray[np.float64]:
-            own = self._cast(residuals[part])
+            exact, product = residuals(part), np.empty((self.outputs, self.columns + 1))
+            own, features = self._cast(exact), self.features[part]
             if self.is_sparse or self.xp is not np:
-                return self._on_host(self.features[part].T @ own).T
-            if self.outputs == 1:
-                return self._on_host(own[:, 0] @ self.features[part])[None]
-            return self._on_host(own.T @ self.features[part])
+                product[:, :-1] = self._on_host(features.T @ own).T
+            else:
+                product[:, :-1] = own[:, 0] @ features if self.outputs == 1 else own.T @ features
+            product[:, -1] = self._on_host(exact.sum(0))
+            return product
 
-        for product in self._over_chunks(multiply):
-            found[:, :-1] += product
-        found[:, -1] = self._on_host(residuals.sum(0))
-        return found
+        return np.asarray(sum(self.over_chunks(multiply), np.zeros((self.outputs, self.columns + 1))))
 
     def curvature(
         self, scores: Array, weights: Array, damping: float = 0.0, *, exact: bool = False
@@ -180,27 +203,16 @@ class LinearObjective:
         """
         if not self.has_matrix:
             return self._implicit_curvature(scores, weights, damping)
-        size = self.columns + 1
-        exact = exact and self.samples * (self.outputs * size) ** 2 <= EXACT_WORK
+        exact = exact and self.samples * (self.outputs * (self.columns + 1)) ** 2 <= EXACT_WORK
         streams = exact and self.hessian_rows is not None
         rows = None if streams else self.hessian_rows
         if not streams and self._hessian_features is None:
             self._hessian_features = self._dense_rows(slice(None) if rows is None else rows)
         some = scores if rows is None else scores[rows]
         own = weights if rows is None else weights[rows]
-        chances = self._probabilities(some)
-        hessian = np.zeros((self.outputs * size, self.outputs * size))
-        for a in range(self.outputs):
-            for b in range(a + 1):
-                if self.outputs == 1:
-                    bend = own * chances * (1 - chances)
-                else:
-                    bend = own * chances[:, a] * ((a == b) * 1.0 - chances[:, b])
-                block = self._gram(bend, convex=a == b, streams=streams)
-                hessian[a * size : (a + 1) * size, b * size : (b + 1) * size] = block
-                hessian[b * size : (b + 1) * size, a * size : (a + 1) * size] = block.T
+        hessian = self._gram(some, own, streams=streams)
         if rows is not None:
-            self._correct_scale(hessian, float(weights.sum()) / max(float(own.sum()), 1e-300))
+            self._correct_scale(hessian, self.total(weights) / max(float(own.sum()), 1e-300))
         return Curvature.of(hessian, self._penalties(), damping)
 
     def _correct_scale(self, hessian: NDArray[np.float64], factor: float) -> None:
@@ -210,7 +222,7 @@ class LinearObjective:
         along its column would go far too long a way.
         """
         if self._squares is None:
-            squares = self._sum_squares(self._ones(self.samples))
+            squares = self._sum_squares(self.ones())
             assert self._hessian_features is not None
             assert self.hessian_rows is not None
             seen = self._on_host((self._hessian_features**2).sum(0))
@@ -234,30 +246,30 @@ class LinearObjective:
                 return np.asarray(np.einsum("ij,ij,i->j", features, features, own, dtype=np.float64))
             return self._on_host((features * features).T @ self._cast(own))
 
-        return np.append(sum(self._over_chunks(multiply)), float(weights.sum()))
+        return np.append(sum(self.over_chunks(multiply)), self.total(weights))
 
     def _diagonal(self, scores: Array, weights: Array) -> NDArray[np.float64]:
         """Return the diagonal of the second derivatives, (outputs, d + 1)."""
         chances = self._probabilities(scores)
         bend = chances * (1 - chances)
-        bend = (bend if self.outputs > 1 else bend[:, None]) * weights[:, None]
+        bend = (bend if self.outputs > 1 else bend[:, None]) * weights[:][:, None]
         return np.array([self._sum_squares(bend[:, output]) for output in range(self.outputs)])
 
     def _implicit_curvature(self, scores: Array, weights: Array, damping: float) -> Curvature:
         """Return the curvature as a product, for models of many parameters."""
-        chances = self._probabilities(scores)
-        bend = chances * (1 - chances) * weights if self.outputs == 1 else None
+        chances = self._by_sample(self._probabilities, scores)
         diagonal = self._diagonal(scores, weights) + self._penalties()
         added = self._penalties() + damping * diagonal
 
         def times(direction: NDArray[np.float64]) -> NDArray[np.float64]:
-            moved = self.scores(direction)
-            if self.outputs == 1:
-                pulled = (bend * moved)[:, None]
-            else:
-                mean = (chances * moved).sum(1)[:, None]
-                pulled = chances * (moved - mean) * weights[:, None]
-            return self.transposed_times(pulled) + added * direction
+            def pulled(part: slice) -> Array:
+                moved, own = self._times(self.features[part], direction), chances[part]
+                if self.outputs == 1:
+                    return (own * (1 - own) * weights[part])[:, None] * moved
+                mean = (own * moved).sum(1)[:, None]
+                return own * (moved - mean) * weights[part][:, None]
+
+            return self._transposed_times(pulled) + added * direction
 
         return Curvature(times=times, diagonal=diagonal * (1 + damping))
 
@@ -287,24 +299,31 @@ class LinearObjective:
         ones = self.xp.ones((len(part), 1), dtype=self.xp.float64, device=part.device)
         return self.xp.hstack([part.double(), ones])
 
-    def _gram(self, bend: Array, *, convex: bool, streams: bool) -> NDArray[np.float64]:
-        """Return ``featuresᵀ · diag(bend) · features``, of all rows if it streams, else of those that are kept."""
-        size = CHUNK_BYTES if self.xp is np else DEVICE_CHUNK_BYTES
-        rows = max(1, size // (8 * (self.columns + 1)))
+    def _gram(self, scores: Array, weights: Array, *, streams: bool) -> NDArray[np.float64]:
+        """Return the second derivatives of the losses, of all rows if it streams, else of those that are kept."""
+        size, outputs = self.columns + 1, self.outputs
+        bytes_at_once = CHUNK_BYTES if self.xp is np else DEVICE_CHUNK_BYTES
+        rows = max(1, bytes_at_once // (8 * size))
         kept = self._hessian_features
 
         def multiply(first: int) -> NDArray[np.float64]:
-            chunk, own = slice(first, first + rows), bend[first : first + rows, None]
+            chunk = slice(first, first + rows)
             part = self._dense_rows(chunk) if streams or kept is None else kept[chunk]
-            if convex:  # a product with itself takes half the operations
-                part = part * self.xp.sqrt(own)
+            chances, own = self._probabilities(scores[chunk]), weights[chunk]
+            if outputs == 1:  # a product with itself takes half the operations
+                part = part * self.xp.sqrt(own * chances * (1 - chances))[:, None]
                 return self._on_host(part.T @ part)
-            return self._on_host(part.T @ (part * own))
+            found = np.empty((outputs, size, outputs, size))
+            for a in range(outputs):
+                for b in range(a + 1):
+                    bend = own * chances[:, a] * ((a == b) * 1.0 - chances[:, b])
+                    found[a, :, b] = self._on_host(part.T @ (part * bend[:, None]))
+                    found[b, :, a] = found[a, :, b].T
+            return found.reshape(outputs * size, outputs * size)
 
-        total = np.zeros((self.columns + 1, self.columns + 1))
-        for product in map_in_threads(multiply, range(0, len(bend), rows), self.threads):
-            total += product
-        return total
+        starts = range(0, len(scores), rows)
+        products = map_in_threads(multiply, starts, self.threads)
+        return np.asarray(sum(products, np.zeros((outputs * size, outputs * size))))
 
     def _times(self, features: Any, parameters: NDArray[np.float64]) -> Array:
         """Return features · coefficients + intercepts, in double precision."""
@@ -316,7 +335,7 @@ class LinearObjective:
         moved = self.xp.as_tensor(parameters, device=features.device)
         return (features @ moved[:, :-1].T.to(features.dtype)).double() + moved[:, -1]
 
-    def _over_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
+    def over_chunks(self, work: Callable[[slice], Any]) -> list[Any]:
         """Do some work for each chunk of rows, on several threads if that pays; return the results in order."""
         return map_in_threads(work, self.chunks, self.threads)
 
@@ -330,7 +349,7 @@ class LinearObjective:
         def fill(part: slice) -> None:
             found[part] = function(*(array[part] for array in arrays))
 
-        self._over_chunks(fill)
+        self.over_chunks(fill)
         return found
 
     def _empty(self, *shape: int) -> Array:
@@ -339,9 +358,11 @@ class LinearObjective:
             return np.empty(shape)
         return self.xp.empty(shape, dtype=self.xp.float64, device=self.features.device)
 
-    def _ones(self, size: int) -> Array:
-        """Return ones, where the features are."""
-        return np.ones(size) if self.xp is np else self.xp.ones_like(self._empty(size))
+    def ones(self) -> Array:
+        """Return a 1 for each sample, where the features are; in memory it is one number."""
+        if self.xp is np:
+            return np.broadcast_to(np.ones(1), self.samples)
+        return self.xp.ones_like(self._empty(1)).expand(self.samples)
 
     def _cast(self, values: Array) -> Array:
         """Return numbers in the type of the features."""

@@ -88,14 +88,16 @@ def fit_newton(
     chosen = selection_method(method)
     step_size = STEP_SIZE if chosen.cleans else STEP_SIZE_WITHOUT_CLEANING
     defaults = {"epochs": UPDATES, "step_size": step_size, "average_last": AVERAGED}
+    is_whole = len(rows) == len(data)
     spec = TrainingSpec(
-        data=data if len(rows) == len(data) else data.take(rows),
+        data=data if is_whole else data.take(rows),
         method=chosen,
         settings=Settings.of(defaults | settings),
         seed=seed,
         evaluation=evaluation,
         weights=weights,
     )
+    rows = np.zeros(0, np.int64) if is_whole else rows  # eight bytes a sample that nobody needs
     trainer = NewtonTrainer(spec, start)
     updates = spec.settings.epochs
     folder = None if checkpoint_dir is None else Path(checkpoint_dir)
@@ -109,7 +111,7 @@ def fit_newton(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Fitted(
+    fitted = Fitted(
         predictor=trainer.finish(interrupted=interrupted),
         history=trainer.history(),
         indices=to_host(trainer.plan.indices),
@@ -119,4 +121,5 @@ def fit_newton(
         seed=spec.seed,
         seconds=time.perf_counter() - began,
         interrupted=interrupted,
-    ).over(rows, len(data))
+    )
+    return fitted if is_whole else fitted.over(rows, len(data))

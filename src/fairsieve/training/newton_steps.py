@@ -81,9 +81,7 @@ def find_plain_optimum(
     >>> find_plain_optimum(objective).parameters.round(2).tolist()
     [[0.85, 0.29]]
     """
-    if weights is None:
-        weights = np.ones(objective.samples)
-    weights = objective.as_values(weights)
+    weights = objective.ones() if weights is None else objective.as_values(weights)
     if start is None and objective.samples > MANY:
         rows = draw_part(objective.samples, PART)
         start = find_plain_optimum(objective.take(rows), weights[rows]).parameters
@@ -96,7 +94,7 @@ def find_plain_optimum(
         if curvature is None:
             curvature = objective.curvature(scores, weights, exact=True)
         step = take_step(objective, curvature, parameters, scores, losses, weights)
-        parameters, scores, losses = step.parameters, step.scores, step.losses
+        parameters = step.parameters
         if step.decrement <= PLAIN_ACCURACY + noise * step.value:
             return PlainOptimum(parameters, number, converged=True)
         if step.decrement > SAME_CURVATURE * last or not np.isfinite(last):
@@ -115,8 +113,6 @@ class _Step:
     """A model after a Newton step, and how much the step promised to gain."""
 
     parameters: NDArray[np.float64]
-    scores: Any
-    losses: Any
     value: float
     decrement: float
 
@@ -129,7 +125,7 @@ def take_step(
     losses: Any,
     weights: Any,
 ) -> _Step:
-    """Take one Newton step; halve it until the objective falls."""
+    """Take one Newton step; halve it until the objective falls. Scores and losses become those of the new model."""
     gradient = objective.gradient(parameters, scores, weights)
     direction = curvature.solve(gradient)
     slope = float((gradient * direction).sum())
@@ -137,18 +133,16 @@ def take_step(
     noise = PLAIN_NOISE[objective.features.dtype.itemsize]
     for _ in range(HALVINGS):
         there = parameters + length * direction
-        scores = objective.scores(there)
-        losses = objective.losses(scores)
-        value = objective.value(there, losses, weights)
+        value = objective.move_to(there, scores, losses, weights)
         if value <= before + 1e-4 * length * slope + 100 * noise * abs(before):
             break
         length /= 2
-    return _Step(parameters=there, scores=scores, losses=losses, value=value, decrement=-slope)
+    return _Step(parameters=there, value=value, decrement=-slope)
 
 
 def new_objective(data: Samples, device: str | None = None) -> LinearObjective:
     """Make the objective of a linear model over samples, on a device."""
-    features, labels = data.features, data.cells.label_codes
+    features, labels = data.features, data.cells.host_codes // data.cells.shape[1]  # a byte each, mostly
     if device not in (None, "cpu"):
         torch = require("torch", extra="torch", purpose=f"training on the device {device!r}")
         dense = features.toarray() if hasattr(features, "toarray") else features

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import CheckpointError, FairsieveError
 from fairsieve.optional import is_tensor
 from fairsieve.selection.batches import sample_weights
+from fairsieve.training.cell_weights import CellWeights
 from fairsieve.training.curvature import Curvature
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
@@ -59,9 +60,7 @@ class NewtonTrainer(Trainer):
         super().__init__(replace(spec, settings=replace(spec.settings, warmup_epochs=0, batch_size=1)))
         self.objective = new_objective(spec.data, self.settings.device)
         self.objective.ridge = max(1.0, RIDGE * len(spec.data))
-        self.given = self.objective.as_values(
-            np.ones(len(spec.data)) if spec.weights is None else spec.weights
-        )
+        self.given = None if spec.weights is None else self.objective.as_values(spec.weights)
         full = max(FULL_UPDATES, self.settings.average_last)
         self.first = max(0, self.settings.epochs - full) if len(spec.data) > MANY else 0
         self.start, self.is_started = start, False
@@ -69,8 +68,11 @@ class NewtonTrainer(Trainer):
         self.decrement = np.full(1, np.inf)
         self.scores: Any = None
         self.losses: Any = None
-        self.codes = self.objective.as_values(self.plan.cells.host_codes.astype(np.int64))
-        self.times_selected = self.objective.as_values(np.zeros(len(spec.data), np.int32))
+        on_host, cells = self.objective.xp is np, self.plan.counts.size
+        kind = np.min_scalar_type(cells) if on_host else np.int64  # torch looks up by the latter alone
+        self.codes = self.objective.as_values(self.plan.cells.host_codes.astype(kind, copy=False))
+        self.places: Any = self.codes
+        self.times_selected = self.objective.as_values(self.recording.times_selected)
         size = self.parameters.size if self.objective.has_matrix else 0
         self.curvature = Curvature(
             diagonal=np.ones(self.parameters.shape), factor=(np.zeros((size, size)), False)
@@ -107,10 +109,11 @@ class NewtonTrainer(Trainer):
         select them.
         """
         self.go_to(self.objective.zeros())
+        given = self.objective.ones() if self.given is None else self.given
         for _ in range(WARMUP_STEPS):
-            curvature = self.objective.curvature(self.scores, self.given, DAMPING)
-            step = take_step(self.objective, curvature, self.parameters, self.scores, self.losses, self.given)
-            self.parameters, self.scores, self.losses = step.parameters, step.scores, step.losses
+            curvature = self.objective.curvature(self.scores, given, DAMPING)
+            step = take_step(self.objective, curvature, self.parameters, self.scores, self.losses, given)
+            self.parameters = step.parameters
 
     def go_to(self, parameters: NDArray[np.float64]) -> None:
         """Measure the model at some parameters."""
@@ -122,6 +125,8 @@ class NewtonTrainer(Trainer):
         """Measure, plan, and take one Newton step."""
         if not self.is_started:
             self.begin()
+        if self.places is None:
+            self.find_places()
         plan, measured = self.plan, self.measure()
         if bool((measured.losses != measured.losses).any()):  # NaN is the only number that is not itself
             raise self.diverged()
@@ -129,12 +134,12 @@ class NewtonTrainer(Trainer):
         plan.update(measured.losses, measured.signals, step_size=self.step_size)
         self.record_selection()
         self.keep_if_best()
-        weights = self.weights()
+        weights = self.weights
         if self.done % REFRESH == 0 or self.done == self.first or not self.objective.has_matrix:
             self.curvature = self.objective.curvature(self.scores, weights, DAMPING)
         step = take_step(self.objective, self.curvature, self.parameters, self.scores, self.losses, weights)
-        self.parameters, self.scores, self.losses = step.parameters, step.scores, step.losses
-        self.decrement[:] = step.decrement / max(float(weights.sum()), 1e-300)
+        self.parameters = step.parameters
+        self.decrement[:] = step.decrement / max(self.objective.total(weights), 1e-300)
         plan.epoch += 1
         self.done += 1
         if self.done > self.first_averaged:
@@ -147,22 +152,20 @@ class NewtonTrainer(Trainer):
             return 0.0  # all samples have not been selected from yet, only a part of them
         return float(self.settings.step_size * LAST_STEP ** (self.done / max(1, self.settings.epochs - 1)))
 
-    def weights(self) -> Any:
-        """Compute the weights of Eq. 3, times those that were given; 0 for the samples left out."""
-        plan, found = self.plan, self.given * 0.0
-        selected, cells = plan.indices, np.arange(plan.counts.size)
+    @property
+    def weights(self) -> CellWeights:
+        """The weights of Eq. 3, times those that were given; 0 for the samples left out."""
+        plan, cells = self.plan, np.arange(self.plan.counts.size)
+        table = np.ones(len(cells) + 1)
         if self.spec.method.weighted:
-            table = self.objective.as_values(sample_weights(cells, cells, plan.ratios, plan.counts))
-            found[selected] = table[self.codes[selected]]
-        else:
-            found[selected] = 1.0
-        return found * self.given
+            table[:-1] = sample_weights(cells, cells, plan.ratios, plan.counts)
+        table[-1] = 0.0
+        return CellWeights(table=self.objective.as_values(table), places=self.places, given=self.given)
 
     def measure(self) -> Measurement:
         """Compute losses, signals and predictions on the training samples, where the features are."""
         objective = self.objective
-        predicted = objective.predictions(self.scores)
-        rows = []
+        rows, predicted = [], objective.predictions(self.scores)
         for target in self.plan.comparisons.targets:
             if self.plan.signal == "error":
                 rows.append(1.0 * (predicted != (objective.labels if target < 0 else target)))
@@ -173,23 +176,38 @@ class NewtonTrainer(Trainer):
 
     def record(self, measured: Measurement) -> None:
         """Record how the model does as the update begins, by cell."""
-        recording, update, selected = self.recording, self.done, self.plan.indices
+        recording, update = self.recording, self.done
         cells, classes = recording.tables.shape[1:]
-        recording.tables[update] = _count(self.codes, measured.predicted, cells, classes)
-        own = self.codes[selected]
-        recording.selected_tables[update] = _count(own, measured.predicted[selected], cells, classes)
-        sums = _sum_by_cell(own, measured.losses[selected], cells)
+
+        def count(part: slice) -> tuple[Any, Any, Any]:
+            predicted, places = measured.predicted[part], self.places[part]
+            return (
+                _count(self.codes[part], predicted, cells, classes),
+                _count(places, predicted, cells + 1, classes)[:cells],
+                _sum_by_cell(places, measured.losses[part], cells + 1)[:cells],
+            )
+
+        tables, own, sums = (sum(parts) for parts in zip(*self.objective.over_chunks(count), strict=True))
+        recording.tables[update], recording.selected_tables[update] = tables, own
         recording.cell_losses[update] = sums / np.maximum(self.plan.counts, 1)
         if self.evaluation is not None:
             recording.evaluation_tables[update] = _count(
-                self.evaluation.cells.codes.astype(np.int64), self.predict_evaluation(), cells, classes
+                self.evaluation.cells.codes, self.predict_evaluation(), cells, classes
             )
 
     def record_selection(self) -> None:
         """Record what the update trains on."""
         plan, recording = self.plan, self.recording
         recording.ratios[self.done], recording.counts[self.done] = plan.ratios.reshape(-1), plan.counts
-        self.times_selected[plan.indices] += 1
+        self.find_places()
+        self.times_selected += self.places < plan.counts.size
+
+    def find_places(self) -> None:
+        """Find the cell of each selected sample; the others have the number of cells in its place."""
+        plan, self.places = self.plan, self.codes
+        if plan.selected < len(plan.cells):
+            selected, self.places = plan.indices, self.objective.xp.full_like(self.codes, plan.counts.size)
+            self.places[selected] = self.codes[selected]
 
     def history(self) -> History:
         """Return what happened in the updates on all samples."""
@@ -241,7 +259,9 @@ class NewtonTrainer(Trainer):
 
     def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
         """Put back what :meth:`checkpoint` returned."""
-        self.times_selected = self.objective.as_values(arrays["recording.times_selected"].copy())
+        self.recording.times_selected[:] = arrays["recording.times_selected"]
+        self.times_selected = self.objective.as_values(self.recording.times_selected)
+        self.places = None  # the plan gets its selection later
         names = ("parameters", "curvature.factor", "curvature.diagonal")
         if not all(np.isfinite(arrays[name]).all() for name in names):
             raise CheckpointError("its parameters and its curvature must be finite")
@@ -274,12 +294,10 @@ def to_host(values: Any) -> NDArray[Any]:
 
 def _count(codes: Any, predicted: Any, cells: int, classes: int) -> NDArray[np.int64]:
     """Count predictions by cell, (cells, classes)."""
-    pairs = codes * classes + predicted
-    counts = (
-        pairs.bincount(minlength=cells * classes)
-        if is_tensor(pairs)
-        else np.bincount(pairs, minlength=cells * classes)
-    )
+    if is_tensor(codes):
+        counts = (codes * classes + predicted).bincount(minlength=cells * classes)
+    else:
+        counts = np.bincount(codes.astype(np.int64) * classes + predicted, minlength=cells * classes)
     return to_host(counts).reshape(cells, classes)
 
 

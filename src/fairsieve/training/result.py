@@ -101,7 +101,9 @@ class Fitted:
         return torch.softmax(outputs, dim=1).numpy()
 
     def over(self, rows: NDArray[np.int64], samples: int) -> Fitted:
-        """Describe the same result over all ``samples``, of which it was trained on ``rows``."""
+        """Describe the same result over all ``samples``, of which it was trained on ``rows``, ascending."""
+        if len(rows) == samples:
+            return self
         times_selected = np.zeros(samples, np.int32)
         times_selected[rows] = self.history.times_selected
         history = replace(self.history, times_selected=times_selected)

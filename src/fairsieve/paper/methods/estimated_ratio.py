@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import estimate_of
@@ -33,7 +31,7 @@ def train_fairsieve_auto(
 ) -> Fitted:
     """Estimate which labels are wrong, then train by it; the settings' clean ratio is not looked at."""
     started = time.perf_counter()
-    found = estimate_of(Checked(data, None, np.arange(len(data)), len(data)), seed)
+    found = estimate_of(Checked(data, None, None, len(data)), seed)
     chosen = as_options(replace(settings, penalty_weight=0.0, **hyperparameters)) | {"signal": None}
     fitted = train_auto(
         model, data, found, seed=seed, evaluation=evaluation, progress=progress, watched=progress, **chosen

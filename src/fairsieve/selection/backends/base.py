@@ -98,10 +98,10 @@ class SearchBackend(Backend):
         self, measured: Any, bounds: NDArray[np.float64] | None, budget: int
     ) -> tuple[Any, NDArray[np.int64]]:
         """Search the closing points and take the samples below them."""
-        keys = self.keys(measured, bounds is not None)
         samples = len(measured.losses)
-        if samples == 0:
-            return self.hold(np.zeros(0, np.int64))
+        if samples == 0 or (bounds is None and budget >= samples):
+            return self.hold(None)
+        keys = self.keys(measured, bounds is not None)
         ratios = np.ones((1, 1)) if bounds is None else bounds
         width = digit_width(samples, ratios.size)
         walk = new_walk(ratios, budget, np.uint64(keys.greatest - keys.least), samples, width)

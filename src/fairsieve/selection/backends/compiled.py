@@ -192,7 +192,7 @@ class CompiledBackend(HostBackend):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Select in one kernel where the samples are few."""
         losses = measured.losses
-        if not 0 < len(losses) < MANY:
+        if not 0 < len(losses) < MANY or (bounds is None and budget >= len(losses)):
             return super().select(measured, bounds, budget)
         bits = losses.view(f"i{losses.itemsize}")
         lowest = np.int64(np.iinfo(bits.dtype).min)

@@ -73,13 +73,20 @@ class NumpyBackend(HostBackend):
         return _NumpyKeys(measured.losses, self.codes if by_cell else None, first)
 
     def sum_signals(self, measured: Measured, selected: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up the signals of the selected samples by cell."""
-        cells = self.cells.counts.size
-        codes = self.codes[selected]
+        """Add up the signals of the selected samples by cell, some samples at a time: digits add up."""
+        found = np.zeros((len(measured.signals), self.cells.counts.size, SLOTS), np.int64)
+        for part in _chunks(len(selected)):
+            found += self._sum_signals(measured.signals, selected[part])
+        return found
+
+    def _sum_signals(
+        self, signals: NDArray[np.floating[Any]], selected: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        cells, codes = self.cells.counts.size, self.codes[selected]
         order = np.argsort(codes, kind="stable")
         selected, ends = selected[order], np.cumsum(np.bincount(codes, minlength=cells))
-        totals = [_sums_of_runs(row[selected].astype(np.float64), ends) for row in measured.signals]
-        return np.array(totals, np.int64).reshape(len(measured.signals), cells, SLOTS)
+        totals = [_sums_of_runs(row[selected].astype(np.float64), ends) for row in signals]
+        return np.array(totals, np.int64).reshape(len(signals), cells, SLOTS)
 
     def draw(self, selected: NDArray[np.int64], counts: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
         """Draw an epoch's batches."""
@@ -120,12 +127,12 @@ class _NumpyKeys(Keys):
     """Keys, and the samples of the digit of the first window that was last asked about."""
 
     def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any] | None, first: int) -> None:
-        bits = losses.view(f"i{losses.itemsize}").astype(np.int64)
-        lowest = np.iinfo(f"i{losses.itemsize}").min
-        self.key = np.where(bits >= 0, bits, lowest - bits)  # −0 equals 0
+        self.bits = losses.view(f"i{losses.itemsize}")
         self.codes, self.first = codes, first
-        self.least = int(self.key.min(initial=np.iinfo(np.int64).max))
-        self.greatest = int(self.key.max(initial=-np.iinfo(np.int64).max))
+        self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
+        for part in _chunks(len(losses)):
+            key = self._key(part)
+            self.least, self.greatest = min(self.least, int(key.min())), max(self.greatest, int(key.max()))
         self.digit = -1
         self.some: NDArray[np.int64] = np.zeros(0, np.int64)
         self.top = 0
@@ -137,14 +144,14 @@ class _NumpyKeys(Keys):
             self.top = int(window[SHIFT])
             return sum(
                 _count(self._order(part, least), self._codes(part), None, window, cells)
-                for part in _chunks(len(self.key))
+                for part in _chunks(len(self.bits))
             ) + np.zeros((cells, 1 << int(window[WIDTH])), np.int64)
         digit = asked_digit(window, self.top)
         if digit != self.digit:
             self.digit, top = digit, np.uint64(self.top)
             found = [
                 np.flatnonzero(self._order(part, least) >> top == np.uint64(digit)) + part.start
-                for part in _chunks(len(self.key))
+                for part in _chunks(len(self.bits))
             ]
             self.some = np.concatenate([np.zeros(0, np.int64), *found])
         return _count(
@@ -153,8 +160,9 @@ class _NumpyKeys(Keys):
 
     def take(self, walk: Walk, least: int) -> NDArray[np.int64]:
         """Return the samples below their cell's closing point, ascending."""
-        found = [np.zeros(0, np.int64)]
-        for part in _chunks(len(self.key)):
+        room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
+        found, filled = np.empty(room, np.int64), 0
+        for part in _chunks(len(self.bits)):
             order = self._order(part, least)
             codes = self._codes(part)
             limit = walk.key_limit[codes]
@@ -162,13 +170,26 @@ class _NumpyKeys(Keys):
             is_below = order < limit
             index_limit = walk.index_limit[codes if np.ndim(codes) == 0 else codes[tied]]
             is_below[tied] = (tied + part.start + self.first).astype(np.uint64) < index_limit
-            found.append(np.flatnonzero(is_below) + part.start)
-        return np.concatenate(found)
+            own = np.flatnonzero(is_below) + part.start
+            found[filled : filled + len(own)] = own
+            filled += len(own)
+        return found[:filled]
+
+    def _key(self, part: Any) -> NDArray[np.int64]:
+        """Return whole numbers that order as some samples' losses do."""
+        bits = self.bits[part].astype(np.int64, copy=False)
+        return (
+            bits if bits.min(initial=0) >= 0 else np.where(bits >= 0, bits, self._lowest - bits)
+        )  # −0 equals 0
+
+    @property
+    def _lowest(self) -> int:
+        return int(np.iinfo(self.bits.dtype).min)
 
     def _order(self, part: Any, least: int) -> NDArray[np.uint64]:
         """Return the distance of some samples' keys from the least."""
         return np.asarray(
-            (self.key[part] - np.int64(least)).view(np.uint64)
+            (self._key(part) - np.int64(least)).view(np.uint64)
         )  # may wrap for float64 of both signs
 
     def _codes(self, part: Any) -> Any:
