@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,8 @@ def find_collapse(
     estimator: FairRobustClassifier,
     checked: Checked,
     seed: int,
-    predicted: NDArray[np.int64],
-    plain: NDArray[np.int64],
+    predicted: NDArray[np.integer[Any]],
+    plain: NDArray[np.integer[Any]],
 ) -> Collapse | None:
     """Compare the fair model with the plain one, by their predictions of the training samples as class codes.
 
@@ -49,7 +49,7 @@ def find_collapse(
     found = collapse_of(
         predicted,
         plain,
-        checked.data.cells.label_codes,
+        checked.data.cells.host_codes // checked.data.cells.shape[1],
         1 - estimator.clean_ratio_,
         estimate=estimator.estimate_,
         weights=checked.weights,
@@ -94,7 +94,7 @@ def _is_affordable(estimator: FairRobustClassifier, checked: Checked) -> bool:
     return choose_solver(estimator) == "newton" or passes <= AFFORDABLE
 
 
-def _decide_by_logits(logits: NDArray[np.float64]) -> NDArray[np.int64]:
+def _decide_by_logits(logits: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
     """Return the likeliest class of each sample, from one logit for two classes or one for each class."""
     return (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
 

@@ -224,7 +224,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         settings = self._check_settings()
         X, labels = check_targets(type(self).__name__, X, y)
-        data, own, rows, given = check_sieve_samples(labels, sensitive_features, sample_weight)
+        checked = check_sieve_samples(labels, sensitive_features, sample_weight)
+        data, own, rows, given = checked.data, checked.weights, checked.rows, checked.given
         if len(rows) < given:
             X = _safe_indexing(X, rows)
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}

@@ -7,13 +7,15 @@ that the counts do not depend on the model of the chances being right (a differe
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["IMAGINED", "CheckedSums"]
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
+Codes = NDArray[np.integer[Any]]
 
 IMAGINED = 2.0  # checks that each group is given in the draws, of any class alike: few checks may all agree by chance
 WIDENED = 30.0  # the variance of few checks in a group is raised, × (1 + WIDENED / checks); see docs/verified-labels.md

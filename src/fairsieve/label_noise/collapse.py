@@ -94,9 +94,9 @@ class Collapse:
 
 
 def collapse_of(
-    predicted: NDArray[np.int64],
-    plain: NDArray[np.int64],
-    labels: NDArray[np.int64],
+    predicted: NDArray[np.integer[Any]],
+    plain: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer[Any]],
     noise: float,
     *,
     estimate: CleanRatioEstimate | None = None,
@@ -139,8 +139,8 @@ def collapse_of(
 
 
 def compare_chances(
-    predicted: NDArray[np.int64],
-    plain: NDArray[np.int64],
+    predicted: NDArray[np.integer[Any]],
+    plain: NDArray[np.integer[Any]],
     cells: Cells,
     estimate: CleanRatioEstimate,
     *,
@@ -197,7 +197,7 @@ def compare_chances(
 
 
 def _price_by_checks(
-    predicted: NDArray[np.int64], plain: NDArray[np.int64], estimate: CleanRatioEstimate
+    predicted: NDArray[np.integer[Any]], plain: NDArray[np.integer[Any]], estimate: CleanRatioEstimate
 ) -> float:
     """Return the loss of accuracy beyond which the checked labels speak against a model, and not chance."""
     differ, checks = float(np.mean(predicted != plain)), max(len(estimate.checked), 1)
@@ -205,7 +205,10 @@ def _price_by_checks(
 
 
 def _true_tables(
-    codes: NDArray[np.int64], cells: Cells, estimate: CleanRatioEstimate, weights: NDArray[np.float64] | None
+    codes: NDArray[np.integer[Any]],
+    cells: Cells,
+    estimate: CleanRatioEstimate,
+    weights: NDArray[np.float64] | None,
 ) -> list[NDArray[np.float64]]:
     """Count predictions by likely true class and group, in every way that the estimate allows.
 

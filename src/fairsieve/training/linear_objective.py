@@ -125,7 +125,7 @@ class LinearObjective:
             losses[part] = own = self._losses(own, self.labels[part])
             return float(own @ weights[part])
 
-        return sum(self.over_chunks(fill)) + self._penalty(parameters)
+        return float(sum(self.over_chunks(fill))) + self._penalty(parameters)
 
     def losses_against(self, scores: Array, target: int) -> Array:
         """Return the cross-entropy of each sample as if its label were ``target``."""
@@ -146,11 +146,11 @@ class LinearObjective:
     def value(self, parameters: NDArray[np.float64], losses: Array, weights: Array) -> float:
         """Return the objective."""
         parts = self.over_chunks(lambda part: float(losses[part] @ weights[part]))
-        return sum(parts) + self._penalty(parameters)
+        return float(sum(parts)) + self._penalty(parameters)
 
     def total(self, weights: Array) -> float:
         """Return the sum of the weights."""
-        return sum(self.over_chunks(lambda part: float(weights[part].sum())))
+        return float(sum(self.over_chunks(lambda part: float(weights[part].sum()))))
 
     def _penalty(self, parameters: NDArray[np.float64]) -> float:
         return 0.5 * self.ridge * float((parameters[:, :-1] ** 2).sum())

@@ -27,14 +27,14 @@ from fairsieve.training.newton_steps import (
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["AVERAGED", "STEP_SIZE", "STEP_SIZE_WITHOUT_CLEANING", "UPDATES", "NewtonTrainer", "to_host"]
+__all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer", "to_host"]
 
 UPDATES = 40
 STEP_SIZE = 0.0096  # of the first update; 0.22 in all
-STEP_SIZE_WITHOUT_CLEANING = 0.0128  # 0.3 in all: the paper's loop has no warm-up there, and moves longer
 LAST_STEP = 0.3  # the last update's step, as a share of the first one's
 AVERAGED = 10
-DAMPING = 1.0
+DAMPING = 1.0  # where low losses are selected: the model may not run ahead of the selection
+DAMPING_WITHOUT_CLEANING = 0.3  # elsewhere: a model that lags behind the ratios lets them go too far
 WARMUP_STEPS = 3
 RIDGE = 0.0005  # for each sample: the more samples, the more can be flipped together
 REFRESH = 5  # updates that share one curvature: the weights change little from one to the next
@@ -63,6 +63,7 @@ class NewtonTrainer(Trainer):
         self.given = None if spec.weights is None else self.objective.as_values(spec.weights)
         full = max(FULL_UPDATES, self.settings.average_last)
         self.first = max(0, self.settings.epochs - full) if len(spec.data) > MANY else 0
+        self.damping = DAMPING if spec.method.cleans else DAMPING_WITHOUT_CLEANING
         self.start, self.is_started = start, False
         self.parameters = self.objective.zeros()
         self.decrement = np.full(1, np.inf)
@@ -111,7 +112,7 @@ class NewtonTrainer(Trainer):
         self.go_to(self.objective.zeros())
         given = self.objective.ones() if self.given is None else self.given
         for _ in range(WARMUP_STEPS):
-            curvature = self.objective.curvature(self.scores, given, DAMPING)
+            curvature = self.objective.curvature(self.scores, given, self.damping)
             step = take_step(self.objective, curvature, self.parameters, self.scores, self.losses, given)
             self.parameters = step.parameters
 
@@ -136,7 +137,7 @@ class NewtonTrainer(Trainer):
         self.keep_if_best()
         weights = self.weights
         if self.done % REFRESH == 0 or self.done == self.first or not self.objective.has_matrix:
-            self.curvature = self.objective.curvature(self.scores, weights, DAMPING)
+            self.curvature = self.objective.curvature(self.scores, weights, self.damping)
         step = take_step(self.objective, self.curvature, self.parameters, self.scores, self.losses, weights)
         self.parameters = step.parameters
         self.decrement[:] = step.decrement / max(self.objective.total(weights), 1e-300)

@@ -177,14 +177,10 @@ class _NumpyKeys(Keys):
 
     def _key(self, part: Any) -> NDArray[np.int64]:
         """Return whole numbers that order as some samples' losses do."""
-        bits = self.bits[part].astype(np.int64, copy=False)
-        return (
-            bits if bits.min(initial=0) >= 0 else np.where(bits >= 0, bits, self._lowest - bits)
-        )  # −0 equals 0
-
-    @property
-    def _lowest(self) -> int:
-        return int(np.iinfo(self.bits.dtype).min)
+        bits: NDArray[np.int64] = self.bits[part].astype(np.int64, copy=False)
+        if bits.min(initial=0) >= 0:
+            return bits
+        return np.where(bits >= 0, bits, np.iinfo(self.bits.dtype).min - bits)  # −0 equals 0
 
     def _order(self, part: Any, least: int) -> NDArray[np.uint64]:
         """Return the distance of some samples' keys from the least."""
