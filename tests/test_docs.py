@@ -103,8 +103,11 @@ def broken_rules(value, schema, root, where="$"):
         yield f"{where} is {value!r}"
     if isinstance(value, dict):
         yield from (f"{where} has no {name}" for name in schema.get("required", ()) if name not in value)
+        listed, others = schema.get("properties"), schema.get("additionalProperties")
         for name, entry in value.items():
-            rule = schema.get("properties", {}).get(name, schema.get("additionalProperties", {}))
+            if listed is not None and others is None and name not in listed:
+                yield f"{where}.{name} is not in the schema"
+            rule = (listed or {}).get(name, others or {})
             yield from broken_rules(entry, rule, root, f"{where}.{name}")
     if isinstance(value, list):
         for place, entry in enumerate(value):
@@ -128,6 +131,8 @@ def run_folder(tmp_path_factory):
     review = pd.read_csv(answers, dtype=str)
     review.assign(verified_label=review["given_label"]).to_csv(answers, index=False)
     tabular.train(folder / "people.csv", verified=[answers], **asked).save(folder / "run")
+    guessed = people.assign(guess=people["label"], chance=people["x1"].rank(pct=True))
+    tabular.audit(guessed, prediction="guess", score="chance", **asked).save(folder / "audit")
     return folder
 
 
@@ -138,6 +143,19 @@ def test_metrics_follow_their_schema(run_folder):
         "$.seconds is no ['number']: 'long'"
     ]
     assert list(broken_rules({**metrics, "decision": "perhaps"}, rules, rules)) == ["$.decision is 'perhaps'"]
+    assert list(broken_rules({**metrics, "new": 1}, rules, rules)) == ["$.new is not in the schema"]
+
+
+def test_an_audit_of_predictions_follows_its_schema_and_its_files_are_documented(run_folder):
+    rules, metrics = schema("audit"), json.loads((run_folder / "audit" / "metrics.json").read_text("utf-8"))
+    assert list(broken_rules(metrics, rules, rules)) == []
+    assert set(metrics) == set(rules["properties"])
+    page = (DOCS / "reference" / "files.md").read_text("utf-8")
+    section = page.partition("## An audit's folder\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `([\w.]+)` \|", section, flags=re.MULTILINE)
+    assert {path.name for path in (run_folder / "audit").iterdir()} == {
+        name for name in listed if "." in name
+    }
 
 
 @pytest.mark.parametrize("file", ["run/suspects.csv", "review.csv"])
