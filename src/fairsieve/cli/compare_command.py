@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fairsieve.paper.compare import Comparison, Row
+    from fairsieve.paper.methods.contract import Method
+    from fairsieve.paper.records import Record
 
 __all__ = ["METHOD_NAMES", "compare_command"]
 
@@ -162,13 +164,11 @@ def compare_command(
     from fairsieve.cli.compare_table import ask_table, say_table
     from fairsieve.paper import compare as comparing
     from fairsieve.paper.attacks import NOISES
-    from fairsieve.paper.cluster import open_cluster
     from fairsieve.paper.folders import make_folder
     from fairsieve.paper.methods.registry import find_methods
     from fairsieve.paper.problems import make_problem, paper_settings
-    from fairsieve.progress import progress_bar
     from fairsieve.selection.select import count_budget
-    from fairsieve.validation import check_at_least, check_choice, check_share
+    from fairsieve.validation import check_choice, check_share
 
     if table is not None and data is not None:
         raise InvalidInputError(
@@ -191,12 +191,7 @@ def compare_command(
     check_choice("--noise", noise, NOISES)
     check_choice("--validation", validation, ("clean", "noisy", "cleaned"))
     check_share("--rate", rate, most=0.5)
-    for option, value in (
-        ("--seeds", seeds),
-        ("--jobs", 1 if jobs is None else jobs),
-        ("--epochs", 1 if epochs is None else epochs),
-    ):
-        check_at_least(option, value, 1)
+    _check_counts({"--seeds": seeds, "--jobs": jobs, "--epochs": epochs})
     if arrays is not None and data != "synthetic":
         raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
@@ -217,19 +212,7 @@ def compare_command(
     count_budget(1 - rate, 1)
     make_folder(out)
     path = out / "records.jsonl"
-    records: list[dict[str, Any]] = []
-    left = f"What is finished is in {path}: give the same command again to go on."
-    workers = jobs or (2 if backend is None else -1)
-    total = len(chosen) * seeds
-    with (
-        stoppable(left),
-        open_cluster(backend),
-        progress_bar(f"{asked.data}, {asked.noise}", total) as update,
-    ):
-        for record in comparing.compare(asked, chosen, range(seeds), path, jobs=workers):
-            records.append(record)
-            done = record["settings"]
-            update(len(records), f"{done['method']}, seed {done['seed']}")
+    records = _make_records(asked, chosen, seeds, path, jobs=jobs, backend=backend)
     rows = comparing.summarise(records, chosen, asked.fairness)
     if own is not None:
         say_table(asked, records, rows)
@@ -237,6 +220,37 @@ def compare_command(
         Console().print(_comparison_table(asked, rows, seeds))
     say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
     say(f"{len(records)} records in {path}")
+
+
+def _check_counts(options: dict[str, int | None]) -> None:
+    """Check that what is given is 1 or more."""
+    from fairsieve.validation import check_at_least
+
+    for option, value in options.items():
+        if value is not None:
+            check_at_least(option, value, 1)
+
+
+def _make_records(
+    asked: Comparison, chosen: list[Method], seeds: int, path: Path, *, jobs: int | None, backend: str | None
+) -> list[Record]:
+    """Make the runs that are not recorded yet, here or on a cluster, and show how far they are."""
+    from fairsieve.paper.cluster import open_cluster
+    from fairsieve.paper.compare import compare
+    from fairsieve.progress import progress_bar
+
+    records: list[Record] = []
+    workers = jobs or (2 if backend is None else -1)
+    with (
+        stoppable(f"What is finished is in {path}: give the same command again to go on."),
+        open_cluster(backend),
+        progress_bar(f"{asked.data}, {asked.noise}", len(chosen) * seeds) as update,
+    ):
+        for record in compare(asked, chosen, range(seeds), path, jobs=workers):
+            records.append(record)
+            done = record["settings"]
+            update(len(records), f"{done['method']}, seed {done['seed']}")
+    return records
 
 
 def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:

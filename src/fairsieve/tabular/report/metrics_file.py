@@ -69,24 +69,7 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
         **decision.record(),
         "headline": headline(run),
         "settings": _settings(run),
-        "data": {
-            "train_rows": len(run.problem.train),
-            "test_rows": len(run.problem.test),
-            "classes": list(run.problem.labels.classes),
-            "positive": run.problem.labels.positive,
-            "groups": list(run.problem.groups.names),
-            "columns": [
-                {
-                    "name": feature.column,
-                    "holds": feature.kind,
-                    "missing": feature.missing,
-                    "distinct": feature.distinct,
-                    "treatment": column_treatment(run, feature),
-                }
-                for feature in run.problem.features
-            ],
-            "notes": run.notes,
-        },
+        "data": _data_record(run),
         "clean_ratio": run.clean_ratio,
         "estimate": None if run.estimate is None else _estimate(run.estimate),
         "collapse": None if run.collapse is None else str(run.collapse),
@@ -94,46 +77,15 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
         "fair": {name: _score(value) for name, value in run.scores[-1].items()},
         "change": {name: _score(value) for name, value in run.change.items()},
         "model": _model_record(run),
-        "trade_off": [
-            {
-                "title": point.title,
-                "kept": point.kept,
-                "threshold": point.threshold,
-                "held_out": None if point.held_out is None else point.held_out._asdict(),
-            }
-            | {name: _score(value) for name, value in point.scores.items()}
-            for point in run.trade_off
-        ],
+        "trade_off": _trade_off_records(run),
         "widest_gap": _gaps(run),
         "rates": [
             {"measure": one.name, "group": group, "plain": _share(before), "fair": _share(after)}
             for one in run.measures
             for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
         ],
-        "quality": [
-            {
-                "measure": one.name,
-                "label": one.label or None,
-                "group": group,
-                "plain": None if plain is None else _score(plain),
-                "fair": None if fair is None else _score(fair),
-            }
-            for one in run.quality
-            for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
-        ],
-        "calibration": [
-            {
-                "model": one.model,
-                "group": one.group,
-                "label": one.label or None,
-                "predicted": one.predicted,
-                "observed": _share(one.observed),
-                "bins": [
-                    {"predicted": bin_.predicted, "observed": _share(bin_.observed)} for bin_ in one.bins
-                ],
-            }
-            for one in run.calibration
-        ],
+        "quality": _quality_records(run),
+        "calibration": _calibration_records(run),
         "dropped": [
             {
                 "label": cell.label,
@@ -149,6 +101,72 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
         "seconds": round(run.seconds, 2),
         "versions": run.versions,
     }
+
+
+def _data_record(run: TableRun) -> dict[str, Any]:
+    """Collect what the table held."""
+    return {
+        "train_rows": len(run.problem.train),
+        "test_rows": len(run.problem.test),
+        "classes": list(run.problem.labels.classes),
+        "positive": run.problem.labels.positive,
+        "groups": list(run.problem.groups.names),
+        "columns": [
+            {
+                "name": feature.column,
+                "holds": feature.kind,
+                "missing": feature.missing,
+                "distinct": feature.distinct,
+                "treatment": column_treatment(run, feature),
+            }
+            for feature in run.problem.features
+        ],
+        "notes": run.notes,
+    }
+
+
+def _trade_off_records(run: TableRun) -> list[dict[str, Any]]:
+    """Collect the models between the plain and the fair one."""
+    return [
+        {
+            "title": point.title,
+            "kept": point.kept,
+            "threshold": point.threshold,
+            "held_out": None if point.held_out is None else point.held_out._asdict(),
+        }
+        | {name: _score(value) for name, value in point.scores.items()}
+        for point in run.trade_off
+    ]
+
+
+def _quality_records(run: TableRun) -> list[dict[str, Any]]:
+    """Collect the measures of quality, by group and for everyone."""
+    return [
+        {
+            "measure": one.name,
+            "label": one.label or None,
+            "group": group,
+            "plain": None if plain is None else _score(plain),
+            "fair": None if fair is None else _score(fair),
+        }
+        for one in run.quality
+        for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
+    ]
+
+
+def _calibration_records(run: TableRun) -> list[dict[str, Any]]:
+    """Collect predicted chances beside what was observed."""
+    return [
+        {
+            "model": one.model,
+            "group": one.group,
+            "label": one.label or None,
+            "predicted": one.predicted,
+            "observed": _share(one.observed),
+            "bins": [{"predicted": bin_.predicted, "observed": _share(bin_.observed)} for bin_ in one.bins],
+        }
+        for one in run.calibration
+    ]
 
 
 def _settings(run: TableRun) -> dict[str, Any]:
