@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -40,7 +41,8 @@ def run_suite(patterns: list[str]) -> Outcome:
     if not files:
         return Outcome(skipped="no such tests")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "900", *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    wide = os.environ | {"COLUMNS": "300"}  # so that the reasons of failures are printed
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=wide)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
     counts = {kind: int(number) for number, kind in re.findall(r"(\d+) (passed|failed|skipped|error)", last)}
     outcome = Outcome(faults=counts.get("passed", 0), counts=counts)
