@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 ROOT = Path(__file__).parent
@@ -25,24 +23,6 @@ collect_ignore += files_that_cannot_be_imported(ROOT)  # an environment without 
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
-from numba.core.errors import WarningsFixer  # noqa: E402
-
-# Kernels are compiled on a thread, and numba records warnings meanwhile, which is a state of the whole process: a
-# warning that a test expects on the main thread would be recorded there, and told too late.
-record_warnings = WarningsFixer.catch_warnings
-
-
-@contextlib.contextmanager
-def record_on_main_thread(self, *args, **kwargs):
-    """Record warnings as numba does, but on the main thread only."""
-    if threading.current_thread() is threading.main_thread():
-        with record_warnings(self, *args, **kwargs):
-            yield
-    else:
-        yield
-
-
-WarningsFixer.catch_warnings = record_on_main_thread
 
 settings.register_profile(
     "default", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]

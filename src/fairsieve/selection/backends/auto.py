@@ -11,6 +11,7 @@ import numpy as np
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import require
 from fairsieve.selection.backends.base import Backend
+from fairsieve.selection.backends.jit import warnings_left_alone
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import shown
@@ -71,7 +72,7 @@ def wait_for_compiled() -> bool:
 
 def _compile() -> None:
     """Compile what a plan of float32 or float64 losses calls; stop between two steps if the program ends."""
-    with contextlib.suppress(Exception):  # NumPy goes on answering
+    with contextlib.suppress(Exception), warnings_left_alone():  # NumPy goes on answering
         from fairsieve.selection.backends import compiled
 
         cells = Cells(np.zeros(4, np.uint8), [0], [0])
