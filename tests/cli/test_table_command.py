@@ -214,7 +214,8 @@ def test_an_audit_prints_and_writes(folder):
         folder, "audit", "people.csv", "--label", "income", "--sensitive", "sex", "-o", "wrong.csv"
     )
     assert "income \\ sex" in printed
-    assert "of the labels are right (95 % interval" in printed
+    assert "of the labels are right: about" in printed
+    assert "by a column or for one group, do not show and would come on top" in printed
     assert "Have 50 labels checked: fairsieve review people.csv --label income --sensitive sex" in printed
     assert "labels are more likely wrong than right. fairsieve train may list others: " in printed
     assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")

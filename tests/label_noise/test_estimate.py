@@ -158,7 +158,7 @@ def test_a_table_without_wrong_labels_has_no_suspects(table, seed):
     found = estimate(table(seed=seed).labels, table(seed=seed), random_state=seed)
     assert found.credible
     assert found.clean_ratio == 1.0
-    assert found.interval[0] > 0.95
+    assert found.interval[0] > 0.85
     assert len(found.believed) == 6000
     assert "no labels wrong at random" in str(found.credible)
 
@@ -200,7 +200,9 @@ def test_labels_by_weak_annotators_are_not_called_wrong_falsely(seed):
     suspects = np.setdiff1d(np.arange(len(data)), found.believed)
     assert len(suspects) < 0.01 * len(data) or (labels != data.labels)[suspects].mean() > 0.5
     if found.credible and found.clean_ratio == 1.0:
-        assert "labels wrong in another way, by the features, do not show" in str(found.credible)
+        assert "labels wrong systematically, by a feature or for one group, do not show" in str(
+            found.credible
+        )
 
 
 def test_a_real_difference_between_groups_is_not_noise():

@@ -17,6 +17,7 @@ from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
 
 __all__ = [
+    "ALL_WRONG_LABELS",
     "CleanRatioEstimate",
     "Credibility",
     "Unseen",
@@ -25,6 +26,7 @@ __all__ = [
     "warn_if_inconclusive",
 ]
 
+ALL_WRONG_LABELS = "all wrong labels"
 SURE = 0.9  # chance to be wrong of a label that is left out as aimed
 
 
@@ -76,7 +78,9 @@ class CleanRatioEstimate:
         Share of right labels; one standard error below the likeliest value, since too high is worse
         than too low. Where the estimate is inconclusive, what training assumes.
     interval : (float, float)
-        95 % confidence, as far as the model of the flips holds.
+        95 % confidence, for what ``covers`` names: without verified labels only labels wrong at random or on
+        purpose. Those wrong systematically come on top, so the upper end bounds the share of right labels, and the
+        lower end does not.
     noise : array of shape (classes, groups)
         Share of wrong labels among those observed in each cell; NaN where there are none, and where the
         estimate is inconclusive.
@@ -126,6 +130,13 @@ class CleanRatioEstimate:
     verified_codes: NDArray[np.int64] | None = None
     unseen: Unseen | None = None
     information: NDArray[np.float64] | None = None
+
+    @property
+    def covers(self) -> str:
+        """Which wrong labels ``interval`` and ``clean_ratio`` speak of, in words."""
+        if self.verified is not None:
+            return ALL_WRONG_LABELS
+        return "labels wrong on purpose" if self.aimed else "labels wrong at random"
 
     @property
     def wrong(self) -> NDArray[np.float64]:

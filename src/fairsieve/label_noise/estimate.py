@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,7 @@ GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 WIDE = 0.3  # an interval that is wider says nothing
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
+ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
 
 
 def estimate_clean_ratio(
@@ -60,7 +62,9 @@ def estimate_clean_ratio(
     explanations are weighed: that no label is wrong, that labels are wrong at random, at a rate of their own in
     every cell, and that they were aimed at the samples whose class is surest (see
     :mod:`~fairsieve.label_noise.explanations`). Where the data cannot say, the estimate is inconclusive and no
-    label is called wrong. Samples without a group are a group of their own here.
+    label is called wrong. Labels that are wrong systematically, by a feature or for one group, cannot be told from a
+    real difference without labels that somebody checked: what is found is a lower bound of the wrong labels.
+    Samples without a group are a group of their own here.
 
     Parameters
     ----------
@@ -120,7 +124,7 @@ def _weigh(
     if aimed is not None:
         return _aimed_estimate(aimed, linear, survey, checked, choice)
     random = explain_at_random(survey, base, levelled, boosted)
-    verdict = _judge(random, disagree, choice, survey)
+    verdict = _judge(random, disagree, choice)
     if not verdict or not random.found:
         return _without_suspects(random, verdict, disagree, checked.data.cells, choice, len(survey))
     used = [base if random.model is None else base.with_model(random.model)]
@@ -128,36 +132,54 @@ def _weigh(
     return _random_estimate(random, used, verdict, survey, checked, choice)
 
 
-def _judge(random: RandomFlips, disagree: bool, choice: Choice, survey: Survey) -> Credibility:
+def _judge(random: RandomFlips, disagree: bool, choice: Choice) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
-    stands = f"The estimate stands on {choice}."
     if disagree:
-        return Credibility(
-            False,
+        return _inconclusive(
             "the explanations disagree: wrong labels aimed at the clearest rows and a bent boundary without wrong "
-            f"labels both fit. {stands}",
+            "labels both fit.",
+            choice,
         )
-    if random.found and 4 * random.error > WIDE:
-        return Credibility(
-            False, f"the share of wrong labels is uncertain by ±{2 * random.error:.0%}. {stands}"
+    if random.found and not random.steady:
+        return _inconclusive(
+            "labels that contradict a sure class are more frequent for some features than for others: a rule that "
+            "the models missed, or labels wrong systematically.",
+            choice,
+        )
+    least, most = random.least, max(random.most, random.share)
+    if random.found and most - least > WIDE:
+        return _inconclusive(
+            f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.", choice
         )
     if random.found and random.rates.max() >= 0.5:
-        return Credibility(False, f"some cells would have more wrong labels than right ones. {stands}")
+        return _inconclusive("some cells would have more wrong labels than right ones.", choice)
     if random.found:
         return Credibility(
-            True, f"even where a class is surest, some labels say another, at a steady rate. {stands}"
+            True,
+            "even where a class is surest, some labels say another, at a steady rate, as labels wrong at random do; "
+            f"{ON_TOP}. The estimate stands on {choice}.",
         )
     if random.most > UNSEEN:
-        return Credibility(
-            False,
-            f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong without "
-            f"showing. {stands}",
+        return _inconclusive(
+            f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong at random "
+            "without showing.",
+            choice,
         )
     return Credibility(
         True,
-        "no labels wrong at random, and none aimed at the clearest rows, were found; labels wrong in another way, "
-        f"by the features, do not show. {stands}",
+        "no labels wrong at random, and none aimed at the clearest rows, were found, though up to "
+        f"{_percent_above(random.most)} of them could be wrong at random without showing; {ON_TOP}. The estimate "
+        f"stands on {choice}.",
     )
+
+
+def _inconclusive(why: str, choice: Choice) -> Credibility:
+    return Credibility(False, f"{why} The estimate stands on {choice}.")
+
+
+def _percent_above(share: float) -> str:
+    """Write a share in whole percent, rounded up."""
+    return f"{max(math.ceil(100 * share - 1e-9), 1)}%"
 
 
 def _without_suspects(
@@ -172,7 +194,7 @@ def _without_suspects(
         interval = (max(1 - most, 0.0), 1.0)
     else:
         noise = np.full(cells.shape, np.nan)
-        interval = (0.0, 1.0) if aimed else (max(1 - max(random.most, random.rates.max()), 0.0), 1.0)
+        interval = (0.0, 1.0) if aimed else (max(1 - max(random.most, random.share), 0.0), 1.0)
     ratio = 1 - GUESSED_NOISE if aimed else 1.0
     return CleanRatioEstimate(
         ratio, interval, noise, np.zeros(cells.shape), aimed, verdict, own, cells, choice
@@ -197,10 +219,10 @@ def _random_estimate(
     model = fit_fixed(seen, fit_plain(seen), random.rates)
     true_class = model.true_class(whole)
     noise = 1 - float(np.average(true_class[np.arange(len(data)), cells.label_codes], weights=weights))
-    error = random.error
+    likeliest = float(np.clip(1 - noise - random.error, 0.5, 1.0))
     return CleanRatioEstimate(
-        float(np.clip(1 - noise - error, 0.5, 1.0)),
-        (max(1 - noise - 1.96 * error, 0.0), min(1 - noise + 1.96 * error, 1.0)),
+        likeliest,
+        (min(max(1 - max(random.most, noise), 0.0), likeliest), 1 - min(random.least, noise)),
         noise_by_cell(true_class, cells),
         random.rates.T.copy(),
         False,
@@ -236,7 +258,7 @@ def _aimed_estimate(
             "wrong.",
         )
         return _without_suspects(
-            RandomFlips(np.zeros((1, 1)), 0.0, 1.0), verdict, True, cells, choice, len(survey)
+            RandomFlips(np.zeros((1, 1)), 0.0, 0.0, 1.0), verdict, True, cells, choice, len(survey)
         )
     flipped = true_class.copy()
     flipped[np.arange(len(data)), labels] = 0.0
@@ -249,7 +271,9 @@ def _aimed_estimate(
         noise_by_cell(true_class, cells),
         rates.T,
         True,
-        Credibility(True, "labels turn around where the class is surest, as if they were wrong on purpose"),
+        Credibility(
+            True, f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
+        ),
         true_class,
         cells,
         choice,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.label_noise.flip_bounds import BOUND, highest_share, is_steady
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_flips, fit_plain, log_chances
 from fairsieve.label_noise.predictors import Predictor, Survey, linear_predictor, with_groups
 from fairsieve.label_noise.true_counts import surest_share
@@ -22,15 +23,10 @@ Floats = NDArray[np.float64]
 Ties = NDArray[np.int64]
 
 FOUND = 1.0  # gain in log-likelihood that one rate needs, out of fold and in the whole design
-FOUND_BY_COLUMN = 12.0  # and more, where there are many columns for the samples: logits are too sure then
-PROFILE = 1.92  # loss in log-likelihood that bounds a rate with 95 % confidence
-GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
-BOUND = (
-    2.5  # standard errors by which the surest samples bound a rate; the lowest of several shares is too low
-)
+FOUND_BY_COLUMN = 36.0  # and more, where there are many columns for the samples: logits are too sure then
 NEAR = 1.2  # where the surest samples show a rate this close above the model's, the mean of both is taken
 MOST_RATES = 24
-MOST_ASKED = 6
+MARGIN = 2.58  # standard errors: more than 1.96, since the model of the truth is only nearly right
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
@@ -72,23 +68,32 @@ class RandomFlips:
     ----------
     rates : array of shape (groups, classes)
         The chance of each true class and group to be flipped; zeros where no flips were found.
-    error : float
-        Standard error of the share of wrong labels.
+    share, error : float
+        The likeliest share of wrong labels and its standard error, if the model of the truth is right.
     most : float
-        The highest share of labels wrong at random that the labels are compatible with, at 95 % confidence.
+        The highest share of labels wrong at random that the labels are compatible with, whatever the truth.
+    steady : bool
+        Whether the labels that look flipped are spread as evenly as flips at random are.
     model : FlipModel, optional
         The flips fitted with the whole design of the base.
     """
 
     rates: Floats
+    share: float
     error: float
     most: float
+    steady: bool = True
     model: FlipModel | None = None
 
     @property
     def found(self) -> bool:
         """Whether any were found."""
         return bool(self.rates.any())
+
+    @property
+    def least(self) -> float:
+        """The lowest share of wrong labels, if the model of the truth is nearly right."""
+        return max(self.share - MARGIN * self.error, 0.0)
 
 
 def choose_base(survey: Survey) -> tuple[list[Predictor], Predictor, Floats]:
@@ -162,44 +167,45 @@ def explain_at_random(
     plain = fit_plain(both)
     found_at = FOUND + FOUND_BY_COLUMN * len(survey.columns) / len(survey)
     ties = _bear_out(both, plain, found_at)
-    if ties is not None and not survey.numeric and ties.max() == 0:
-        ties = None  # any table of probabilities by yes-or-no columns is a possible truth
+    if not survey.numeric:
+        ties = None  # any table of probabilities by yes-or-no columns and group is a possible truth
     chances = np.exp(log_chances(both.design @ plain.weights))
+    most = highest_share(survey, chances)
     found = None if ties is None else _fit_whole(survey, base, alone, ties)
     if found is None or ties is None or found[2] < found_at:
-        everyone = np.ones((survey.classes, survey.group_count), bool)
-        share, error = surest_share(everyone, chances, survey.labels, survey.groups)
-        most = share + BOUND * error
-        if survey.numeric:
-            most = min(most, _highest_share(both, plain))
-        return RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, most)
-    model, whole, _ = found
+        return RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, 0.0, most)
+    model, whole, _, error = found
     rates = model.flip_rates.copy()
     for number in np.unique(ties):
         share, error = surest_share((ties == number).T, chances, survey.labels, survey.groups)
         rate = float(rates[ties == number][0])
         near = rate < share <= NEAR * rate + 0.01
         rates[ties == number] = (rate + share) / 2 if near else min(rate, share + BOUND * error)
-    return RandomFlips(rates, model.noise_error(whole), float(rates.max()), model)
+    steady = is_steady(survey, both, fit_fixed(both, plain, rates))
+    return RandomFlips(rates, model.noise(whole), error, most, steady, model)
 
 
 def _fit_whole(
     survey: Survey, base: Predictor, alone: Observed, ties: Ties
-) -> tuple[FlipModel, Observed, float]:
+) -> tuple[FlipModel, Observed, float, float]:
     """Fit the flips with the whole design of the base, starting at the fit to its logits.
 
-    The logits of a plain model are not those of the true classes: flips pull them together.
+    The logits of a plain model are not those of the true classes: flips pull them together. Returns also the gain
+    in log-likelihood and the standard error of the share of wrong labels: that of the fit to the logits out of fold,
+    where it is larger, since many columns make the whole design too sure.
     """
     narrow = fit_plain(alone)
     short = fit_flips(alone, narrow, ties=ties)
     if base.fitted is None:
-        return short, alone, short.log_likelihood - narrow.log_likelihood
+        gain = short.log_likelihood - narrow.log_likelihood
+        return short, alone, gain, short.noise_error(alone)
     observed, plain = base.fitted
     factors = np.diagonal(short.weights[: survey.classes - 1, 1:])
     weights = plain.weights - plain.weights[:, :1]
     weights[:, 1:] *= np.clip(factors, 0.5, 5.0)
     found = fit_flips(observed, replace(short, weights=weights), ties=ties)
-    return found, observed, found.log_likelihood - plain.log_likelihood
+    error = max(found.noise_error(observed), short.noise_error(alone))
+    return found, observed, found.log_likelihood - plain.log_likelihood, error
 
 
 def _bear_out(observed: Observed, plain: FlipModel, found_at: float) -> Ties | None:
@@ -222,32 +228,6 @@ def _bear_out(observed: Observed, plain: FlipModel, found_at: float) -> Ties | N
         if gained > score:
             best, score, start = ties, gained, found
     return best
-
-
-def _highest_share(observed: Observed, plain: FlipModel) -> float:
-    """Find the highest share of wrong labels that is not much less likely than none.
-
-    Each group is asked by itself, unless there are many: one group may have all the wrong labels.
-    """
-    groups = observed.group_count
-    if groups > MOST_ASKED:
-        return _highest_rate(observed, plain, np.ones((groups, 1)))
-    shares = np.bincount(observed.groups, weights=observed.weights, minlength=groups) / observed.weights.sum()
-    highest = [_highest_rate(observed, plain, np.eye(groups)[:, [group]]) for group in range(groups)]
-    return float(shares @ highest)
-
-
-def _highest_rate(observed: Observed, plain: FlipModel, where: Floats) -> float:
-    """Find the highest rate in some groups, 1 of (groups, 1), that is not much less likely than none."""
-    last, lost_before, model = 0.0, 0.0, plain
-    for rate in GRID:
-        model = fit_fixed(observed, model, np.repeat(rate * where, observed.classes, axis=1))
-        lost = plain.log_likelihood - model.log_likelihood
-        if lost > PROFILE:
-            share = (PROFILE - lost_before) / max(lost - lost_before, 1e-9)
-            return float(last + share * (rate - last))
-        last, lost_before = rate, max(lost, 0.0)
-    return 0.5
 
 
 def explain_by_aim(

@@ -19,6 +19,8 @@ __all__ = ["new_likelihood"]
 
 Floats = NDArray[np.float64]
 
+TINIEST = 1e-150  # of a chance: a trial step may go so far that a label has none
+
 
 class _Coins(NamedTuple):
     """Chances of each sample, at one point."""
@@ -99,8 +101,8 @@ class _BinaryFlipLikelihood(FlipLikelihood):
         else:
             table = expit(at.level)[groups]
             rates = table[:, 0], table[:, 1]
-        tails = first * (1 - rates[0]) + second * rates[1]
-        heads = second * (1 - rates[1]) + first * rates[0]
+        tails = np.maximum(first * (1 - rates[0]) + second * rates[1], TINIEST)
+        heads = np.maximum(second * (1 - rates[1]) + first * rates[0], TINIEST)
         coins = _Coins(at, logits, first, second, *rates, tails, heads)
         self._last = values, coins
         return coins

@@ -16,6 +16,7 @@ from fairsieve.tabular.evaluation import Gap
 from fairsieve.tabular.frames import is_frame
 from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.report.phrases import (
+    UNSEEN,
     group_name,
     interval,
     is_inconclusive,
@@ -189,7 +190,8 @@ def _suspects(run: TableRun) -> Iterator[Reason]:
         text = f"Which labels are wrong cannot be known from this table: {why}. All is measured on labels as they are."
         yield Reason("use", text, (review_step(run.asked),))
     elif len(run.suspects["row"]):
-        yield Reason("use", f"{upper(suspects_sentence(run))}.", (review_step(run.asked),))
+        unseen = "" if run.estimate is None or run.estimate.verified else f" {UNSEEN}"
+        yield Reason("use", f"{upper(suspects_sentence(run))}.{unseen}", (review_step(run.asked),))
 
 
 def review_step(asked: Asked) -> str:

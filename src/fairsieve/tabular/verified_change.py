@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.intervals import wilson
+from fairsieve.label_noise.clean_ratio_estimate import ALL_WRONG_LABELS
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score, score_models
@@ -82,15 +83,13 @@ class VerifiedChange:
         )
 
     def _estimated(self) -> str:
-        """Compare the estimates of the share of right labels."""
+        """Compare the estimates of the share of right labels; without checks there is an upper bound at most."""
         texts = []
         for one in self.estimates:
             low, high = one["interval"]
-            texts.append(
-                f"{number(one['clean_ratio'])} ({number(low)} to {number(high)})"
-                if one["conclusive"]
-                else "inconclusive"
-            )
+            told = f"{number(one['clean_ratio'])} ({number(low)} to {number(high)})"
+            told = told if one["covers"] == ALL_WRONG_LABELS else f"at most {number(high)}"
+            texts.append(told if one["conclusive"] else "inconclusive")
         return f"Estimated share of right labels: {texts[0]} without the answers, {texts[1]} with them."
 
     def _measured(self) -> str:
@@ -177,4 +176,5 @@ def _told_estimate(estimate: CleanRatioEstimate | None) -> dict[str, Any]:
         "conclusive": bool(estimate.credible),
         "clean_ratio": estimate.clean_ratio,
         "interval": list(estimate.interval),
+        "covers": estimate.covers,
     }

@@ -260,6 +260,7 @@ def _estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
         "reason": str(estimate.credible),
         "clean_ratio": estimate.clean_ratio,
         "interval": list(estimate.interval),
+        "covers": estimate.covers,
         "aimed": estimate.aimed,
     }
 

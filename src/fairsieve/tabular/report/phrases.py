@@ -6,12 +6,13 @@ import math
 from typing import Literal
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.report.number_format import number, points
+from fairsieve.report.number_format import number, percent, points
 from fairsieve.tabular.evaluation import Gap, Measure, Share, widest_gap
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = [
     "NOTIONS",
+    "UNSEEN",
     "estimate_sentence",
     "gaps_sentence",
     "group_name",
@@ -31,6 +32,8 @@ NOTIONS = {
 }
 NO_GROUP = "(no group)"
 AT_RANDOM = "at random within a label and group"  # shares may differ between them
+SYSTEMATICALLY = "by a column or for one group"
+UNSEEN = f"Labels wrong systematically, {SYSTEMATICALLY}, do not show."
 WORTH_TELLING = 0.0005  # less is the same in three digits
 
 
@@ -144,22 +147,29 @@ def kept_sentence(run: TableRun) -> str:
 
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
-    """Say how many labels were found to be right, and how the others came about."""
+    """Say how many labels were found to be wrong, how they came about, and what cannot be known."""
     if not estimate.credible:
         return f"inconclusive: {estimate.credible} Training {estimate.training}."
     low, high = estimate.interval
-    if low == high == 1 or (estimate.clean_ratio == 1 and not estimate.aimed):
-        most = max(
-            math.ceil(100 * (1 - low)), 1
-        )  # less than a hundredth is more than the model of flips can promise
+    if estimate.verified is not None:
         return (
-            f"no wrong labels were found; more than about {most} % of them wrong at random would show, while labels "
-            "wrong in another way may not."
+            f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), by "
+            "those that somebody checked."
         )
-    kind = "aimed at the clearest rows (how many is then told roughly)" if estimate.aimed else AT_RANDOM
+    if not estimate.flip_rates.any():
+        most = max(math.ceil(100 * (1 - low) - 1e-9), 1)
+        return (
+            f"no wrong labels were found; up to {most} % of them could be wrong at random without showing, and labels "
+            f"wrong systematically, {SYSTEMATICALLY}, do not show at all."
+        )
+    found = f"about {percent(1 - estimate.clean_ratio)} look wrong"
+    if estimate.aimed:
+        found += ", aimed at the clearest rows (how many is then told roughly)"
+    else:
+        found += f" {AT_RANDOM} (95 % interval {percent(1 - high)} to {percent(1 - low)})"
     return (
-        f"about {number(estimate.clean_ratio)} of the labels are right (95 % interval {interval((low, high))}), wrong "
-        f"ones {kind}."
+        f"at most {number(high)} of the labels are right: {found}. Labels wrong systematically, {SYSTEMATICALLY}, do "
+        "not show and would come on top."
     )
 
 

@@ -1,0 +1,154 @@
+"""What the estimate claims is true: over tables, kinds of wrong labels and draws."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairsieve import estimate_clean_ratio
+from fairsieve.data import (
+    flip_by_feature,
+    flip_group_targeted,
+    flip_margin,
+    flip_near_boundary,
+    flip_uniform,
+    flip_weak_annotator,
+    make_synthetic,
+)
+from fairsieve.label_noise.flip_bounds import highest_share, is_steady
+from fairsieve.label_noise.flip_model import fit_fixed, fit_plain
+from fairsieve.label_noise.predictors import Survey
+from fairsieve.samples import Samples
+
+
+def loans(seed):
+    """The chance to repay follows income, debt and the group."""
+    rng = np.random.default_rng(seed)
+    income, debt, old = rng.normal(size=2000), rng.normal(size=2000), rng.random(2000) < 0.3
+    logit = 1.5 * income - debt - 2 * old + 0.8
+    return Samples(np.column_stack([income, debt]), rng.random(2000) < 1 / (1 + np.exp(-logit)), old)
+
+
+def exclusive_or(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 3))
+    return Samples(X, (X[:, 0] * X[:, 1] > 0).astype(int), rng.integers(0, 2, 2000))
+
+
+TABLES = [lambda seed: make_synthetic(2000, seed=seed), loans, exclusive_or]
+
+
+def flip_some(data, where, rate, seed):
+    """Flip labels at random in a part of the (class, group) table."""
+    rates = np.zeros(data.cells.shape)
+    rates[where] = rate
+    return flip_uniform(data, rates, seed=seed)
+
+
+AT_RANDOM = {
+    "none": lambda data, seed: flip_uniform(data, 0.0, seed=seed),
+    "5 %": lambda data, seed: flip_uniform(data, 0.05, seed=seed),
+    "20 %": lambda data, seed: flip_uniform(data, 0.2, seed=seed),
+    "one group": lambda data, seed: flip_some(data, np.s_[:, seed % 2], 0.25, seed),
+    "one cell": lambda data, seed: flip_some(data, np.s_[seed % 2, 1 - seed // 2 % 2], 0.35, seed),
+}
+SYSTEMATICALLY = {
+    "largest margins": lambda data, seed: flip_margin(data, 0.1),
+    "largest margins of a group": lambda data, seed: flip_group_targeted(data, 0.1),
+    "by a feature": lambda data, seed: flip_by_feature(data, 0.1, seed=seed),
+    "near the boundary": lambda data, seed: flip_near_boundary(data, 0.1, seed=seed),
+    "by a weak annotator": lambda data, seed: flip_weak_annotator(data, 0.08, seed=seed, columns=1),
+}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """For each kind: (the share of right labels, the estimate, who was flipped), over tables and draws."""
+    found = {}
+    for name, flip in (AT_RANDOM | SYSTEMATICALLY).items():
+        found[name] = []
+        for seed in (3, 4) if name in AT_RANDOM else (3,):
+            for table in TABLES:
+                data = table(seed)
+                noisy = flip(data, seed)
+                estimate = estimate_clean_ratio(
+                    data.features, noisy.labels, sensitive_features=data.groups, random_state=seed
+                )
+                found[name].append((1 - noisy.flipped.mean(), estimate, noisy.flipped))
+    return found
+
+
+def test_intervals_of_labels_wrong_at_random_contain_the_truth(runs):
+    told = [run for name in AT_RANDOM for run in runs[name] if run[1].credible]
+    inside = [found.interval[0] <= right <= found.interval[1] for right, found, _ in told]
+    assert len(told) > 20
+    assert np.mean(inside) >= 0.95
+
+
+def test_no_more_labels_are_right_than_the_upper_end_says_however_they_went_wrong(runs):
+    told = [run for each in runs.values() for run in each if run[1].credible]
+    assert len(told) > 30
+    assert np.mean([right <= found.interval[1] for right, found, _ in told]) >= 0.95
+
+
+def test_the_words_never_claim_that_other_labels_are_right(runs):
+    for each in runs.values():
+        for _, found, _ in each:
+            assert found.covers in ("labels wrong at random", "labels wrong on purpose")
+            if found.credible:
+                assert "do not show and would come on top" in str(found.credible)
+            else:
+                assert len(found.believed) == len(found.wrong)
+
+
+def test_suspects_are_mostly_wrong_where_labels_are_wrong_at_random(runs):
+    rows = [(found.wrong > 0.5, flipped) for name in AT_RANDOM for _, found, flipped in runs[name]]
+    suspects, flipped = (np.concatenate(each) for each in zip(*rows, strict=True))
+    assert suspects.sum() > 1000
+    assert flipped[suspects].mean() > 0.7
+    clean = [found.wrong > 0.5 for _, found, _ in runs["none"]]
+    assert np.concatenate(clean).mean() <= 0.01
+
+
+def survey(features, labels, groups):
+    return Survey.draw(Samples(features, labels, groups), None, 0, 10_000)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), bent=st.booleans())
+def test_no_more_labels_are_wrong_at_random_than_the_surest_samples_say(seed, bent):
+    """Whatever the truth and the rates of each class and group."""
+    rng = np.random.default_rng(seed)
+    x, groups, rates = rng.normal(size=3000), rng.integers(0, 2, 3000), rng.uniform(0, 0.4, (2, 2))
+    logit = rng.normal() + rng.exponential(2) * (np.abs(x) - 1 if bent else x)
+    truth = (rng.random(3000) < 1 / (1 + np.exp(-logit))).astype(int)
+    flipped = rng.random(3000) < rates[truth, groups]
+    found = survey(x[:, None], np.where(flipped, 1 - truth, truth), groups)
+    positive = 1 / (1 + np.exp(-logit[found.rows]))
+    flip = rates[:, groups[found.rows]]
+    seen = positive * (1 - flip[1]) + (1 - positive) * flip[0]
+    assert flipped.mean() <= highest_share(found, np.column_stack([1 - seen, seen])) + 0.01
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_flips_at_random_are_steady_and_flips_by_a_feature_are_not(seed):
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(3000, 3)), rng.integers(0, 2, 3000)
+    truth = (X[:, 0] + 0.2 * rng.normal(size=3000) > 0).astype(int)
+    for chance, steady in (
+        (0.1, True),
+        (0.3 * (X[:, 1] > 0.5), False),
+        (0.3 * (X[:, 1] * X[:, 2] > 0), False),
+    ):
+        labels = np.where(rng.random(3000) < chance, 1 - truth, truth)
+        found = survey(X, labels, groups)
+        observed = found.observe(np.column_stack([found.features[:, :1], np.ones(3000)]))
+        model = fit_fixed(observed, fit_plain(observed), 0.1)
+        assert is_steady(found, observed, model) == steady
+
+
+def test_too_few_sure_samples_are_no_evidence_against_a_steady_rate():
+    rng = np.random.default_rng(0)
+    found = survey(rng.normal(size=(40, 1)), np.arange(40) % 2, np.zeros(40, int))
+    observed = found.observe(np.ones((40, 1)))
+    assert is_steady(found, observed, fit_fixed(observed, fit_plain(observed), 0.1))
