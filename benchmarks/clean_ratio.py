@@ -13,9 +13,11 @@ Each takes ``--seeds`` and ``--data``, and prints a Markdown table.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -192,7 +194,14 @@ def scenario(number: int, sets: tuple[str, ...]) -> tuple[str, float, float, boo
 
 
 def show_scenarios(count: int, sets: list[str]) -> None:
-    runs = parallel(scenario, [(number, tuple(sets)) for number in range(count)])
+    """Run scenarios that are not recorded yet, one by one, and show all."""
+    path = Path(f"scenarios-{'-'.join(sets)}.jsonl")  # a stopped benchmark continues
+    runs = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    for number in range(len(runs), count):
+        runs.append(scenario(number, tuple(sets)))
+        with path.open("a") as file:
+            file.write(json.dumps(runs[-1]) + "\n")
+    count = len(runs)
     runs.sort(key=lambda run: run[1])
     gains, fairer = (np.array([run[i] for run in runs]) for i in (1, 2))
     quantiles = [0, 5, 25, 50, 75, 95, 100]

@@ -138,14 +138,19 @@ def test_weights_ratios_and_selection_obey_their_laws(
 
 
 def test_random_flips_are_estimated_and_lower_the_weights():
-    drawn = make_synthetic(3000, seed=1)
-    noisy = flip_uniform(drawn, 0.2, seed=1)
-    model = SieveClassifier(LogisticRegression(), rounds=3, tolerance=1.0, random_state=0)
-    model.fit(drawn.features, noisy.labels, sensitive_features=drawn.groups)
-    assert model.flip_rates_ == pytest.approx(np.full((2, 2), 0.2), abs=0.08)
-    assert 0.7 < model.clean_ratio_ < 0.87
-    assert model.weights_[noisy.flipped].mean() < 0.9 * model.weights_[~noisy.flipped].mean()
-    assert noisy.flipped[model.suspects()["row"]].mean() > 2 * noisy.flipped.mean()
+    """Over several draws: single rates may be off by .07 with so few features."""
+    rates = []
+    for seed in range(4):
+        drawn = make_synthetic(3000, seed=seed)
+        noisy = flip_uniform(drawn, 0.2, seed=seed)
+        model = SieveClassifier(LogisticRegression(), rounds=3, tolerance=1.0, random_state=0)
+        model.fit(drawn.features, noisy.labels, sensitive_features=drawn.groups)
+        rates.append(model.flip_rates_)
+        low, high = model.estimate_.interval
+        assert low <= 1 - noisy.flipped.mean() <= high
+        assert model.weights_[noisy.flipped].mean() < 0.9 * model.weights_[~noisy.flipped].mean()
+        assert noisy.flipped[model.suspects()["row"]].mean() > 2 * noisy.flipped.mean()
+    assert np.mean(rates) == pytest.approx(0.2, abs=0.05)
 
 
 def test_fairer_than_the_plain_booster():

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from fairsieve import Cells, CollapseError, CollapseWarning, FairRobustClassifier
 from fairsieve.data import make_synthetic
+from fairsieve.errors import FairsieveWarning
 from fairsieve.estimators import _held_out
 from fairsieve.label_noise.collapse import collapse_of, compare_chances
 from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
@@ -121,14 +122,20 @@ def test_on_unseen_samples_losing_accuracy_or_fairness_is_a_collapse():
     assert compare_chances(fair, unfair, **compare) is None
 
 
+@pytest.mark.parametrize("solver", ["newton", "adam"])
 @pytest.mark.parametrize(("samples", "held_out"), [(700, True), (900, False)])
-def test_many_samples_for_each_parameter_need_no_unseen_ones(monkeypatch, samples, held_out):
+def test_many_samples_for_each_parameter_need_no_unseen_ones(monkeypatch, samples, held_out, solver):
     asked = []
+    monkeypatch.setattr(
+        _held_out, "collapse_of", lambda *_, **__: None
+    )  # whatever the draw: it would end the search
     monkeypatch.setattr(_held_out, "predict_held_out", lambda *_: asked.append(True))
-    data = make_synthetic(samples, seed=4)
-    model = FairRobustClassifier(random_state=0, on_collapse="fallback")
+    data = make_synthetic(samples, seed=3)
+    model = FairRobustClassifier(
+        solver=solver, epochs=3 if solver == "adam" else None, random_state=0, on_collapse="fallback"
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CollapseWarning)
+        warnings.simplefilter("ignore", FairsieveWarning)
         model.fit(data.features, data.labels, sensitive_features=data.groups)
     assert asked == [True] * held_out
 

@@ -58,14 +58,22 @@ def test_rates_are_learnt_with_intervals_that_hold_them():
 
 
 def test_intervals_of_the_flip_rates_hold_them_about_as_often_as_they_say():
-    cells, held = DATA.cells, 0
-    for seed in range(4):
-        rates = estimate(NOISY.labels, checked_rows(400, seed=seed)).verified
+    """Over draws of the data, of the wrong labels and of the checked rows."""
+    held = []
+    for seed, by_people in np.ndindex(8, 2):
+        data = make_synthetic(2000, seed=seed)
+        noisy = (
+            flip_weak_annotator(data, {0: 0.2, 1: 0.08}, seed=seed)
+            if by_people
+            else flip_uniform(data, 0.2, seed=seed)
+        )
+        rates = estimate(noisy.labels, checked_rows(400, seed, data), data).verified
+        cells = data.cells
         for c, z in np.ndindex(2, 2):
-            rate = NOISY.flipped[(cells.label_codes == c) & (cells.group_codes == z)].mean()
-            held += rates.low[c, z] <= rate <= rates.high[c, z]
+            rate = noisy.flipped[(cells.label_codes == c) & (cells.group_codes == z)].mean()
+            held.append(rates.low[c, z] <= rate <= rates.high[c, z])
             assert rates.high[c, z] - rates.low[c, z] < 0.5
-    assert held >= 12  # of 16; the four of a seed stand or fall together
+    assert np.mean(held) >= 0.85  # of 64; the four of a draw stand or fall together
 
 
 def test_checked_labels_are_certain_and_all_of_them_are_the_truth():

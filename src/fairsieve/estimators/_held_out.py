@@ -22,7 +22,7 @@ __all__ = ["find_collapse", "predict_held_out"]
 MOST = 4_000  # samples that are used
 ENOUGH_FOR_A_PARAMETER = 200  # samples: what a model learns by heart is then below half a percent of accuracy
 FEWEST = 40  # of a class, or there is too little to train on
-AFFORDABLE = 2_000_000  # epochs × samples of the paper's loop; more take minutes with a module of torch
+AFFORDABLE = 2_000_000  # epochs × samples of the paper's loop; more would take long
 
 
 class _HeldOut(NamedTuple):
@@ -57,8 +57,6 @@ def find_collapse(
     estimate = estimator.estimate_
     if found is not None or estimate is None:
         return found
-    if choose_solver(estimator) == "adam" and estimator.module is None:
-        return None  # the paper's own model, which the Newton solver is there for
     held_out = estimator.module is not None or _is_learnt_by_heart(checked)
     if held_out and not _is_affordable(estimator, checked):
         return None
