@@ -61,3 +61,41 @@ def test_it_says_more_than_the_checked_rows_alone_and_than_the_given_labels():
     ours, alone, labels = np.mean(better, axis=0)
     assert ours < 0.6 * alone
     assert ours < 0.6 * labels
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_information_is_what_a_check_adds_to_the_curvature(classes):
+    """The trace of the row's Fisher information under the inverse curvature, written out row by row."""
+    rng = np.random.default_rng(classes)
+    cells = Samples(np.zeros((60, 1)), np.arange(60) % classes, np.arange(60) // 30).cells
+    model = TrueClassModel(rng.normal(size=(60, classes - 1)), rng.normal(size=(60, 2)), cells)
+    values = model.fit(np.arange(30), rng.integers(0, classes, 30), np.ones(30))
+    rows = np.arange(30, 60)
+    terms, chances = model.tensor(rows), model.chances(rows, values)
+    wanted = []
+    for own, chance in zip(terms, chances, strict=True):
+        centred = own - chance @ own
+        wanted.append(np.log1p(np.trace(centred.T * chance @ centred @ np.linalg.inv(model.curvature))))
+    assert model.information(rows) == pytest.approx(np.array(wanted))
+    assert len(model.information(rows[:0])) == 0
+
+
+def test_weights_by_the_outcome_shift_the_constants_and_others_hardly_matter():
+    """Wrong labels that were checked four times as often; and rows that were by a feature, at random weights."""
+    data = make_synthetic(3000, seed=0)
+    rng = np.random.default_rng(0)
+    flipped = rng.random(3000) < 0.2
+    given = np.where(flipped, 1 - data.labels, data.labels)
+    model = TrueClassModel(np.zeros((3000, 1)), data.features, data.with_labels(given).cells)
+    every = np.arange(3000)
+
+    def estimate_wrong(chance):
+        rows = np.flatnonzero(rng.random(3000) < chance)
+        weights = 1 / chance[rows]
+        values = model.fit(rows, data.labels[rows], weights / weights.mean())
+        return 1 - model.chances(every, values)[every, given].mean()
+
+    by_outcome = np.where(flipped, 0.4, 0.1)
+    by_feature = np.where(data.features[:, 0] > 0, 0.4, 0.1)
+    assert estimate_wrong(by_outcome) == pytest.approx(0.2, abs=0.04)
+    assert estimate_wrong(by_feature) == pytest.approx(0.2, abs=0.04)

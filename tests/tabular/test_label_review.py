@@ -158,3 +158,49 @@ def test_from_python_with_a_data_frame(review, truth, tmp_path):
     assert all("The model in run" in one.reasons[-1] for one in again.review.rows)
     with pytest.raises(InvalidInputError, match="--sensitive must name a column; got none"):
         tabular.review(frame, label="income")
+
+
+def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_labels(
+    review, truth, data, tmp_path
+):
+    path = answer(review, truth, tmp_path / "review.csv")
+    given = truth[1]["income"]
+    other = dict(zip(sorted(set(given)), sorted(set(given), reverse=True), strict=True))
+    guess = [right if place % 10 else other[right] for place, right in enumerate(truth[0])]
+    table = write_csv(tmp_path / "guessed.csv", {**truth[1], "guess": guess})
+    found = tabular.audit(data, label="income", sensitive="sex", verified=path)
+    assert found.audit.estimate.verified.checked.sum() == 79
+    assert found.audit.notes[0].startswith(
+        "Share of wrong labels by true label and group, from the checked rows"
+    )
+    rates = found.metrics["verified_rates"]
+    assert len(rates) == 4
+    assert all(one["flip_rate"]["interval"][0] <= one["flip_rate"]["value"] for one in rates)
+    assert all(0 < one["narrowed_by_ten_checks"] < 0.2 for one in rates)
+    with pytest.raises(InvalidInputError, match=r"--verified must hold answers to rows of guessed\.csv"):
+        tabular.audit(table, label="income", sensitive="sex", prediction="guess", verified=path)
+    own = review_labels(Asked(table, "income", ["sex"], drop=("guess",)), 80, id_column="name")
+    path = answer(own, truth, tmp_path / "own.csv")
+    measured = tabular.audit(
+        table, label="income", sensitive="sex", prediction="guess", verified=path, drop=["name"]
+    )
+    true = measured.metrics["true_labels"]
+    accuracy = np.mean([a == b for a, b in zip(guess, truth[0], strict=True)])
+    low, high = true["predictions"]["accuracy"]["interval"]
+    assert low <= accuracy <= high  # of the true labels; on the given ones it is lower
+    assert measured.metrics["scores"]["accuracy"]["value"] < true["predictions"]["accuracy"]["value"] - 0.03
+    assert (true["checked"], true["rows"]) == (79, COUNT)
+
+
+def test_a_run_with_answers_reports_measures_for_the_true_labels(review, truth, data, tmp_path):
+    path = answer(review, truth, tmp_path / "review.csv")
+    run = train_table(Asked(data, "income", ["sex"], verified=(path,), epochs=12))
+    found = run.verified.true_labels
+    assert found.rows == len(run.problem.test)
+    assert found.checked == run.verified.in_test
+    assert list(found.models) == ["plain model", "fair model"]
+    for one in found.models.values():
+        assert one.accuracy.low <= one.accuracy.value <= one.accuracy.high
+        assert one.accuracy.high - one.accuracy.low > 0.05  # few rows were checked
+    assert found.sentence in run.notes
+    assert any(note.startswith("Share of wrong labels by true label and group") for note in run.notes)

@@ -246,6 +246,7 @@ def audit_command(
     missing: Missing = None,
     model: Model = "logistic",
     trees: Trees = 100,
+    verified: Verified = None,
     seed: Seed = 0,
     fail_on: FailOn = None,
     force: Force = False,
@@ -256,6 +257,8 @@ def audit_command(
     check. No model is kept.
 
     With --prediction, measure predictions that the table has already, group by group, and decide about them.
+
+    With --verified, learn from the answers which labels are wrong, and measure predictions on the true ones too.
 
     Example: fairsieve audit people.csv --label income --sensitive sex -o suspects.csv
 
@@ -289,6 +292,7 @@ def audit_command(
             missing=missing or (),
             model=model,
             trees=trees,
+            verified=verified or (),
             seed=seed,
         )
     say_audit(result)

@@ -103,3 +103,5 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
     say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")
+    if found.true_labels is not None:
+        say(found.true_labels.sentence)

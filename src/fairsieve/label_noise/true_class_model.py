@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, softmax
 
 from fairsieve.selection.cells import Cells
@@ -158,9 +159,12 @@ class TrueClassModel:
         for first in range(0, len(rows), 4_000):
             terms = self.tensor(rows[first : first + 4_000])
             chances = softmax(terms @ self.found, axis=1)
-            flat = _centre(terms, chances).reshape(-1, terms.shape[2])
-            lengths = (np.linalg.solve(root, flat.T) ** 2).sum(axis=0).reshape(chances.shape)
-            found.append(np.log1p((chances * lengths).sum(axis=1)))
+            if chances.shape[1] == 2:  # the same as below, in half the time
+                apart, shares = terms[:, 1] - terms[:, 0], chances.prod(axis=1)[:, None]
+            else:
+                apart, shares = _centre(terms, chances).reshape(-1, terms.shape[2]), chances
+            lengths = (solve_triangular(root, apart.T, lower=True) ** 2).sum(axis=0).reshape(shares.shape)
+            found.append(np.log1p((shares * lengths).sum(axis=1)))
         return np.concatenate(found) if found else np.zeros(0)
 
     def chances(self, rows: NDArray[np.int64], values: Floats) -> Floats:

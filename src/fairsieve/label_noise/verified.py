@@ -31,7 +31,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MOST_CHECKED = 20_000  # rows that are learnt from
-MOST_INFORMATIVE = 20_000  # rows among which those are sought whose check would tell most
+MOST_INFORMATIVE = 10_000  # rows among which those are sought whose check would tell most
 DRAWS = 200
 FEW = 10
 

@@ -20,6 +20,7 @@ from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.tree_models import weigh_by_trees
+from fairsieve.tabular.true_label_measures import tell_rates
 
 __all__ = ["Audit", "audit_table"]
 
@@ -69,6 +70,7 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
         estimate, suspects = _estimate_labels(part, asked.seed)
     else:
         estimate, suspects = _weigh_labels(problem, name)
+    notes = [*tell_rates(estimate), *notes]
     return Audit(asked, table, labels, groups, features, estimate, suspects, notes, name)
 
 

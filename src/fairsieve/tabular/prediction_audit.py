@@ -20,6 +20,7 @@ from fairsieve.tabular.reading.columns import canonical, parse_numbers
 from fairsieve.tabular.reading.labels import Labels, coded_by
 from fairsieve.tabular.reading.table import InputTable, find_column
 from fairsieve.tabular.request import Asked
+from fairsieve.tabular.true_label_measures import TrueLabelMeasures, measure_by_estimate
 
 __all__ = ["PredictionAudit", "audit_predictions"]
 
@@ -48,6 +49,8 @@ class PredictionAudit:
         Rows without a prediction.
     label_audit : Audit
         What the data say about the labels.
+    true_labels : TrueLabelMeasures or None
+        What the predictions are worth on the true labels, where answers say enough about these.
     """
 
     asked: Asked
@@ -61,6 +64,7 @@ class PredictionAudit:
     calibration: list[Calibration]
     left_out: int
     label_audit: Audit
+    true_labels: TrueLabelMeasures | None = None
 
     def gaps(self) -> list[Gap]:
         """List how far groups lie apart in every rate that fairness compares, the widest first.
@@ -115,6 +119,15 @@ def audit_predictions(
     cells = _cells(given.codes[rows], groups.take(rows).codes, labels, found.groups.names)
     codes = guessed.codes[rows].astype(np.int64)
     positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
+    places = np.searchsorted(np.flatnonzero(given.known), rows)  # among the rows of the estimate
+    true_labels = measure_by_estimate(
+        found.estimate,
+        places,
+        {"predictions": [labels.classes[code] for code in codes]},
+        asked.fairness,
+        labels.positive,
+        asked.seed,
+    )
     scores, _ = score_models(cells, [codes], asked.fairness, positive, asked.seed)
     return PredictionAudit(
         asked=asked,
@@ -130,6 +143,7 @@ def audit_predictions(
         else _calibrate(cells, _read_scores(table, labels, score)[rows], labels),
         left_out=int((given.known & ~guessed.known).sum()),
         label_audit=found,
+        true_labels=true_labels,
     )
 
 

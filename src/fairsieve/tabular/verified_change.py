@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,16 @@ from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.reading.features import Values
 from fairsieve.tabular.saved_model import decide, probabilities
+from fairsieve.tabular.true_label_measures import (
+    TrueLabelMeasures,
+    measure_problem,
+    rate_records,
+    tell_rates,
+)
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from fairsieve.label_noise.estimate import CleanRatioEstimate
     from fairsieve.tabular.table_run import TableRun
 
@@ -46,6 +54,13 @@ class VerifiedChange:
     change : dict of Score
         With less without.
     fairness : str
+    true_labels : TrueLabelMeasures or None
+        What the plain and the fair model are worth on the true labels; None where no row of the test part was
+        checked, or too few to learn from.
+    rates : list of dict
+        Flip rates by true label and group, with intervals; empty where too few rows were checked.
+    told_rates : list of str
+        The same in words.
     """
 
     wrong: Share
@@ -58,11 +73,15 @@ class VerifiedChange:
     scores: dict[str, tuple[Score, Score]]
     change: dict[str, Score]
     fairness: str
+    true_labels: TrueLabelMeasures | None = None
+    rates: list[dict[str, Any]] = field(default_factory=list)
+    told_rates: list[str] = field(default_factory=list)
 
     @property
     def sentences(self) -> list[str]:
         """What was found and what changed, in plain words."""
-        return [self._counted(), self._estimated(), self._measured()]
+        true = [] if self.true_labels is None else [self.true_labels.sentence]
+        return [self._counted(), self._estimated(), self._measured(), *true, *self.told_rates]
 
     def _counted(self) -> str:
         """Say how many of the checked labels are wrong, and what follows for the table."""
@@ -117,7 +136,8 @@ def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
     assert answers is not None
     wrong = answers.codes != answers.given
     test = problem.test
-    codes = [_predicted_codes(one, test.values, problem.labels.classes) for one in (without, run)]
+    models = (without.model, run.model, run.trade_off[0].model)
+    *codes, plain = (_predicted_codes(one, test.values, problem.labels.classes) for one in models)
     positive = (
         -1 if problem.labels.positive is None else problem.labels.classes.index(problem.labels.positive)
     )
@@ -133,13 +153,16 @@ def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
         scores={name: (scores[0][name], scores[1][name]) for name in scores[0]},
         change=change,
         fairness=run.asked.fairness,
+        true_labels=measure_problem(problem, {"plain model": plain, "fair model": codes[1]}),
+        rates=rate_records(_known(run.estimate)),
+        told_rates=tell_rates(_known(run.estimate)),
     )
 
 
-def _predicted_codes(run: TableRun, values: Values, classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """Predict the rows of the test part by the kept model, as codes of the classes."""
-    places = np.array([classes.index(str(label)) for label in run.model.classes_])
-    return np.asarray(places[decide(run.model, probabilities([run.model], values)[0])], np.int64)
+def _predicted_codes(model: Pipeline, values: Values, classes: tuple[str, ...]) -> NDArray[np.int64]:
+    """Predict the rows of the test part by a model, as codes of the classes."""
+    places = np.array([classes.index(str(label)) for label in model.classes_])
+    return np.asarray(places[decide(model, probabilities([model], values)[0])], np.int64)
 
 
 def _count_by_group(run: TableRun, rows: NDArray[np.int64], wrong: NDArray[np.bool_]) -> dict[str, Share]:
@@ -169,9 +192,14 @@ def _weighted_share(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> S
     return Score(share, wilson(share * worth, worth))
 
 
+def _known(estimate: CleanRatioEstimate | None) -> CleanRatioEstimate:
+    assert estimate is not None  # verified labels need clean_ratio="auto"
+    return estimate
+
+
 def _told_estimate(estimate: CleanRatioEstimate | None) -> dict[str, Any]:
     """Collect what is told of an estimate."""
-    assert estimate is not None  # verified labels need clean_ratio="auto"
+    estimate = _known(estimate)
     return {
         "conclusive": bool(estimate.credible),
         "clean_ratio": estimate.clean_ratio,

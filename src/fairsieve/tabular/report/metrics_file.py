@@ -16,6 +16,7 @@ from fairsieve.tabular.report.model_phrases import column_treatment, kept_point
 from fairsieve.tabular.report.phrases import group_name, headline, main_gaps
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.true_label_measures import rate_records
 from fairsieve.tabular.verified_change import VerifiedChange
 
 __all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "record_json", "run_record"]
@@ -59,6 +60,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
             for column, group in enumerate(cells.groups)
         ],
         "suspects": len(audit.suspects["row"]),
+        "verified_rates": rate_records(audit.estimate),
     }
     return dict(_plain(record))
 
@@ -233,6 +235,8 @@ def _verified(found: VerifiedChange | None) -> dict[str, Any] | None:
         "estimate_with": found.estimates[1],
         "fair_without": {name: _score(pair[0]) for name, pair in found.scores.items()},
         "change": {name: _score(value) for name, value in found.change.items()},
+        "true_labels": None if found.true_labels is None else found.true_labels.record,
+        "rates": found.rates,
     }
 
 

@@ -63,6 +63,7 @@ def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, A
         "scores": {
             name: {"value": one.value, "interval": list(one.interval)} for name, one in found.scores.items()
         },
+        "true_labels": None if found.true_labels is None else found.true_labels.record,
         "rates": [
             {
                 "measure": measure.name,
@@ -116,6 +117,8 @@ def _document(found: PredictionAudit, decision: Decision) -> Document:
         "Everything is measured on the table's own labels. Where these are wrong, rates are off; labels that are "
         "wrong more often in one group can make or hide a gap."
     )
+    if found.true_labels is not None:
+        labels = f"{labels} {found.true_labels.sentence}"
     steps = "".join(f"\n• {step}" for step in decision.next_steps)
     sections = [
         Section(
