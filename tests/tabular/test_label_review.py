@@ -8,8 +8,10 @@ import json
 import numpy as np
 import pytest
 from tests.support.people import people, write_csv
+from typer.testing import CliRunner
 
 from fairsieve import tabular
+from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import _review_csv, _review_sheet, write_review
@@ -183,6 +185,12 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     path = answer(own, truth, tmp_path / "own.csv")
     measured = tabular.audit(
         table, label="income", sensitive="sex", prediction="guess", verified=path, drop=["name"]
+    )
+    roles = ["--label", "income", "--sensitive", "sex", "--prediction", "guess", "--drop", "name"]
+    typed = CliRunner().invoke(app, ["audit", str(table), *roles, "--verified", str(path)])
+    assert typed.exit_code == 0, typed.output
+    assert "Estimated for the true labels of 800 rows, 79 of which were checked" in " ".join(
+        typed.output.split()
     )
     true = measured.metrics["true_labels"]
     accuracy = np.mean([a == b for a, b in zip(guess, truth[0], strict=True)])
