@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 
 import pandas
 import pytest
@@ -207,6 +208,10 @@ def test_bins_drop_and_separator(folder):
     assert record["settings"]["bins"] == {"age": [30.0, 50.0]}
     assert (record["settings"]["separator"], record["settings"]["decimal"]) == (";", ",")
     assert record["data"]["groups"] == ["30 to under 50", "50 and over", "under 30"]
+    said = re.search(r"Have 50 labels checked: fairsieve (.*? review\.html); then", printed)[1]
+    assert "--sensitive age --bins age=30,50 --drop job" in said
+    printed = fairsieve(folder, *shlex.split(said))  # the command that is suggested can be given as it is
+    assert "Then: fairsieve train semicolons.csv --label income --sensitive age --bins age=30,50" in printed
 
 
 def test_an_audit_prints_and_writes(folder):

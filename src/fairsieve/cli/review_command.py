@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,6 +83,7 @@ def review_command(
     from fairsieve import tabular
     from fairsieve.files import check_new
     from fairsieve.tabular.label_review import REVIEW_STAGES
+    from fairsieve.tabular.request import table_options
 
     for path in (out, out.with_suffix(".csv")):
         check_new("--out", path, force=force)
@@ -111,9 +113,18 @@ def review_command(
         table = result.save(out, force=force)
     found = result.review
     count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"
-    roles = [f"--label {found.asked.label}", *(f"--sensitive {column}" for column in found.asked.sensitive)]
+    again = [
+        "fairsieve",
+        "train",
+        str(data),
+        *table_options(found.asked),
+        "--verified",
+        str(table),
+        "-o",
+        "run-2",
+    ]
     say(
         *found.notes,
         f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
-        f"Then: fairsieve train {data} {' '.join(roles)} --verified {table} -o run-2",
+        f"Then: {shlex.join(again)}",
     )

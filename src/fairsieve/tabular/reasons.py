@@ -25,7 +25,7 @@ from fairsieve.tabular.report.phrases import (
     suspects_sentence,
 )
 from fairsieve.tabular.report.verdicts import label_warning, price_words, run_verdicts, upper
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.request import Asked, table_options
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.use_reasons import USE_REASONS
 
@@ -198,8 +198,8 @@ def review_step(asked: Asked) -> str:
     """Say how to have labels checked, and how to use the answers."""
     if is_frame(asked.data):
         return "Have 50 labels checked: fairsieve.tabular.review(…), then train again with verified=."
-    roles = ["--label", asked.label, *(word for name in asked.sensitive for word in ("--sensitive", name))]
-    command = shlex.join(["fairsieve", "review", str(asked.data), *roles, "-o", "review.html"])
+    words = ["fairsieve", "review", str(asked.data), *table_options(asked), "-o", "review.html"]
+    command = shlex.join(words)
     return f"Have 50 labels checked: {command}; then train again with --verified review.csv."
 
 

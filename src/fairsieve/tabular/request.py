@@ -23,7 +23,7 @@ from fairsieve.validation import (
     percent_hint,
 )
 
-__all__ = ["MODELS", "Asked", "TableSettings", "ask", "data_name"]
+__all__ = ["MODELS", "Asked", "TableSettings", "ask", "data_name", "table_options"]
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 
@@ -184,6 +184,33 @@ def ask(data: Any, label: str, sensitive: str | Sequence[str], settings: TableSe
     if "clean_ratio" in given:
         given["clean_ratio"] = _parse_clean_ratio(given["clean_ratio"])
     return Asked(label=label, sensitive=_listed(sensitive), reading=reading, **given)
+
+
+def table_options(asked: Asked) -> list[str]:
+    """Write what a table is and how it is read as options of a command, which another command can be given too.
+
+    >>> " ".join(table_options(ask("people.csv", "income", ["sex", "age"], {"bins": "age=30,50"})))
+    '--label income --sensitive sex --sensitive age --bins age=30,50'
+    """
+    words = ["--label", asked.label]
+    several = {
+        "--sensitive": asked.sensitive,
+        "--bins": asked.bins,
+        "--drop": asked.drop,
+        "--categories": asked.categories,
+        "--dates": asked.dates,
+        "--missing": asked.reading.missing,
+    }
+    for option, values in several.items():
+        words += [word for value in values for word in (option, value)]
+    for option, value, default in (
+        ("--small-groups", asked.small_groups, Asked.small_groups),
+        ("--separator", asked.reading.separator, Reading.separator),
+        ("--decimal", asked.reading.decimal, Reading.decimal),
+    ):
+        if value != default:
+            words += [option, "tab" if value == "\t" else value]
+    return words
 
 
 def _listed(value: str | Sequence[str] | None) -> tuple[str, ...]:
