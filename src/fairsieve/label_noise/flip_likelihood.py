@@ -153,9 +153,11 @@ class FlipLikelihood:
         return self.likelihood(values) - self.penalty(values)
 
     def penalty(self, values: Floats) -> float:
+        cost = float(self.ridge @ values[: self.free] ** 2) / 2
+        if not self.rates:
+            return cost
         at = self.point(values)
-        held = at.level - at.level.mean(axis=0) if self.rates else np.zeros(1)
-        cost = float(self.ridge @ values[: self.free] ** 2) / 2 + SPREAD * float((held**2).sum())
+        cost += SPREAD * float(((at.level - at.level.mean(axis=0)) ** 2).sum())
         return cost + (AIM_RIDGE * float((at.aim**2).sum()) if self.aimed else 0.0)
 
     def slope_and_curvature(self, values: Floats) -> tuple[Floats, Floats]:
@@ -227,7 +229,7 @@ class FlipLikelihood:
         if self.aimed:
             slope[ends[1] :] -= self.tied @ (2 * AIM_RIDGE * at.aim).ravel()
             diagonal[ends[1] :] = 2 * AIM_RIDGE * self.tied.sum(axis=1)
-        curvature[np.diag_indices(self.size)] += diagonal
+        curvature.flat[:: self.size + 1] += diagonal
         return slope, curvature
 
     def _scores(self, at: FlipParameters, label: int) -> tuple[Floats, Floats, Floats]:

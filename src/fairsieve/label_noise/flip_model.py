@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 from scipy.special import expit, logit
 
 from fairsieve.label_noise.flip_likelihood import (
@@ -161,7 +161,7 @@ def _maximise(
         slope, curvature = problem.slope_and_curvature(values)
         free = _free(problem, values, slope)
         step = np.zeros(problem.size)
-        step[free] = _solve(curvature[np.ix_(free, free)], slope[free], damping)
+        step[free] = _solve(curvature[free][:, free].copy(), slope[free], damping)
         if slope @ step < CLOSE:
             break
         length = 1.0
@@ -192,8 +192,10 @@ def _maximise(
     )
 
 
-def _free(problem: FlipLikelihood, values: Floats, slope: Floats) -> NDArray[np.int64]:
+def _free(problem: FlipLikelihood, values: Floats, slope: Floats) -> NDArray[np.int64] | slice:
     """Return the parameters that are not held at a bound by the slope."""
+    if not problem.rates:
+        return slice(None)
     lowest, highest = np.full(problem.size, -np.inf), np.full(problem.size, np.inf)
     ends = problem.free, problem.free + problem.rates
     lowest[ends[0] : ends[1]], highest[ends[0] : ends[1]] = LEVELS
@@ -204,14 +206,14 @@ def _free(problem: FlipLikelihood, values: Floats, slope: Floats) -> NDArray[np.
 
 def _solve(curvature: Floats, slope: Floats, damping: float) -> Floats:
     """Solve for a step; more damping where the curvature is singular."""
-    diagonal = np.diag_indices_from(curvature)
-    scale = curvature[diagonal].copy()
+    scale = curvature.diagonal().copy()
     for extra in (damping, max(damping, 1e-8), 1e-4, 1e-2):
-        curvature[diagonal] = scale * (1 + extra) + 1e-10
-        try:
-            return np.asarray(cho_solve(cho_factor(curvature, lower=True), slope))
-        except LinAlgError:
-            continue
+        curvature.flat[:: len(scale) + 1] = scale * (1 + extra) + 1e-10
+        _, step, failed = dposv(
+            curvature, slope, lower=True
+        )  # scipy's own functions take longer than the work
+        if not failed and np.isfinite(step).all():
+            return np.asarray(step)
     return np.asarray(slope / np.maximum(scale, 1e-8))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
+from scipy.linalg.lapack import dpotrs
 
 __all__ = ["Curvature"]
 
@@ -55,7 +56,7 @@ class Curvature:
         if self.factor is None:
             return self._conjugate_gradients(gradient)
         scale = 1.0 / np.sqrt(self.diagonal.reshape(-1))
-        solved = cho_solve(self.factor, gradient.reshape(-1) * scale, check_finite=False)
+        solved = dpotrs(self.factor[0], gradient.reshape(-1) * scale, lower=self.factor[1])[0]
         return np.asarray(-(solved * scale).reshape(gradient.shape))
 
     def _conjugate_gradients(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
