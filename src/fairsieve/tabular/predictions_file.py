@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,8 @@ def predictions_csv(
     with path.open("rb") as stream:
         is_parquet = stream.read(4) == b"PAR1"
     if escape_formulas or is_parquet:
-        columns = {name: _texts(column) for name, column in table.columns.items()} | dict(added)
+        columns: dict[str, Iterable[str]] = {name: _texts(column) for name, column in table.columns.items()}
+        columns |= added
         return columns_csv(
             columns, escape_formulas=escape_formulas, separator=table.reading.separator
         ).encode()
@@ -48,12 +49,12 @@ def predictions_csv(
         return text.encode("utf-8", errors=errors)
 
 
-def _texts(column: Any) -> list[str]:
-    """Write every value of a column; nothing for a missing one."""
+def _texts(column: Any) -> Iterator[str]:
+    """Write every value of a column, one at a time; nothing for a missing one."""
     if isinstance(column, NumberColumn):
         pairs = zip(column.numbers, column.known, strict=True)
-        return [str(number) if known else "" for number, known in pairs]
-    return [text or "" for text in column.tolist()]
+        return (str(number) if known else "" for number, known in pairs)
+    return (text or "" for text in column.tolist())
 
 
 def _copied_rows(text: str, table: InputTable, added: Mapping[str, Sequence[str]]) -> str:
