@@ -136,8 +136,8 @@ def _judge(random: RandomFlips, disagree: bool, choice: Choice) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
     if disagree:
         return _inconclusive(
-            "the explanations disagree: wrong labels aimed at the clearest rows and a bent boundary without wrong "
-            "labels both fit.",
+            "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
+            "bent boundary without wrong labels.",
             choice,
         )
     if random.found and not random.steady:

@@ -32,6 +32,8 @@ CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
 MOST_OF_IT = 0.8  # share of the boosted model's gain that aimed flips must explain
 MOST_AIMED, FEWER_AIMED = 4_000, 2_500
+MANY_COLUMNS = 30  # of a design, from which on fewer samples are fitted
+SURELY = 0.9
 AIMED_STEPS = 40
 
 
@@ -247,21 +249,30 @@ def explain_by_aim(
     if linear.fitted is None:
         return None, False
     observed, plain = linear.fitted
-    most = MOST_AIMED if observed.design.shape[1] <= 30 else FEWER_AIMED
-    part = observed.take(np.arange(min(most, len(observed))))
+    many = observed.design.shape[1] > MANY_COLUMNS
+    part = observed.take(np.arange(min(FEWER_AIMED if many else MOST_AIMED, len(observed))))
     size = float(part.weights.sum())
     random = fit_flips(part, plain, steps=10)
-    model = max(
-        (fit_flips(part, start, aimed=True, steps=AIMED_STEPS) for start in (plain, random)),
-        key=lambda found: found.log_likelihood,
-    )
+    models = [fit_flips(part, start, aimed=True, steps=AIMED_STEPS) for start in (plain, random)]
+    model = max(models, key=lambda found: found.log_likelihood)
     loss = -model.log_likelihood + model.rates + part.design.shape[1]  # as Akaike's criterion has it
     if loss > min(best * size, -random.log_likelihood) - CLEARLY:
         return None, False
     possible = best - lowest
     if np.isfinite(lowest) and best - loss / size < MOST_OF_IT * possible:
         return None, True
-    return model, False
+    if many and _overlap(models, part) < MOST_OF_IT:  # the search ends here or there, by where it starts
+        return None, True
+    return (
+        (model, False) if survey.numeric else (None, True)
+    )  # yes-or-no columns: any table is a possible truth
+
+
+def _overlap(models: list[FlipModel], observed: Observed) -> float:
+    """Compute how many of the labels that any of the models calls surely wrong are called so by all."""
+    rows = np.arange(len(observed))
+    wrong = np.array([model.true_class(observed)[rows, observed.labels] < 1 - SURELY for model in models])
+    return float(wrong.all(axis=0).sum() / max(int(wrong.any(axis=0).sum()), 1))
 
 
 def _levelled_losses(predictor: Predictor, survey: Survey) -> Floats:
