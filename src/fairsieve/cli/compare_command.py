@@ -219,7 +219,7 @@ def compare_command(
     else:
         Console().print(_comparison_table(asked, rows, seeds))
     say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
-    say(f"{len(records)} records in {path}")
+    say(f"{'1 record' if len(records) == 1 else f'{len(records)} records'} in {path}")
 
 
 def _check_counts(options: dict[str, int | None]) -> None:
