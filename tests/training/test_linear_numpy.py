@@ -10,7 +10,7 @@ from tests.support.stopping import everything
 
 from fairsieve import Samples, fit, fit_seeds
 from fairsieve.training import compiled_linear, linear_numpy, linear_trainer
-from fairsieve.training.linear_task import Task, new_adam, new_workspace
+from fairsieve.training.linear_task import Task, new_adam, new_workspace, sparse_rows
 from fairsieve.training.methods import SELECTION_METHODS
 
 
@@ -22,13 +22,17 @@ from fairsieve.training.methods import SELECTION_METHODS
     st.sampled_from([1e-3, 1.0, 40.0, 1e5]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([0.0, 0.5, 0.8, 0.95]),
 )
-def test_measuring_and_training_give_the_same_bits(seed, d, classes, scale, by_error, weighted):
+def test_measuring_and_training_give_the_same_bits(seed, d, classes, scale, by_error, weighted, zeros):
     rng = np.random.default_rng(seed)
     n, outputs = 60, 1 if classes == 2 else classes
     size = outputs * (d + 1)
+    features = (rng.normal(size=(n, d)) * scale).astype(rng.choice([np.float32, np.float64]))
+    features[rng.random((n, d)) < zeros] = rng.choice([0.0, -0.0])
     task = Task(
-        (rng.normal(size=(n, d)) * scale).astype(rng.choice([np.float32, np.float64])),
+        features,
+        sparse_rows(features),
         rng.integers(0, classes, n),
         classes,
         np.array([-1, 0, classes - 1]),

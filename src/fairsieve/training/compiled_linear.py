@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.backends.jit import compiled
 from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
-from fairsieve.training.linear_task import Adam, Task, Workspace
+from fairsieve.training.linear_task import STRANDS, Adam, SparseRows, Task, Workspace
 
 __all__ = ["adam_step", "evaluate", "predict", "scores", "train_batches"]
+
+LINE = 16  # numbers of single precision in a line of the cache
 
 
 @compiled
@@ -40,6 +42,62 @@ def scores(
 
 
 @compiled
+def _fetch(sparse: SparseRows, rows: NDArray[np.int64]) -> float:
+    """Read a number from every cache line of some rows, so that they are in the cache when they are needed.
+
+    Rows of a batch lie far apart, and a processor that adds up one does not look far enough ahead to fetch the next
+    ones: it would wait for memory most of the time. The sum of the numbers means nothing.
+    """
+    total = 0.0
+    for r in range(rows.size):
+        for t in range(0, sparse.entries.shape[1], LINE):
+            total += sparse.entries[rows[r], t] + sparse.columns[rows[r], t]
+    return total
+
+
+@compiled
+def _sparse_scores(
+    sparse: SparseRows, rows: NDArray[np.int64], parameters: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Do what :func:`scores` does, for rows without their zeros.
+
+    The bits are the same: a parameter is added in the strand of its column, and a zero in the others, which changes
+    nothing.
+    """
+    entries, columns, outputs = sparse.entries, sparse.columns, out.shape[1]
+    d = parameters.size // outputs - 1
+    if not np.isfinite(parameters).all():
+        out[:] = np.nan  # as zero times infinity is
+        return
+    out[:1] = _fetch(sparse, rows)
+    by_strand = np.zeros((d, STRANDS))
+    for k in range(outputs):
+        for j in range(d):
+            by_strand[j, j % STRANDS if j < d // STRANDS * STRANDS else 0] = parameters[k * d + j]
+        for r in range(rows.size):
+            i = rows[r]
+            a = b = c = e = 0.0
+            for t in range(entries.shape[1]):
+                x, j = entries[i, t], columns[i, t]
+                a += x * by_strand[j, 0]
+                b += x * by_strand[j, 1]
+                c += x * by_strand[j, 2]
+                e += x * by_strand[j, 3]
+            out[r, k] = (a + b) + (c + e) + parameters[outputs * d + k]
+
+
+@compiled
+def _task_scores(
+    task: Task, rows: NDArray[np.int64], parameters: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Compute the outputs of some of a task's samples."""
+    if task.sparse.entries.size > 0:
+        _sparse_scores(task.sparse, rows, parameters, out)
+    else:
+        scores(task.features, rows, parameters, out)
+
+
+@compiled
 def _cross_entropies(
     out: NDArray[np.float64], labels: NDArray[np.int64], losses: NDArray[np.float64]
 ) -> None:
@@ -60,8 +118,13 @@ def _cross_entropies(
 @compiled
 def predict(features: NDArray[Any], parameters: NDArray[np.float64], workspace: Workspace) -> None:
     """Compute outputs and predicted classes of every sample, into the workspace."""
-    out, predicted = workspace.out, workspace.predicted
-    scores(features, workspace.everyone, parameters, out)
+    scores(features, workspace.everyone, parameters, workspace.out)
+    _decide(workspace.out, workspace.predicted)
+
+
+@compiled
+def _decide(out: NDArray[np.float64], predicted: NDArray[np.int64]) -> None:
+    """Find the class of the highest output; one output f above 0 stands for the second class."""
     for r in range(predicted.size):
         predicted[r] = (1 if out[r, 0] > 0 else 0) if out.shape[1] == 1 else out[r].argmax()
 
@@ -72,7 +135,8 @@ def evaluate(
 ) -> None:
     """Compute losses, predictions and signals of every sample, into the workspace and ``signals``."""
     out, losses, predicted = workspace.out, workspace.losses, workspace.predicted
-    predict(task.features, parameters, workspace)
+    _task_scores(task, workspace.everyone, parameters, out)
+    _decide(out, predicted)
     _cross_entropies(out, task.labels, losses)
     for t in range(task.targets.size):
         labels = task.labels
@@ -96,19 +160,47 @@ def _gradient(
     slope: NDArray[np.float64],
 ) -> None:
     """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
-    features = task.features
-    d, outputs = features.shape[1], out.shape[1]
-    scores(features, batch, parameters, out)
+    outputs = out.shape[1]
+    _task_scores(task, batch, parameters, out)
     _residuals(task.labels, batch, out)
     if task.weights.size > 0:
         for r in range(batch.size):
             out[r] *= task.weights[batch[r]]
     slope[:] = 0.0
+    if task.sparse.entries.size > 0:
+        _add_sparse_products(task.sparse, batch, out, slope)
+    else:
+        _add_products(task.features, batch, out, slope)
     for r in range(batch.size):
         for k in range(outputs):
+            slope[slope.size - outputs + k] += out[r, k]
+
+
+@compiled
+def _add_products(
+    features: NDArray[Any], batch: NDArray[np.int64], out: NDArray[np.float64], slope: NDArray[np.float64]
+) -> None:
+    """Add featuresᵀ · out to the slope, sample by sample."""
+    d = features.shape[1]
+    for r in range(batch.size):
+        for k in range(out.shape[1]):
             for j in range(d):
                 slope[k * d + j] += out[r, k] * features[batch[r], j]
-            slope[outputs * d + k] += out[r, k]
+
+
+@compiled
+def _add_sparse_products(
+    sparse: SparseRows, batch: NDArray[np.int64], out: NDArray[np.float64], slope: NDArray[np.float64]
+) -> None:
+    """Do what :func:`_add_products` does, for rows without their zeros and with the same bits."""
+    entries, columns = sparse.entries, sparse.columns
+    outputs = out.shape[1]
+    d = slope.size // outputs - 1
+    for r in range(batch.size):
+        i = batch[r]
+        for k in range(outputs):
+            for t in range(entries.shape[1]):
+                slope[k * d + columns[i, t]] += out[r, k] * entries[i, t]
 
 
 @compiled

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.training import linear_numpy
 from fairsieve.training.linear_model import LinearModel, initial_parameters
-from fairsieve.training.linear_task import Evaluation, Task, new_adam, new_workspace
+from fairsieve.training.linear_task import Evaluation, Task, new_adam, new_workspace, no_sparse_rows, sparse_rows
 from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
@@ -64,8 +64,10 @@ class LinearTrainer(Trainer):
             parameters = initial_parameters(data.features.shape[1], cells.shape[0], spec.seed)
         self.parameters, self.finish_with = parameters, finish_with
         self.outputs = parameters.size // (data.features.shape[1] + 1)
+        features = np.require(data.features, requirements=["C", "W"])  # one type of array: it compiles once
         self.task = Task(
-            np.require(data.features, requirements=["C", "W"]),  # one type of array, so that it compiles once
+            features,
+            no_sparse_rows(features),
             cells.label_codes,
             cells.shape[0],
             np.array(self.plan.comparisons.targets),
@@ -77,6 +79,7 @@ class LinearTrainer(Trainer):
         )
         shown = data.take([]) if self.evaluation is None else self.evaluation
         self.shown = Evaluation(np.ascontiguousarray(shown.features, data.features.dtype), shown.cells.codes)
+        self.is_stored = False  # whether the features were stored without their zeros, where that pays
         self.adam = new_adam(self.parameters.size)
         self.workspace = new_workspace(len(data), self.outputs)
         self.shown_workspace = new_workspace(len(shown), self.outputs)
@@ -132,6 +135,8 @@ class LinearTrainer(Trainer):
         from fairsieve.training.compiled_loop import train_epochs
 
         plan, first = self.plan, self.done
+        if not self.is_stored:
+            self.task, self.is_stored = self.task._replace(sparse=sparse_rows(self.task.features)), True
         if self.renews_directions:
             self.task.directions[...] = self.directions()
         by_epoch = np.zeros((epochs + 1, self.parameters.size))
