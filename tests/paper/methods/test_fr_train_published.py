@@ -73,8 +73,9 @@ def test_a_game_is_that_of_autograd(fairness, monkeypatch):
     monkeypatch.setattr(published, "PRETRAIN_EPOCHS", 60)
     game = _Game(make_synthetic(80, seed=0), make_synthetic(30, seed=1), fairness, WEIGHTS, seed=2)
     expected = play_by_autograd(game, 220)
+    batch, real = game.batch(slice(None)), game.real_inputs(slice(None))
     for epoch in range(220):
-        game.run_epoch(epoch, slice(None), slice(None))
+        game.run_epoch(epoch, batch, real)
     assert game.parameters == pytest.approx(expected, abs=2e-5)
 
 

@@ -57,25 +57,41 @@ class _Network(NamedTuple):
     entry: Floats  # (inputs + 1, HIDDEN)
     exit: Floats  # (HIDDEN + 1,)
 
-    def hidden(self, inputs: Floats) -> Floats:
-        """Return the values of the hidden units before their leaky ReLU."""
-        return np.asarray(inputs @ self.entry[:-1] + self.entry[-1])
+    def logits(self, hidden: Floats) -> tuple[Floats, Floats]:
+        """Return the logits of "real", and the hidden units after their leaky ReLU."""
+        active = np.maximum(hidden, LEAK * hidden)
+        return active @ self.exit[:-1] + self.exit[-1], active
 
-    def logits(self, hidden: Floats) -> Floats:
-        """Return the logits of "real"."""
-        return np.asarray(_leaky(hidden) @ self.exit[:-1] + self.exit[-1])
+    def descend(self, parts: list[tuple[Floats, Floats]], active: Floats, pulls: Floats) -> None:
+        """Take a gradient step.
 
-    def descend(self, inputs: Floats, hidden: Floats, pulls: Floats, rate: np.float32) -> None:
-        """Take a gradient step; ``pulls`` are the derivatives of the loss by the logits."""
-        back = pulls[:, None] * (self.exit[:-1] * np.where(hidden > 0, np.float32(1), LEAK))
-        self.exit[:-1] -= rate * (pulls @ _leaky(hidden))
-        self.exit[-1] -= rate * pulls.sum()
-        self.entry[:-1] -= rate * (inputs.T @ back)
-        self.entry[-1] -= rate * back.sum(axis=0)
+        ``parts`` are inputs and what their hidden units change by, ``pulls`` the derivatives of the loss by the logits.
+        """
+        slope = sum(inputs.T @ back for inputs, back in parts) * self.exit[:-1]
+        self.exit[:-1] -= DISCRIMINATOR_RATE * (pulls @ active)
+        self.exit[-1] -= DISCRIMINATOR_RATE * pulls.sum()
+        self.entry[...] -= DISCRIMINATOR_RATE * slope
 
 
-def _leaky(hidden: Floats) -> Floats:
-    return np.asarray(np.maximum(hidden, LEAK * hidden))
+class _Batch(NamedTuple):
+    """The samples of an update."""
+
+    rows: Any
+    inputs: Floats  # (n, d + 2): features, the classifier's output, 1
+    signs: Floats  # labels as ±1
+    groups: Floats  # 0 or 1
+    counted: Floats  # 1 where the notion of fairness looks at a sample, else 0
+
+
+def _sigmoid(values: Any) -> Any:
+    """Compute 1 / (1 + exp(−x)), in the precision of x."""
+    half = np.float32(0.5)
+    return half * np.tanh(half * values) + half
+
+
+def _bends(hidden: Floats) -> Floats:
+    """Return the derivatives of the leaky ReLU."""
+    return np.where(hidden > 0, np.float32(1), LEAK)
 
 
 class _Game:
@@ -111,67 +127,84 @@ class _Game:
         self.sample_weights = np.ones(len(data), dtype=np.float32)
         self.objective = self.robust_loss = 1.0
 
+    def batch(self, rows: NDArray[np.int64] | slice) -> _Batch:
+        """Gather the samples of an update."""
+        x = self.x[rows]
+        inputs = np.column_stack([x, np.zeros((len(x), 1)), np.ones((len(x), 1))]).astype(np.float32)
+        return _Batch(rows, inputs, self.signs[rows], self.groups[rows], self.counted[rows])
+
+    def real_inputs(self, rows: NDArray[np.int64] | slice) -> Floats:
+        """Gather samples with right labels: features, label, 1."""
+        real = self.real[rows]
+        return np.column_stack([real, np.ones(len(real), np.float32)])
+
     def outputs(self, x: Floats) -> Floats:
         return np.asarray(x @ self.parameters[:-1] + self.parameters[-1])
 
-    def run_epoch(self, epoch: int, rows: NDArray[np.int64] | slice, real: NDArray[np.int64] | slice) -> None:
+    def run_epoch(self, epoch: int, batch: _Batch, real: Floats) -> None:
         """Update the discriminators, and in some epochs the classifier."""
-        x, signs, outputs = self.x[rows], self.signs[rows], self.outputs(self.x[rows])
-        self._update_fairness(outputs, signs, rows)
-        inputs = np.column_stack([x, outputs])
-        self._update_robustness(inputs, self.real[real])
+        x, signs = batch.inputs[:, :-2], batch.signs
+        outputs = batch.inputs[:, -2] = self.outputs(x)
+        self._update_fairness(outputs, batch)
+        self._update_robustness(batch.inputs, real, measured=epoch % WEIGH_EVERY == 0)
         if epoch < PRETRAIN_EPOCHS:
             margins = np.float32(2) * signs * outputs
             self.objective = float(-PRETRAIN_SHARE * log_expit(margins).mean())
-            self._step(x, -PRETRAIN_SHARE * 2 * signs * expit(-margins) / len(x))
+            self._step(x, -PRETRAIN_SHARE * 2 * signs * _sigmoid(-margins) / len(x))
         elif epoch % UPDATE_EVERY == 0:
-            self._update_classifier(epoch, x, inputs, signs, outputs, rows)
+            self._update_classifier(epoch, x, outputs, batch)
 
     def _fair_logits(self, outputs: Floats, signs: Floats) -> Floats:
         logits = self.fair[0] * outputs + self.fair[-1]
         return np.asarray(logits + self.fair[1] * signs if self.sees_label else logits)
 
-    def _update_fairness(self, outputs: Floats, signs: Floats, rows: Any) -> None:
-        counted = self.counted[rows]
-        wrong = (
-            counted * (expit(self._fair_logits(outputs, signs)) - self.groups[rows]) / max(counted.sum(), 1)
-        )
-        slopes = [wrong @ outputs, *([wrong @ signs] if self.sees_label else []), wrong.sum()]
+    def _update_fairness(self, outputs: Floats, batch: _Batch) -> None:
+        wrong = _sigmoid(self._fair_logits(outputs, batch.signs)) - batch.groups
+        wrong *= batch.counted / max(batch.counted.sum(), 1)
+        slopes = [wrong @ outputs, *([wrong @ batch.signs] if self.sees_label else []), wrong.sum()]
         self.fair -= DISCRIMINATOR_RATE * np.array(slopes, dtype=np.float32)
 
-    def _update_robustness(self, inputs: Floats, real: Floats) -> None:
-        fake_hidden, real_hidden = self.robust.hidden(inputs), self.robust.hidden(real)
-        fake, right = self.robust.logits(fake_hidden), self.robust.logits(real_hidden)
-        self.robust_loss = float(-0.5 * (log_expit(-fake).mean() + log_expit(right).mean()))
-        pulls = expit(fake) / np.float32(2 * len(fake)), -expit(-right) / np.float32(2 * len(right))
-        both = np.vstack([inputs, real]), np.vstack([fake_hidden, real_hidden]), np.concatenate(pulls)
-        self.robust.descend(*both, DISCRIMINATOR_RATE)
+    def _update_robustness(self, inputs: Floats, real: Floats, *, measured: bool) -> None:
+        """Take a step of the robustness discriminator; compute its loss where that is asked for."""
+        n, m = len(inputs), len(real)
+        hidden = np.empty((n + m, HIDDEN), np.float32)
+        np.dot(inputs, self.robust.entry, out=hidden[:n])
+        np.dot(real, self.robust.entry, out=hidden[n:])
+        logits, active = self.robust.logits(hidden)
+        if measured:
+            self.robust_loss = float(-0.5 * (log_expit(-logits[:n]).mean() + log_expit(logits[n:]).mean()))
+        pulls = _sigmoid(logits)
+        pulls[n:] -= 1
+        pulls[:n] /= np.float32(2 * n)
+        pulls[n:] /= np.float32(2 * m)
+        back = _bends(hidden)
+        back *= pulls[:, None]
+        self.robust.descend([(inputs, back[:n]), (real, back[n:])], active, pulls)
 
-    def _update_classifier(
-        self, epoch: int, x: Floats, inputs: Floats, signs: Floats, outputs: Floats, rows: Any
-    ) -> None:
-        hidden = self.robust.hidden(inputs)
-        fake = self.robust.logits(hidden)
+    def _update_classifier(self, epoch: int, x: Floats, outputs: Floats, batch: _Batch) -> None:
+        hidden = batch.inputs @ self.robust.entry
+        fake, _ = self.robust.logits(hidden)
+        odds = _sigmoid(fake)
         if epoch % WEIGH_EVERY == 0:
             share = expit(self.objective / max(self.robust_loss, 1e-12) - 3)
-            self.sample_weights[rows] = share * expit(fake) + (1 - share)
-        weights, counted = self.sample_weights[rows], self.counted[rows]
-        n, margins, groups = np.float32(len(x)), signs * outputs, self.groups[rows]
-        fair_logits = self._fair_logits(outputs, signs)
-        told = np.where(groups > 0, log_expit(fair_logits), log_expit(-fair_logits))
+            self.sample_weights[batch.rows] = share * odds + (1 - share)
+        weights, signs = self.sample_weights[batch.rows], batch.signs
+        margins, fair_logits = signs * outputs, self._fair_logits(outputs, signs)
         share = 1 - self.fair_weight - self.robust_weight
-        fair_loss = -(weights * counted * told).mean()
-        robust_loss = -log_expit(-fake).mean()
-        self.objective = float(
-            -share * (weights * log_expit(margins)).mean()
-            - self.fair_weight * fair_loss
-            - self.robust_weight * robust_loss
+        if (epoch + UPDATE_EVERY) % WEIGH_EVERY == 0:  # it is asked for when samples are weighed next
+            told = log_expit(np.where(batch.groups > 0, fair_logits, -fair_logits))
+            self.objective = float(
+                -share * (weights * log_expit(margins)).mean()
+                + self.fair_weight * (weights * batch.counted * told).mean()
+                + self.robust_weight * log_expit(-fake).mean()
+            )
+        through = _bends(hidden) @ (self.robust.exit[:-1] * self.robust.entry[-2])
+        pulls = -share * weights * signs * _sigmoid(-margins)
+        pulls -= (
+            self.fair_weight * self.fair[0] * weights * batch.counted * (_sigmoid(fair_logits) - batch.groups)
         )
-        through = (self.robust.exit[:-1] * np.where(hidden > 0, np.float32(1), LEAK)) @ self.robust.entry[-2]
-        pulls = -share * weights * signs * expit(-margins)
-        pulls -= self.fair_weight * weights * counted * (expit(fair_logits) - groups) * self.fair[0]
-        pulls -= self.robust_weight * expit(fake) * through
-        self._step(x, pulls / n)
+        pulls -= self.robust_weight * odds * through
+        self._step(x, pulls / np.float32(len(x)))
 
     def _step(self, x: Floats, pulls: Floats) -> None:
         """Take a step of Adam; ``pulls`` are the derivatives of the objective by the outputs."""
@@ -260,9 +293,10 @@ def _train_as_published(
     started = time.perf_counter()
     game = _Game(data, validation, settings.fairness, (fairness_weight, robustness_weight), seed)
     rng = np.random.default_rng([seed, 1])
-    rows, real = (_batches(len(part), batch_limit, rng) for part in (data, validation))
+    rows, real_rows = (_batches(len(part), batch_limit, rng) for part in (data, validation))
+    batches, real = [game.batch(each) for each in rows], [game.real_inputs(each) for each in real_rows]
     for epoch in range(epochs):
-        game.run_epoch(epoch, rows[epoch % len(rows)], real[epoch % len(real)])
+        game.run_epoch(epoch, batches[epoch % len(batches)], real[epoch % len(real)])
     return game.fitted(data, settings, epochs, seed, time.perf_counter() - started)
 
 
