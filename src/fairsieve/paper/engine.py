@@ -42,7 +42,9 @@ class _Finished(NamedTuple):
     record: Record
 
 
-def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[_Finished]:
+def run_and_record(
+    work: Sequence[Work], path: Path, *, jobs: int = 1, together: int = 1
+) -> Iterator[_Finished]:
     """Make runs, write each record into ``path`` as it arrives, and yield it.
 
     Parameters
@@ -53,6 +55,8 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
         The file of records.
     jobs : int
         Workers; −1 for as many as the backend has.
+    together : int
+        How many runs in a row one worker makes, where joblib hands them out: those that share work.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterat
     """
     left, losses = dict(enumerate(work)), 0
     while left:
-        with _closing(_call_workers(left, jobs)) as results:
+        with _closing(_call_workers(left, jobs, together)) as results:
             while True:
                 try:
                     result = next(results)
@@ -96,7 +100,7 @@ class _Failure(NamedTuple):
     error: Exception
 
 
-def _call_workers(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failure]:
+def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Generator[_Finished | _Failure]:
     """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
     backend, _ = get_active_backend()
     engine = type(backend).__name__
@@ -109,7 +113,7 @@ def _call_workers(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Fa
     call = partial(_call_locally, os.getpid()) if engine == "LokyBackend" else _call
     calls = [joblib.delayed(call)(place, each) for place, each in work.items()]
     try:
-        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=together)
     except ValueError:  # joblib says so of Spark's backend
         chunk = RUNS_IN_A_CHUNK * joblib.effective_n_jobs(jobs)
         with joblib.Parallel(n_jobs=jobs) as workers:  # which lets one set of workers run all chunks

@@ -15,7 +15,7 @@ from fairsieve.training.fit import ModelLike, fit
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["plan_trainer", "two_step_trainer"]
+__all__ = ["plan_trainer", "shared_trainer", "two_step_trainer"]
 
 
 def plan_trainer(method: str, *, penalty_weight: float | None = None) -> TrainFunction:
@@ -90,6 +90,28 @@ def two_step_trainer(clean: TrainFunction, then: TrainFunction, *, penalised: bo
         kept = first.indices
         second = then(data.take(kept), settings, evaluation=evaluation, **shared, **hyperparameters)
         return on_everyone(second, kept, data.cells, first.seconds, first.interrupted)
+
+    return train
+
+
+def shared_trainer(clean: TrainFunction) -> TrainFunction:
+    """Make the train function of a cleaning method by itself; a two-step method after it takes what it selected."""
+
+    def train(
+        data: Samples,
+        settings: Settings,
+        *,
+        seed: int,
+        model: ModelLike = None,
+        validation: Samples | None = None,
+        evaluation: Samples | None = None,
+        progress: bool = False,
+        **hyperparameters: Any,
+    ) -> Fitted:
+        shared: dict[str, Any] = {"seed": seed, "model": model, "progress": progress}
+        if model is not None or evaluation is not None or settings.penalty_weight != 0:
+            return clean(data, settings, evaluation=evaluation, **shared, **hyperparameters)
+        return _clean_once(clean, data, settings, shared, hyperparameters, False)
 
     return train
 

@@ -11,7 +11,7 @@ from fairsieve.paper.methods.fr_train import FR_TRAIN
 from fairsieve.paper.methods.fr_train_published import FR_TRAIN_PUBLISHED
 from fairsieve.paper.methods.group_confident_learning import train_group_confident_learning
 from fairsieve.paper.methods.label_correction import train_fair_label_correction
-from fairsieve.paper.methods.planned import plan_trainer, two_step_trainer
+from fairsieve.paper.methods.planned import plan_trainer, shared_trainer, two_step_trainer
 from fairsieve.paper.methods.reweighing import train_reweighing
 from fairsieve.report.looks import Look
 from fairsieve.validation import closest_hint
@@ -44,7 +44,7 @@ PAPER = (
         title="ITLM",
         look=Look("orange", "square"),
         family="robust",
-        train=ITLM,
+        train=shared_trainer(ITLM),
         while_tuning=UNCONVERGED,
     ),
     Method(

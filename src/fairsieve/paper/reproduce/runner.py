@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import joblib
@@ -105,9 +106,27 @@ def reproduce(
     for find in (_tuning_jobs, _run_jobs):
         todo = find(experiments, results)
         clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(experiments, results)])
-        for finished in run_and_record([job.work for job in todo], path, jobs=jobs):
-            results.add(finished.record)
-            yield clock.note(todo[finished.place], finished.seconds)
+        for part, together in _parts(todo):
+            work = [job.work for job in part]
+            for finished in run_and_record(work, path, jobs=jobs, together=together):
+                results.add(finished.record)
+                yield clock.note(part[finished.place], finished.seconds)
+
+
+def _parts(jobs: Sequence[_Job]) -> Iterator[tuple[list[_Job], int]]:
+    """Split jobs, in their order, by how many in a row one worker makes.
+
+    On Adult all methods of one problem but FR-Train: they share its loading and ITLM's cleaning, which take longer than
+    most of the methods.
+    """
+
+    def shares(job: _Job) -> bool:
+        return job.experiment.data == "adult" and job.seed is not None and job.experiment.method not in FR_TRAIN
+
+    for sharing, found in groupby(jobs, shares):
+        part = list(found)
+        problems = Counter((job.experiment.noise, job.experiment.rate, job.seed) for job in part)
+        yield part, max(problems.values()) if sharing else 1
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
