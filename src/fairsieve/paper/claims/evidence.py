@@ -125,7 +125,8 @@ def claim_by_pairings(
         ]
         pooled = [pool(part, results) for part in parts if part]
         holds = rule(words, judge(pooled))
-        return Answer(holds, _count_words(gains, words, pooled, holds), gains, words)
+        told = f"{_count_words(gains, words, pooled, holds)}; {_tell_pairs(gains, results)}"
+        return Answer(holds, told, gains, words)
 
     other = None
     if any(experiment.method == PUBLISHED for experiment in experiments):
@@ -161,6 +162,22 @@ def _count_words(gains: Sequence[Gain], words: Sequence[Word], pooled: Sequence[
         if known:
             told += f"; about {max(known):,} draws or splits would decide, were the differences these"
     return told
+
+
+def _tell_pairs(gains: Sequence[Gain], results: Results) -> str:
+    """Tell how many draws, splits or trainings the comparisons have: with FR-Train, which is slow, there are fewer."""
+    counts = sorted({gain.n for gain in gains if gain.n})
+    if not counts:
+        return "no pairs"
+    synthetic = {gain.pairing.one.data == "synthetic" for gain in gains}
+    if results.scope.arrays is not None:
+        noun = "training"
+    else:
+        noun = {(True,): "draw", (False,): "split"}.get(tuple(synthetic), "draw or split")
+    many = noun.replace(" or ", "s or ") + "s"
+    if counts == [1]:
+        return f"1 {noun}"
+    return f"{counts[0]} {many}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {many}"
 
 
 def _tell_pooled(gain: Gain) -> str:
