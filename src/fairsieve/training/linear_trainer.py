@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.training import linear_numpy
 from fairsieve.training.linear_model import LinearModel, initial_parameters
-from fairsieve.training.linear_task import Evaluation, Task, new_adam, new_workspace, no_sparse_rows, sparse_rows
+from fairsieve.training.linear_task import (
+    Evaluation,
+    Task,
+    new_adam,
+    new_workspace,
+    no_sparse_rows,
+    sparse_rows,
+)
 from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer

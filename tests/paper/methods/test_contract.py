@@ -192,7 +192,9 @@ def test_itlm_gains_accuracy_under_flips():
 def test_fair_methods_lower_the_disparity_on_clean_labels(name, fairness):
     plain = scores("lr", noise=False, fairness=fairness)
     mild = (name, fairness) == ("penalty", "equalized_odds")  # Zafar's form looks at wrong decisions alone: …
-    options = {"penalty_weight": 10.0} if mild else {}  # … it takes the candidate that is mostly chosen for it
+    options = (
+        {"penalty_weight": 10.0} if mild else {}
+    )  # … it takes the candidate that is mostly chosen for it
     fair = scores(name, noise=False, fairness=fairness, **options)
     assert fair[1] < plain[1] * 0.6
     assert fair[0] > plain[0] - 0.03

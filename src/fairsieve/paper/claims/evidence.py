@@ -169,11 +169,9 @@ def _tell_pairs(gains: Sequence[Gain], results: Results) -> str:
     counts = sorted({gain.n for gain in gains if gain.n})
     if not counts:
         return "no pairs"
-    synthetic = {gain.pairing.one.data == "synthetic" for gain in gains}
-    if results.scope.arrays is not None:
-        noun = "training"
-    else:
-        noun = {(True,): "draw", (False,): "split"}.get(tuple(synthetic), "draw or split")
+    drawn = [gain.pairing.one.data == "synthetic" for gain in gains]
+    noun = "draw" if all(drawn) else "draw or split" if any(drawn) else "split"
+    noun = noun if results.scope.arrays is None else "training"
     many = noun.replace(" or ", "s or ") + "s"
     if counts == [1]:
         return f"1 {noun}"

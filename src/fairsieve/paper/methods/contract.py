@@ -9,30 +9,64 @@ from typing import Any, Literal, Protocol
 from fairsieve.errors import InvalidInputError
 from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike
+from fairsieve.training.fit import ModelLike, fit
+from fairsieve.training.methods import SelectionMethod
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["Family", "Method", "TrainFunction"]
+__all__ = ["Family", "Method", "TrainFunction", "TrainingInput"]
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingInput:
+    """What a method is given.
+
+    Attributes
+    ----------
+    data : Samples
+        To train on, without changing them.
+    settings : Settings
+    seed : int
+        Everything random follows it.
+    model : module, optional
+        The linear model when None.
+    validation : Samples, optional
+        For the methods that use some.
+    evaluation : Samples, optional
+        Measured along the way and never trained on.
+    progress : bool
+    """
+
+    data: Samples
+    settings: Settings
+    seed: int
+    model: ModelLike = None
+    validation: Samples | None = None
+    evaluation: Samples | None = None
+    progress: bool = False
+
+    def fit(self, method: str | SelectionMethod, settings: Settings, **options: Any) -> Fitted:
+        """Train by :func:`~fairsieve.fit`, with these settings."""
+        named = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+        return fit(
+            self.model,
+            self.data,
+            method,
+            seed=self.seed,
+            evaluation=self.evaluation,
+            progress=self.progress,
+            watched=self.progress,
+            **named,
+            **options,
+        )
 
 
 class TrainFunction(Protocol):
     """A function that trains a model by a method; see :class:`Method`."""
 
-    def __call__(
-        self,
-        data: Samples,
-        settings: Settings,
-        *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
-        **hyperparameters: Any,
-    ) -> Fitted: ...
+    def __call__(self, given: TrainingInput, **hyperparameters: Any) -> Fitted: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +85,8 @@ class Method:
         The colour and the marker in figures.
     family : str
         What it is made for.
-    train : TrainFunction
-        Trains on ``data`` without changing it; everything random follows ``seed``. ``evaluation``
-        is measured along the way and never trained on.
+    trainer : TrainFunction
+        Trains a model.
     candidates : mapping of str to tuple
         Values that hyperparameters are chosen from; the first of each is the default. Names of
         fields of :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
@@ -75,7 +108,7 @@ class Method:
     short: str = ""
     look: Look
     family: Family
-    train: TrainFunction
+    trainer: TrainFunction
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     while_tuning: Mapping[str, Any] = field(default_factory=dict)
     uses_validation: bool = False
@@ -91,6 +124,30 @@ class Method:
     def defaults(self) -> dict[str, Any]:
         """The first candidate of each hyperparameter."""
         return {name: values[0] for name, values in self.candidates.items()}
+
+    def train(
+        self,
+        data: Samples,
+        settings: Settings,
+        *,
+        seed: int,
+        model: ModelLike = None,
+        validation: Samples | None = None,
+        evaluation: Samples | None = None,
+        progress: bool = False,
+        **hyperparameters: Any,
+    ) -> Fitted:
+        """Train a model; see :class:`TrainingInput`."""
+        given = TrainingInput(
+            data=data,
+            settings=settings,
+            seed=seed,
+            model=model,
+            validation=validation,
+            evaluation=evaluation,
+            progress=progress,
+        )
+        return self.trainer(given, **hyperparameters)
 
     def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
         """Raise an error that says what the method cannot do, before any work is done."""

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.paper.methods.contract import TrainFunction
+from fairsieve.paper.methods.contract import TrainFunction, TrainingInput
 from fairsieve.paper.methods.planned import plan_trainer
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike, check_data, new_trainer
+from fairsieve.training.fit import check_data, new_trainer
 from fairsieve.training.history import Recording
 from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.methods import selection_method
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Trainer
 
 __all__ = ["converged_trainer"]
@@ -44,47 +43,36 @@ def converged_trainer(method: str, *, penalty_weight: float | None = None) -> Tr
     plain = plan_trainer(method, penalty_weight=penalty_weight)
 
     def train(
-        data: Samples,
-        settings: Settings,
+        given: TrainingInput,
         *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
         converge: bool = True,
         most_epochs: int = MOST_EPOCHS,
         **hyperparameters: Any,
     ) -> Fitted:
-        shown: dict[str, Any] = {"model": model, "evaluation": evaluation, "progress": progress}
         if not converge:
-            return plain(data, settings, seed=seed, **shown, **hyperparameters)
-        chosen = replace(settings, **hyperparameters, epochs=most_epochs)
+            return plain(given, **hyperparameters)
+        chosen = replace(given.settings, **hyperparameters, epochs=most_epochs)
         if penalty_weight is None or chosen.penalty_weight == 0:
             chosen = replace(chosen, penalty_weight=penalty_weight or 0.0)
-        return _train_to_the_end(method, data, chosen, seed=seed, **shown)
+        return _train_to_the_end(method, replace(given, settings=chosen))
 
     return train
 
 
-def _train_to_the_end(
-    method: str,
-    data: Samples,
-    settings: Settings,
-    *,
-    seed: int,
-    model: ModelLike,
-    evaluation: Samples | None,
-    progress: bool,
-) -> Fitted:
+def _train_to_the_end(method: str, given: TrainingInput) -> Fitted:
     """Train until the loss has settled, or the epochs of the settings are over."""
-    check_data(data, evaluation)
+    data, settings = given.data, given.settings
+    check_data(data, given.evaluation)
     started, interrupted = time.perf_counter(), False
     spec = TrainingSpec(
-        data=data, method=selection_method(method), settings=settings, seed=seed, evaluation=evaluation
+        data=data,
+        method=selection_method(method),
+        settings=settings,
+        seed=given.seed,
+        evaluation=given.evaluation,
     )
-    trainer = new_trainer(model, spec)
-    with progress_bar(method, settings.epochs, shown=progress) as report:
+    trainer = new_trainer(given.model, spec)
+    with progress_bar(method, settings.epochs, shown=given.progress) as report:
         try:
             _run_epochs(trainer, min(FEWEST_EPOCHS, settings.epochs))
             while trainer.done < settings.epochs and not _has_converged(
@@ -101,7 +89,7 @@ def _train_to_the_end(
         ratios=trainer.plan.ratios,
         classes=data.cells.classes,
         method=method,
-        seed=seed,
+        seed=given.seed,
         seconds=time.perf_counter() - started,
         interrupted=interrupted,
     )

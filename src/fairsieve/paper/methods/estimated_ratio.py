@@ -9,31 +9,27 @@ from typing import Any
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.correction import train_auto
 from fairsieve.label_noise.estimate import estimate_of
-from fairsieve.paper.methods.planned import as_options
-from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 
 __all__ = ["train_fairsieve_auto"]
 
 
-def train_fairsieve_auto(
-    data: Samples,
-    settings: Settings,
-    *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
-    **hyperparameters: Any,
-) -> Fitted:
+def train_fairsieve_auto(given: TrainingInput, **hyperparameters: Any) -> Fitted:
     """Estimate which labels are wrong, then train by it; the settings' clean ratio is not looked at."""
     started = time.perf_counter()
-    found = estimate_of(Checked(data, None, None, len(data)), seed)
-    chosen = as_options(replace(settings, penalty_weight=0.0, **hyperparameters)) | {"signal": None}
+    data = given.data
+    found = estimate_of(Checked(data, None, None, len(data)), given.seed)
+    chosen = replace(given.settings, penalty_weight=0.0, **hyperparameters)
+    named = {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
     fitted = train_auto(
-        model, data, found, seed=seed, evaluation=evaluation, progress=progress, watched=progress, **chosen
+        given.model,
+        data,
+        found,
+        seed=given.seed,
+        evaluation=given.evaluation,
+        progress=given.progress,
+        watched=given.progress,
+        **named | {"signal": None},
     )
     return replace(fitted, seconds=time.perf_counter() - started)

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError, MissingExtraError
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.fitted_estimator import fitted_estimator, settings_with
 from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike, check_data
+from fairsieve.training.fit import check_data
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_positive
@@ -45,14 +46,8 @@ CONSTRAINTS = {
 
 
 def train_exponentiated_gradient(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     eps: float = 0.01,
     max_iter: int = 50,
     **hyperparameters: Any,
@@ -67,11 +62,11 @@ def train_exponentiated_gradient(
         The most regressions fitted.
     """
     name = "exponentiated-gradient"
-    settings = settings_with(name, settings, hyperparameters, ("eps", "max_iter"))
+    data, settings = given.data, settings_with(name, given.settings, hyperparameters, ("eps", "max_iter"))
     check_positive("eps", eps)
     check_at_least("max_iter", max_iter, 1)
     reductions = _import_fairlearn("reductions", name)
-    positive = _check_binary(name, data, settings, model, evaluation)
+    positive = _check_binary(name, given, settings)
     started = time.perf_counter()
     constraints = getattr(reductions, MOMENTS[settings.fairness])(difference_bound=eps)
     mitigator = reductions.ExponentiatedGradient(_base_learner(), constraints, eps=eps, max_iter=max_iter)
@@ -83,22 +78,16 @@ def train_exponentiated_gradient(
         data,
         settings,
         method=name,
-        seed=seed,
+        seed=given.seed,
         seconds=time.perf_counter() - started,
-        evaluation=evaluation,
+        evaluation=given.evaluation,
         randomised=True,
     )
 
 
 def train_threshold_optimizer(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     grid_size: int = 1000,
     **hyperparameters: Any,
 ) -> Fitted:
@@ -113,10 +102,10 @@ def train_threshold_optimizer(
         How finely the rates that the groups are to share are searched.
     """
     name = "threshold-optimizer"
-    settings = settings_with(name, settings, hyperparameters, ("grid_size",))
+    data, settings = given.data, settings_with(name, given.settings, hyperparameters, ("grid_size",))
     check_at_least("grid_size", grid_size, 1)
     postprocessing = _import_fairlearn("postprocessing", name)
-    positive = _check_binary(name, data, settings, model, evaluation)
+    positive = _check_binary(name, given, settings)
     started = time.perf_counter()
     groups = data.cells.group_codes
     is_positive = (data.cells.label_codes == positive).astype(np.int64)
@@ -136,9 +125,9 @@ def train_threshold_optimizer(
         data,
         settings,
         method=name,
-        seed=seed,
+        seed=given.seed,
         seconds=time.perf_counter() - started,
-        evaluation=evaluation,
+        evaluation=given.evaluation,
         uses_groups=True,
         randomised=True,
     )
@@ -218,11 +207,10 @@ def _import_fairlearn(part: str, purpose: str) -> Any:
         raise MissingExtraError("fairlearn", extra="fairlearn", purpose=f"the method {purpose}") from error
 
 
-def _check_binary(
-    name: str, data: Samples, settings: Settings, model: ModelLike, evaluation: Samples | None
-) -> int:
+def _check_binary(name: str, given: TrainingInput, settings: Settings) -> int:
     """Check that fairlearn can treat the data; return the index of the positive class."""
-    check_data(data, evaluation)
+    data, model = given.data, given.model
+    check_data(data, given.evaluation)
     if model is not None:
         raise InvalidInputError(
             f"{name} trains scikit-learn's logistic regression and takes no module; got model="
@@ -247,6 +235,6 @@ def _groups_with_both_classes(name: str, data: Samples) -> NDArray[np.intp]:
         warnings.warn(
             f"{name} gives no thresholds of their own to groups without samples of both classes: {named}",
             FairsieveWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return np.flatnonzero(complete)

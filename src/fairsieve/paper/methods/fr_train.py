@@ -24,28 +24,21 @@ from typing import Any, Literal
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import require
-from fairsieve.paper.methods.contract import Method
+from fairsieve.paper.methods.contract import Method, TrainingInput
 from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike, check_data, fit
+from fairsieve.training.fit import check_data, fit
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_choice, check_positive, check_share
 
 __all__ = ["FR_TRAIN", "check_validation", "check_weights", "clean_with_itlm"]
 
 
 def _train_fr_train(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     fairness_weight: float = 0.4,
     robustness_weight: float = 0.4,
     validation_kind: Literal["clean", "noisy", "cleaned"] = "clean",
@@ -60,13 +53,12 @@ def _train_fr_train(
 ) -> Fitted:
     """Train a model by FR-Train: any module, two classes, any number of groups.
 
-    Of ``settings`` the notion of fairness, the positive label, the loss, the optimiser (the
+    Of the settings the notion of fairness, the positive label, the loss, the optimiser (the
     classifier's), the device and ``average_last`` count; epochs, batches and rates are FR-Train's own.
+    The validation set, which says what right labels look like, is needed.
 
     Parameters
     ----------
-    validation : Samples
-        What right labels look like; needed.
     fairness_weight, robustness_weight : float
         λf and λr, together at most 1.
     validation_kind : {"clean", "noisy", "cleaned"}
@@ -88,12 +80,14 @@ def _train_fr_train(
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data, clean = make_synthetic(300, seed=0), make_synthetic(50, seed=1)
-    >>> fitted = _train_fr_train(data, Settings(), seed=0, validation=clean, epochs=30, pretrain_epochs=10)
+    >>> given = TrainingInput(data=data, settings=Settings(), seed=0, validation=clean)
+    >>> fitted = _train_fr_train(given, epochs=30, pretrain_epochs=10)
     >>> fitted.history.epochs.tolist()[-1], len(fitted.indices)
     (29, 300)
     """
-    settings = settings_with("fr-train", settings, hyperparameters, OWN)
-    check_data(data, evaluation)
+    settings = settings_with("fr-train", given.settings, hyperparameters, OWN)
+    data, validation = given.data, given.validation
+    check_data(data, given.evaluation)
     FR_TRAIN.check(data, settings, validation)
     assert validation is not None
     check_validation(data, validation)
@@ -114,19 +108,13 @@ def _train_fr_train(
 
     started = time.perf_counter()
     if validation_kind == "cleaned":
-        validation = clean_with_itlm(validation, settings.clean_ratio, seed=seed)
+        validation = clean_with_itlm(validation, settings.clean_ratio, seed=given.seed)
     fitted = train_against_discriminators(
-        data,
-        validation,
-        settings,
+        replace(given, settings=settings, validation=validation),
         options,
-        model=model,
-        seed=seed,
-        evaluation=evaluation,
         epochs=epochs,
         batch_limit=batch_limit,
         engine=engine,
-        progress=progress,
     )
     return replace(fitted, seconds=time.perf_counter() - started)
 
@@ -137,7 +125,7 @@ FR_TRAIN = Method(
     short="FR-Train (ours)",
     look=Look("pink", "square"),
     family="fair and robust",
-    train=_train_fr_train,
+    trainer=_train_fr_train,
     candidates={"fairness_weight": (0.4, 0.2)},
     while_tuning={"epochs": 3_000},
     uses_validation=True,

@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from fairsieve.errors import FairsieveError
-from fairsieve.paper.methods.contract import Method
+from fairsieve.paper.methods.contract import Method, TrainingInput
 from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.fr_train import check_validation, check_weights
 from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.selection.ratios import initial_ratios
-from fairsieve.training.fit import ModelLike, check_data
+from fairsieve.training.fit import check_data
 from fairsieve.training.history import History, new_recording, record_model, record_plan
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_task import new_adam
@@ -248,14 +248,8 @@ class _Game:
 
 
 def _train_as_published(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     fairness_weight: float = 0.3,
     robustness_weight: float = 0.4,
     epochs: int = 10_000,
@@ -264,12 +258,11 @@ def _train_as_published(
 ) -> Fitted:
     """Train the linear model by FR-Train as published: two classes, two groups.
 
-    Of ``settings`` the notion of fairness and the positive label count.
+    Of the settings the notion of fairness and the positive label count. The validation set, which says what right
+    labels look like, is needed.
 
     Parameters
     ----------
-    validation : Samples
-        What right labels look like; needed.
     fairness_weight, robustness_weight : float
         λf and λr, together at most 1.
 
@@ -277,13 +270,15 @@ def _train_as_published(
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data, clean = make_synthetic(300, seed=0), make_synthetic(50, seed=1)
-    >>> fitted = _train_as_published(data, Settings(), seed=0, validation=clean, epochs=30)
+    >>> given = TrainingInput(data=data, settings=Settings(), seed=0, validation=clean)
+    >>> fitted = _train_as_published(given, epochs=30)
     >>> fitted.predict(data.features).shape
     (300,)
     """
     own = ("fairness_weight", "robustness_weight", "epochs", "batch_limit")
-    settings = settings_with("fr-train-published", settings, hyperparameters, own)
-    check_data(data, evaluation)
+    settings = settings_with("fr-train-published", given.settings, hyperparameters, own)
+    data, validation, seed = given.data, given.validation, given.seed
+    check_data(data, given.evaluation)
     FR_TRAIN_PUBLISHED.check(data, settings, validation)
     assert validation is not None
     check_validation(data, validation)
@@ -313,7 +308,7 @@ FR_TRAIN_PUBLISHED = Method(
     short="FR-Train (published)",
     look=Look("red", "square"),
     family="fair and robust",
-    train=_train_as_published,
+    trainer=_train_as_published,
     candidates={"fairness_weight": (0.3, 0.1, 0.5)},
     while_tuning={"epochs": 4_000},
     uses_validation=True,

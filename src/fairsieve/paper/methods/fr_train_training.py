@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.fr_train_games import AutogradGame, CompiledGame, Game
 from fairsieve.paper.methods.fr_train_linear import HIDDEN, Discriminators, GameArrays
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
@@ -18,7 +19,6 @@ from fairsieve.samples import Samples
 from fairsieve.sampling.losses import check_outputs, compute_outputs, cross_entropy, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
 from fairsieve.training.autograd import can_compile, make_module
-from fairsieve.training.fit import ModelLike
 from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
@@ -31,21 +31,17 @@ Draw = Callable[[int], NDArray[np.int64]]  # number of updates → rows of each,
 
 
 def train_against_discriminators(
-    data: Samples,
-    validation: Samples,
-    settings: Settings,
+    given: TrainingInput,
     options: FRTrainOptions,
     *,
-    model: ModelLike,
-    seed: int,
-    evaluation: Samples | None,
     epochs: int,
     batch_limit: int,
     engine: Literal["auto", "compiled", "autograd"],
-    progress: bool,
 ) -> Fitted:
     """Train the classifier; the arguments are those of FR-Train, checked."""
-    module = make_module(model, data, seed)
+    data, validation, settings, seed = given.data, given.validation, given.settings, given.seed
+    assert validation is not None
+    module = make_module(given.model, data, seed)
     arrays = _make_arrays(data, validation, settings)
     rng = np.random.default_rng(seed)
     discriminators = _make_discriminators(arrays, data.cells.shape[1], settings.fairness, rng)
@@ -58,12 +54,12 @@ def train_against_discriminators(
         CompiledGame if compilable and engine != "autograd" else AutogradGame
     )
     game = kind(module, arrays, options, discriminators, settings)
-    training = _GameTraining(game, data, evaluation, settings, epochs)
+    training = _GameTraining(game, data, given.evaluation, settings, epochs)
     draw, draw_real = (
         _batch_source(len(part), batch_limit, random)
         for part, random in zip((data, validation), rng.spawn(2), strict=True)
     )
-    with progress_bar("FR-Train", epochs, shown=progress) as report, torch.random.fork_rng():
+    with progress_bar("FR-Train", epochs, shown=given.progress) as report, torch.random.fork_rng():
         torch.manual_seed(seed)
         interrupted = training.train(draw, draw_real, report)
     return training.fitted(options.pretrain_epochs, seed, interrupted)

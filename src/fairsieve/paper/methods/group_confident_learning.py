@@ -19,13 +19,13 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve.data.corruption.flips import flipped_to
 from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import InvalidInputError
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.planned import on_everyone, plan_trainer
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.training.fit import ModelLike, check_data
+from fairsieve.training.fit import check_data
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least
 
 __all__ = ["confident_classes", "train_group_confident_learning"]
@@ -149,26 +149,18 @@ def _keep_a_sample_of_each_cell(
 
 
 def train_group_confident_learning(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     folds: int = 5,
     decoupled: bool = False,
     **hyperparameters: Any,
 ) -> Fitted:
     """Drop the labels that :func:`_confident_labels` takes for wrong, then train plainly; any module."""
     name = "group-confident-learning"
-    settings = settings_with(name, settings, hyperparameters, ("folds", "decoupled"))
-    check_data(data, evaluation)
+    data, settings = given.data, settings_with(name, given.settings, hyperparameters, ("folds", "decoupled"))
+    check_data(data, given.evaluation)
     started = time.perf_counter()
-    found = _confident_labels(data, folds=folds, seed=seed, decoupled=decoupled)
+    found = _confident_labels(data, folds=folds, seed=given.seed, decoupled=decoupled)
     rows, seconds = np.flatnonzero(found.kept), time.perf_counter() - started
-    fitted = PLAIN(
-        data.take(rows), settings, seed=seed, model=model, evaluation=evaluation, progress=progress
-    )
+    fitted = PLAIN(replace(given, data=data.take(rows), settings=settings))
     return replace(on_everyone(fitted, rows, data.cells, seconds, False), method=name)

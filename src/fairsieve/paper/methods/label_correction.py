@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.corruption.flips import flipped_to
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.fitted_estimator import settings_with
 from fairsieve.paper.methods.group_confident_learning import PLAIN, class_probabilities
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import count_budget
-from fairsieve.training.fit import ModelLike, check_data
+from fairsieve.training.fit import check_data
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_share
 
 __all__ = ["train_fair_label_correction"]
@@ -139,14 +139,8 @@ def _may_flip(kind: tuple[int, int, int], surplus: NDArray[np.float64], counts: 
 
 
 def train_fair_label_correction(
-    data: Samples,
-    settings: Settings,
+    given: TrainingInput,
     *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
     members: int = 20,
     rate: float | None = None,
     **hyperparameters: Any,
@@ -161,18 +155,11 @@ def train_fair_label_correction(
         The most labels to change, as a share; what ``settings.clean_ratio`` leaves when None.
     """
     name = "fair-label-correction"
-    settings = settings_with(name, settings, hyperparameters, ("members", "rate"))
-    check_data(data, evaluation)
+    data, settings = given.data, settings_with(name, given.settings, hyperparameters, ("members", "rate"))
+    check_data(data, given.evaluation)
     started = time.perf_counter()
     if rate is None:
         rate = 1 - count_budget(settings.clean_ratio, len(data)) / len(data)
-    corrected = _correct_labels(data, rate, members=members, seed=seed)
-    fitted = PLAIN(
-        data.with_labels(corrected.labels),
-        settings,
-        seed=seed,
-        model=model,
-        evaluation=evaluation,
-        progress=progress,
-    )
+    corrected = _correct_labels(data, rate, members=members, seed=given.seed)
+    fitted = PLAIN(replace(given, data=data.with_labels(corrected.labels), settings=settings))
     return replace(fitted, method=name, seconds=time.perf_counter() - started)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.paper.methods.contract import TrainFunction
+from fairsieve.paper.methods.contract import TrainFunction, TrainingInput
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.training.fit import ModelLike, fit
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 
 __all__ = ["plan_trainer", "shared_trainer", "two_step_trainer"]
 
@@ -24,32 +22,13 @@ def plan_trainer(method: str, *, penalty_weight: float | None = None) -> TrainFu
     ``penalty_weight`` adds the covariance penalty, with that weight unless the settings have one.
     """
 
-    def train(
-        data: Samples,
-        settings: Settings,
-        *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
-        **hyperparameters: Any,
-    ) -> Fitted:
-        chosen = replace(settings, **hyperparameters)
+    def train(given: TrainingInput, **hyperparameters: Any) -> Fitted:
+        chosen = replace(given.settings, **hyperparameters)
         if penalty_weight is None:
             chosen = replace(chosen, penalty_weight=0.0)
         elif chosen.penalty_weight == 0:
             chosen = replace(chosen, penalty_weight=penalty_weight)
-        return fit(
-            model,
-            data,
-            method,
-            seed=seed,
-            evaluation=evaluation,
-            progress=progress,
-            watched=progress,
-            **as_options(chosen),
-        )
+        return given.fit(method, chosen)
 
     return train
 
@@ -67,29 +46,18 @@ def two_step_trainer(clean: TrainFunction, then: TrainFunction, *, penalised: bo
     with ``cleaning_`` go to the first step alone, without that beginning; ``converge`` and ``most_epochs`` too.
     """
 
-    def train(
-        data: Samples,
-        settings: Settings,
-        *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
-        **hyperparameters: Any,
-    ) -> Fitted:
-        shared: dict[str, Any] = {"seed": seed, "model": model, "progress": progress}
+    def train(given: TrainingInput, **hyperparameters: Any) -> Fitted:
         own = {
             name: hyperparameters.pop(name)
             for name in tuple(hyperparameters)
             if name in ("converge", "most_epochs") or name.startswith("cleaning_")
         }
         own = {name.removeprefix("cleaning_"): value for name, value in own.items()}
-        cleaning = replace(settings, penalty_weight=0.0)  # that of the settings is the second step's
-        first = _clean_once(clean, data, cleaning, shared, own, penalised)
+        cleaning = replace(given.settings, penalty_weight=0.0)  # that of the settings is the second step's
+        first = _clean_once(clean, replace(given, settings=cleaning, evaluation=None), own, penalised)
         kept = first.indices
-        second = then(data.take(kept), settings, evaluation=evaluation, **shared, **hyperparameters)
-        return on_everyone(second, kept, data.cells, first.seconds, first.interrupted)
+        second = then(replace(given, data=given.data.take(kept)), **hyperparameters)
+        return on_everyone(second, kept, given.data.cells, first.seconds, first.interrupted)
 
     return train
 
@@ -97,44 +65,26 @@ def two_step_trainer(clean: TrainFunction, then: TrainFunction, *, penalised: bo
 def shared_trainer(clean: TrainFunction) -> TrainFunction:
     """Make the train function of a cleaning method by itself; a two-step method after it takes what it selected."""
 
-    def train(
-        data: Samples,
-        settings: Settings,
-        *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
-        **hyperparameters: Any,
-    ) -> Fitted:
-        shared: dict[str, Any] = {"seed": seed, "model": model, "progress": progress}
-        if model is not None or evaluation is not None or settings.penalty_weight != 0:
-            return clean(data, settings, evaluation=evaluation, **shared, **hyperparameters)
-        return _clean_once(clean, data, settings, shared, hyperparameters, False)
+    def train(given: TrainingInput, **hyperparameters: Any) -> Fitted:
+        if given.evaluation is not None or given.settings.penalty_weight != 0:
+            return clean(given, **hyperparameters)
+        return _clean_once(clean, given, hyperparameters, False)
 
     return train
 
 
-def _clean_once(
-    clean: TrainFunction,
-    data: Samples,
-    settings: Settings,
-    shared: dict[str, Any],
-    own: dict[str, Any],
-    penalised: bool,
-) -> Fitted:
+def _clean_once(clean: TrainFunction, given: TrainingInput, own: dict[str, Any], penalised: bool) -> Fitted:
     """Clean, or return what the last cleaning selected if it was the same."""
     names = (*CLEANING, "fairness", "pos_label") if penalised else CLEANING
-    epochs = settings.epochs if own.get("converge") is False else None
-    values = tuple(getattr(settings, name) for name in names)
-    key = (clean, shared["seed"], shared["model"], epochs, tuple(own.items()), values)
+    epochs = given.settings.epochs if own.get("converge") is False else None
+    values = tuple(getattr(given.settings, name) for name in names)
+    key = (clean, given.seed, given.model, epochs, tuple(own.items()), values)
     for seen, old, fitted in _last_cleaning:
-        if seen is data and old == key:
+        if seen is given.data and old == key:
             return fitted
-    fitted = clean(data, settings, **shared, **own)
-    if not fitted.interrupted and shared["model"] is None:
-        _last_cleaning[:] = [(data, key, fitted)]
+    fitted = clean(given, **own)
+    if not fitted.interrupted and given.model is None:
+        _last_cleaning[:] = [(given.data, key, fitted)]
     return fitted
 
 
@@ -147,8 +97,3 @@ def on_everyone(
         seconds=fitted.seconds + seconds,
         interrupted=fitted.interrupted or interrupted,
     )
-
-
-def as_options(settings: Settings) -> dict[str, Any]:
-    """Return the settings as keyword arguments."""
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.fitted_estimator import settings_with
-from fairsieve.paper.methods.planned import as_options
-from fairsieve.samples import Samples
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
-from fairsieve.training.fit import ModelLike, check_data, fit
+from fairsieve.training.fit import check_data
 from fairsieve.training.methods import SelectionMethod
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings
 
 __all__ = ["train_reweighing"]
 
@@ -47,31 +45,11 @@ def _independent_ratios(cells: Cells) -> NDArray[np.float64]:
     return np.tile(shares, (cells.shape[0], 1))
 
 
-def train_reweighing(
-    data: Samples,
-    settings: Settings,
-    *,
-    seed: int,
-    model: ModelLike = None,
-    validation: Samples | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
-    **hyperparameters: Any,
-) -> Fitted:
+def train_reweighing(given: TrainingInput, **hyperparameters: Any) -> Fitted:
     """Train plainly with fixed weights on the samples' losses; any module."""
-    settings = settings_with(REWEIGHING.name, settings, hyperparameters)
-    check_data(data, evaluation)
-    fitted = fit(
-        model,
-        data,
-        REWEIGHING,
-        seed=seed,
-        sample_weight=_independence_weights(data.cells),
-        evaluation=evaluation,
-        progress=progress,
-        watched=progress,
-        **as_options(settings),
-    )
-    ratios = _independent_ratios(data.cells)
+    settings = settings_with(REWEIGHING.name, given.settings, hyperparameters)
+    check_data(given.data, given.evaluation)
+    fitted = given.fit(REWEIGHING, settings, sample_weight=_independence_weights(given.data.cells))
+    ratios = _independent_ratios(given.data.cells)
     always = np.broadcast_to(ratios, fitted.history.ratios.shape)
     return replace(fitted, ratios=ratios, history=replace(fitted.history, ratios=always))

@@ -121,7 +121,9 @@ def _parts(jobs: Sequence[_Job]) -> Iterator[tuple[list[_Job], int]]:
     """
 
     def shares(job: _Job) -> bool:
-        return job.experiment.data == "adult" and job.seed is not None and job.experiment.method not in FR_TRAIN
+        return (
+            job.experiment.data == "adult" and job.seed is not None and job.experiment.method not in FR_TRAIN
+        )
 
     for sharing, found in groupby(jobs, shares):
         part = list(found)
