@@ -43,7 +43,7 @@ def reproduce_command(
         int | None,
         typer.Option(
             help="Draws and splits; by default 30 draws, 20 splits of COMPAS, 10 of Adult. FR-Train, which is slow, "
-            "has at most 20, 20 and 3.",
+            "has at most 20, 20 and 5.",
             show_default=False,
         ),
     ] = None,

@@ -17,7 +17,7 @@ __all__ = ["FR_TRAIN", "Attack", "Experiment", "Scope", "table_experiment"]
 SEEDS = {"synthetic": 30, "compas": 20, "adult": 10}
 FR_TRAIN = ("fr-train-published", "fr-train")
 FR_TRAIN_SEEDS = {
-    "fr-train-published": {"synthetic": 20, "compas": 20, "adult": 3},
+    "fr-train-published": {"synthetic": 20, "compas": 20, "adult": 5},
     "fr-train": {"synthetic": 20, "compas": 10, "adult": 3},
 }
 FR_TRAIN_CURVE_SEEDS = 10

@@ -119,22 +119,36 @@ def _title_in(table: PaperTable, line: Line) -> str:
 def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
     """Describe how many runs a table's numbers are means of."""
     parts = []
+    shown = [method for method in FR_TRAIN if any(line.method == method for line in table.lines)]
     for data in dict.fromkeys(column.data for column in table.columns):
         for name, results in protocols.each(data):
-            ours, theirs = (
+            ours, *theirs = (
                 max(
                     len(results.runs(Experiment(method, data, column.noise, column.fairness)))
                     for column in table.columns
                     if column.data == data
                 )
-                for method in ("lr", FR_TRAIN[0])
+                for method in ("lr", *shown)
             )
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
-            fewer = f" ({theirs} for FR-Train)" if 0 < theirs < ours else ""
-            parts.append(
-                f"{ours} {what}{fewer}" if data == "synthetic" else f"{ours} {what} of {TITLES[data]}{fewer}"
-            )
+            of_data = "" if data == "synthetic" else f" of {TITLES[data]}"
+            parts.append(f"{ours} {what}{of_data}{_fewer(ours, theirs)}")
     return f"Means ± deviations over {', '.join(parts)}."
+
+
+def _fewer(many: int, few: Sequence[int]) -> str:
+    """Say how many runs the published FR-Train and ours have, where those are fewer.
+
+    Examples
+    --------
+    >>> _fewer(30, [20, 20]), _fewer(20, [20, 10]), _fewer(5, [5, 5])
+    (' (20 for FR-Train)', ' (20 for FR-Train as published, 10 for ours)', '')
+    """
+    if not few or min(few) in (0, many):
+        return ""
+    if len(set(few)) == 1:
+        return f" ({few[0]} for FR-Train)"
+    return f" ({few[0]} for FR-Train as published, {few[1]} for ours)"
 
 
 def _printed_cell(printed: Number) -> Cell:

@@ -132,6 +132,13 @@ def _folded(evidence: str) -> tuple[str, str]:
     return (first + ".", rest) if stop and len(rest) > LONG_EVIDENCE else (evidence, "")
 
 
+def _breakable(text: str) -> Any:
+    """Escape a text, and let its lines break after arrows: names such as A→B are as wide as a column otherwise."""
+    from markupsafe import Markup, escape
+
+    return escape(text).replace("→", Markup("→<wbr>"))
+
+
 def _sort_value(cell: Cell) -> str | None:
     """Return what a cell sorts by, where that is not what it says."""
     if cell.value is None or str(cell.value) == cell.text:
@@ -171,6 +178,7 @@ def environment() -> Any:
     )
     found.filters |= {
         "apart_level": _apart_level,
+        "breakable": _breakable,
         "folded": _folded,
         "sort_value": _sort_value,
         "variables": colour_variables,
