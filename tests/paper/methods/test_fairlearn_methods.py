@@ -18,13 +18,15 @@ from fairsieve.metrics import (
     equal_opportunity_disparity,
     equalized_odds_disparity,
 )
-from fairsieve.paper.methods.fairlearn_methods import train_exponentiated_gradient, train_threshold_optimizer
 from fairsieve.paper.methods.fitted_estimator import _draw_classes
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.training.settings import Settings
 
 reductions = pytest.importorskip("fairlearn.reductions")
 postprocessing = pytest.importorskip("fairlearn.postprocessing")
 
+train_exponentiated_gradient = METHODS["exponentiated-gradient"].train
+train_threshold_optimizer = METHODS["threshold-optimizer"].train
 TRAINERS = [train_exponentiated_gradient, train_threshold_optimizer]
 DISPARITIES = {
     "equalized_odds": equalized_odds_disparity,

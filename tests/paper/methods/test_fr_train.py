@@ -13,7 +13,7 @@ from fairsieve.data import flip_group_targeted, flip_margin, make_synthetic, syn
 from fairsieve.errors import FairsieveError
 from fairsieve.metrics import accuracy, equalized_odds_disparity
 from fairsieve.paper.methods import fr_train_games
-from fairsieve.paper.methods.fr_train import FR_TRAIN, _train_fr_train, clean_with_itlm
+from fairsieve.paper.methods.fr_train import FR_TRAIN, clean_with_itlm
 from fairsieve.paper.methods.fr_train_training import _tells_groups
 from fairsieve.training.settings import Settings
 
@@ -33,7 +33,7 @@ def validation():
 
 def train(data, validation, *, fairness="equalized_odds", seed=0, **options):
     wanted = Settings(fairness=fairness, clean_ratio=0.9)
-    return _train_fr_train(data, wanted, seed=seed, validation=validation, **(QUICK | options))
+    return FR_TRAIN.train(data, wanted, seed=seed, validation=validation, **(QUICK | options))
 
 
 def parameters(fitted):
@@ -102,7 +102,7 @@ def test_each_weight_changes_the_game(data, validation):
 def test_the_result_averages_the_last_epochs(data, validation):
     model = LogisticRegression(3, generator=torch.Generator().manual_seed(0)).double()
     single = [parameters(train(data, validation, model=model, epochs=epochs)) for epochs in (50, 51, 52)]
-    averaged = _train_fr_train(
+    averaged = FR_TRAIN.train(
         data, Settings(average_last=3), seed=0, validation=validation, model=model, **(QUICK | {"epochs": 52})
     )
     np.testing.assert_allclose(parameters(averaged), np.mean(single, axis=0), atol=1e-12)
@@ -184,7 +184,7 @@ def test_any_module_with_its_own_loss_and_optimiser(data, validation):
 
     wanted = Settings(loss=loss, optimizer=lambda found: torch.optim.SGD(found, lr=0.1))
     options = {"validation": validation, "epochs": 200, "pretrain_epochs": 100}
-    one, two = (_train_fr_train(data, wanted, seed=0, model=make, **options) for _ in range(2))
+    one, two = (FR_TRAIN.train(data, wanted, seed=0, model=make, **options) for _ in range(2))
     assert parameters(one).tolist() == parameters(two).tolist()
     assert one.history.train.accuracy[-1] > 0.6
     with pytest.raises(InvalidInputError, match="outputs must be the logits"):
@@ -282,7 +282,7 @@ def test_accurate_and_fair_under_flips_given_clean_labels(attacked):
         return accuracy(parts.test.labels, guessed), unfair
 
     def played(validation):
-        return scores(_train_fr_train(noisy_train, Settings(), seed=0, validation=validation, **options))
+        return scores(FR_TRAIN.train(noisy_train, Settings(), seed=0, validation=validation, **options))
 
     plain = scores(fit(None, noisy_train, "lr", seed=0))
     clean, noisy = played(parts.validation), played(noisy_validation)

@@ -13,9 +13,11 @@ from fairsieve.data.corruption.flips import flip_uniform
 from fairsieve.paper.methods.group_confident_learning import (
     _confident_labels,
     _out_of_fold_probabilities,
-    train_group_confident_learning,
 )
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.training.settings import Settings
+
+train_group_confident_learning = METHODS["group-confident-learning"].train
 
 SHORT = Settings(epochs=5, batch_size=50, learning_rate=0.01)
 

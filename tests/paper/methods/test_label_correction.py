@@ -13,9 +13,11 @@ from fairsieve.data.corruption.flips import flip_uniform
 from fairsieve.paper.methods.label_correction import (
     _correct_labels,
     _flips_towards_parity,
-    train_fair_label_correction,
 )
+from fairsieve.paper.methods.registry import METHODS
 from fairsieve.training.settings import Settings
+
+train_fair_label_correction = METHODS["fair-label-correction"].train
 
 SHORT = Settings(epochs=5, batch_size=50, learning_rate=0.01, clean_ratio=0.85)
 

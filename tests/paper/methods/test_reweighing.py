@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from fairsieve import Cells, InvalidInputError, Samples, fit
 from fairsieve.data import make_synthetic
 from fairsieve.metrics import demographic_parity_disparity
-from fairsieve.paper.methods.reweighing import _independence_weights, train_reweighing
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.methods.reweighing import _independence_weights
 from fairsieve.training.settings import Settings
+
+train_reweighing = METHODS["reweighing"].train
 
 SHORT = Settings(epochs=8, batch_size=50, learning_rate=0.01)
 
