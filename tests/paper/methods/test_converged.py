@@ -6,8 +6,9 @@ import pytest
 
 from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.paper.methods import converged
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.converged import _has_converged, _mean_losses
-from fairsieve.paper.methods.planned import _last_cleaning, two_step_trainer
+from fairsieve.paper.methods.planned import _last_cleaning, plan_trainer, shared_trainer, two_step_trainer
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.training.fit import fit
 from fairsieve.training.settings import Settings
@@ -71,17 +72,20 @@ def test_losses_are_means_over_the_selected(data):
 
 def test_a_cleaning_step_is_shared_by_second_steps(data):
     calls = []
+    itlm = plan_trainer("itlm")
 
-    def clean(samples, settings, *, seed, model=None, progress=False, **options):
+    def clean(given, **options):
         calls.append(options)
-        return METHODS["itlm"].train(samples, settings, seed=seed, converge=False)
+        return itlm(given)
+
+    def given(seed):
+        return TrainingInput(data=data, settings=SETTINGS, seed=seed)
 
     _last_cleaning.clear()
-    both = two_step_trainer(clean, METHODS["fairbatch"].train)
-    one = both(data, SETTINGS, seed=0)
-    other = both(data, SETTINGS, seed=0, step_size=0.0)
+    alone, both = shared_trainer(clean), two_step_trainer(clean, plan_trainer("fairbatch"))
+    found = [alone(given(0)), both(given(0)), both(given(0), step_size=0.0)]
     assert len(calls) == 1
-    assert set(one.indices) == set(other.indices)
-    both(data, SETTINGS, seed=1)
-    both(data, SETTINGS, seed=1, cleaning_penalty_weight=0.5)
+    assert [set(each.indices) for each in found] == [set(found[0].indices)] * 3
+    both(given(1))
+    both(given(1), cleaning_penalty_weight=0.5)
     assert calls[1:] == [{}, {"penalty_weight": 0.5}]
