@@ -3,7 +3,7 @@
     python benchmarks/verified_labels.py methods RECORDS.jsonl    # ours, plain, those rows alone, FR-Train
     python benchmarks/verified_labels.py choices RECORDS.jsonl    # which rows to check: ours, at random, highest losses
     python benchmarks/verified_labels.py coverage                 # do the intervals hold the truth?
-    python benchmarks/verified_labels.py tables RECORDS.jsonl --figure docs/images/verified-labels.svg
+    python benchmarks/verified_labels.py tables RECORDS.jsonl --counts 50 400 --figure docs/images/verified-labels.svg
 
 Each run is one JSON line, appended as it ends; runs that the file has are not repeated, so a stopped benchmark goes on.
 ``--data``, ``--seeds FIRST LAST`` and ``--counts`` choose some of them.
@@ -19,7 +19,16 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from verified_labels_tables import CHOICES, DATA, METHOD_NAMES, NOISES, ONCE, Records, show_tables
+from verified_labels_tables import (
+    CHOICE_NOISES,
+    CHOICES,
+    DATA,
+    METHOD_NAMES,
+    NOISES,
+    ONCE,
+    Records,
+    show_tables,
+)
 
 from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio, measure_true_labels
 from fairsieve.data import make_synthetic
@@ -33,9 +42,8 @@ from fairsieve.training.settings import Settings
 
 COUNTS = (50, 100, 200, 400)
 ADULT_ROWS = 4_000  # trained on; all 43,131 would take hours
-CHOICE_NOISES = (("group-targeted", 0.1), ("weak-annotator", 0.2))
 MOST_TESTED = 10_000
-FR_TRAIN_EPOCHS = {"synthetic": 2_000, "compas": 2_000, "adult": 2_000}
+FR_TRAIN_EPOCHS = 10_000  # minutes a run here; fr_train_checked_rows.py plays all of them at once on a GPU
 
 
 def problem(data: str, noise: str, rate: float, seed: int) -> tuple[Samples, Samples, Samples]:
@@ -121,7 +129,7 @@ def predict(
         Settings(fairness=fairness),
         seed=seed,
         validation=clean.take(rows),
-        epochs=FR_TRAIN_EPOCHS[data],
+        epochs=FR_TRAIN_EPOCHS,
     )
     return fitted.predict(test.features)
 
@@ -265,7 +273,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 10])
     parser.add_argument("--counts", type=int, nargs="+", default=list(COUNTS))
     parser.add_argument("--method", nargs="+")
-    parser.add_argument("--figure", type=Path)
+    parser.add_argument(
+        "--figure", type=Path, help="of the methods; the choices' figure is written beside it"
+    )
+    parser.add_argument("--means", type=Path, help="a CSV file for the means and standard errors of all")
     parser.add_argument("--fairness", default="equalized_odds")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

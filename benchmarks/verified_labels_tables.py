@@ -23,6 +23,8 @@ NOISES = (
 METHOD_NAMES = ("ours", "plain, corrected", "those rows alone", "fr-train")
 ONCE = ("noisy", "true", "all labels true, fair")  # they do not depend on the rows
 CHOICES = ("next_to_verify", "at random", "highest losses")
+CHOICE_NAMES = tuple(f"choice: {name}" for name in CHOICES)
+CHOICE_NOISES = (("group-targeted", 0.1), ("weak-annotator", 0.2))
 TITLES = {
     "label": "label flips",
     "group-targeted": "group-targeted flips",
@@ -72,81 +74,123 @@ def pair(records: list[dict]) -> str:
 
 
 def show_tables(records: Records, options: argparse.Namespace) -> None:
-    """Print Markdown tables, and draw accuracy and disparity against the number of checked rows."""
+    """Print Markdown tables of some counts, write all of them, and draw accuracy and disparity against the counts."""
     groups = defaultdict(list)
     for each in records.found:
         groups[each["data"], each["noise"], each["rate"], each["method"], each["count"]].append(each)
     problems = list(dict.fromkeys(key[:3] for key in groups))
     counts = sorted({key[4] for key in groups if key[4]})
-    for names, titles in ((METHOD_NAMES, ONCE), (tuple(f"choice: {name}" for name in CHOICES), ())):
+    for names, titles in ((METHOD_NAMES, ONCE), (CHOICE_NAMES, ())):
         some = [each for each in problems if any((*each, name, counts[0]) in groups for name in names)]
         if not some:
             continue
-        print("| data | noise | checked | " + " | ".join((*names, *titles)) + " | runs |")
-        print("| --- |" * 1 + " --- |" * (len(names) + len(titles) + 3))
+        heads = [name.removeprefix("choice: ") for name in (*names, *titles)]
+        print("| data | noise | checked | " + " | ".join(heads) + " |")
+        print("| --- |" * 1 + " --- |" * (len(heads) + 2))
         for each in some:
-            for count in counts:
+            for count in [count for count in counts if count in options.counts]:
                 cells = [pair(groups[(*each, name, count)]) for name in names]
                 cells += [pair(groups[(*each, name, 0)]) for name in titles]
-                runs = "/".join(str(len(groups[(*each, name, count)])) for name in names)
                 data, noise, rate = each
-                print(
-                    f"| {data} | {TITLES[noise]} {rate:.0%} | {count} | " + " | ".join(cells) + f" | {runs} |"
-                )
+                print(f"| {data} | {TITLES[noise]} {rate:.0%} | {count} | " + " | ".join(cells) + " |")
         print()
         judge(groups, some, counts, names)
+    if options.means:
+        write_means(options.means, groups)
     if options.figure:
-        draw(options.figure, groups, counts)
+        draw(options.figure, groups, counts, METHOD_NAMES, NOISES)
+        choices = options.figure.with_name(f"{options.figure.stem}-choices{options.figure.suffix}")
+        draw(choices, groups, counts, CHOICE_NAMES, CHOICE_NOISES)
 
 
 def judge(groups: dict, problems: list, counts: list[int], names: tuple[str, ...]) -> None:
-    """Say how often the first method is more accurate, fairer, and both, than each other, by means over runs."""
+    """Say how often the first method is more accurate, fairer, and both, than each other, by means over runs.
+
+    Then by how much on average, with the standard error over the draws.
+    """
     for name in names[1:]:
         wins = np.zeros(3, int)
         total = 0
+        by_seed = defaultdict(list)
         for each in problems:
             for count in counts:
-                first, other = groups[(*each, names[0], count)], groups[(*each, name, count)]
-                seeds = {run["seed"] for run in first} & {run["seed"] for run in other}
+                first, other = (
+                    {
+                        run["seed"]: (run["accuracy"], run["disparity"])
+                        for run in groups[(*each, which, count)]
+                    }
+                    for which in (names[0], name)
+                )
+                seeds = sorted(first.keys() & other.keys())
                 if not seeds:
                     continue
-                gains = [
-                    np.mean([run[part] for run in first if run["seed"] in seeds])
-                    - np.mean([run[part] for run in other if run["seed"] in seeds])
-                    for part in ("accuracy", "disparity")
-                ]
-                better = gains[0] > 0, gains[1] < 0
+                gains = np.array([np.subtract(first[seed], other[seed]) for seed in seeds])
+                for seed, gain in zip(seeds, gains, strict=True):
+                    by_seed[seed].append(gain)
+                better = gains[:, 0].mean() > 0, gains[:, 1].mean() < 0
                 wins += (*better, all(better))
                 total += 1
+        means = np.array([np.mean(gains, axis=0) for gains in by_seed.values()])
+        errors = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+        (accuracy, disparity), (about, about_too) = means.mean(axis=0), errors
         print(
-            f"- {names[0]} beside {name}: more accurate in {wins[0]} of {total}, fairer in {wins[1]}, both in {wins[2]}"
+            f"- {names[0]} beside {name}: more accurate in {wins[0]} of {total}, fairer in {wins[1]}, both in "
+            f"{wins[2]}; accuracy {accuracy:+.4f} (standard error {about:.4f}), disparity {disparity:+.4f} "
+            f"({about_too:.4f})"
         )
     print()
 
 
-def draw(path: Path, groups: dict, counts: list[int]) -> None:
+def write_means(path: Path, groups: dict) -> None:
+    """Write means and standard errors of every method, problem and count as CSV."""
+    lines = ["data,noise,rate,checked,method,runs,accuracy,accuracy_error,disparity,disparity_error"]
+    for (data, noise, rate, method, count), runs in groups.items():
+        if not runs:
+            continue
+        values = np.array([(run["accuracy"], run["disparity"]) for run in runs])
+        errors = values.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.full(2, np.nan)
+        numbers = ",".join(
+            f"{mean:.4f},{error:.4f}" for mean, error in zip(values.mean(axis=0), errors, strict=True)
+        )
+        lines.append(f'{data},{noise},{rate},{count},"{method}",{len(runs)},{numbers}')
+    path.write_text("\n".join(lines) + "\n")
+
+
+def draw(
+    path: Path,
+    groups: dict,
+    counts: list[int],
+    methods: tuple[str, ...],
+    noises: tuple[tuple[str, float], ...],
+) -> None:
     """Accuracy above disparity, a column for each data set, means over the noises."""
     plt = pyplot()
-    names = [name for name in METHOD_NAMES if any(key[3] == name for key in groups)]
-    sets = [data for data in DATA if any(key[0] == data and key[3] in names for key in groups)]
+    names = [name for name in methods if any(key[3] == name for key in groups)]
+    sets = [
+        data for data in DATA if any(key[0] == data and key[3] in names and groups[key] for key in groups)
+    ]
     figure, axes = plt.subplots(2, len(sets), figsize=(3.1 * len(sets), 5), sharex=True, squeeze=False)
     for column, data in enumerate(sets):
         for row, part in enumerate(("accuracy", "disparity")):
             for name in names:
-                if not all(groups[data, *noise, name, count] for noise in NOISES for count in counts):
+                if not all(groups[data, *noise, name, count] for noise in noises for count in counts):
                     continue  # a mean over some of the noises would not be comparable
                 points = [
                     np.mean(
                         [
                             np.mean([run[part] for run in groups[data, *noise, name, count]])
-                            for noise in NOISES
+                            for noise in noises
                         ]
                     )
                     for count in counts
                 ]
-                marker = SYMBOLS[LOOKS[name].symbol].matplotlib
+                look = LOOKS[name]
                 axes[row, column].plot(
-                    range(len(counts)), points, color=colour(LOOKS[name]), marker=marker, label=name
+                    range(len(counts)),
+                    points,
+                    color=colour(look),
+                    marker=SYMBOLS[look.symbol].matplotlib,
+                    label=name.removeprefix("choice: "),
                 )
             axes[row, column].set_xticks(range(len(counts)), [str(count) for count in counts])
             axes[row, 0].set_ylabel({"disparity": "EO disparity"}.get(part, part))

@@ -134,6 +134,9 @@ def test_three_classes_and_three_groups():
     X, y = FairRobustResampler(model, random_state=0).fit_resample(data.features, given, **options)
     assert len(X) == len(y) == 900
     assert set(y) == {"a", "b", "c"}
+    linear = FairRobustClassifier(random_state=0).fit(data.features, given, **options)
+    assert linear.estimate_.verified.flip_rates.shape == (3, 3)
+    assert linear.score(data.features, data.labels) > linear.score(data.features, given)
 
 
 def test_resampled_labels_are_nearer_the_truth(resampled):
@@ -232,6 +235,56 @@ def test_bad_input_is_named():
         FairRobustResampler(OnlyGroups()).fit_resample(
             DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
         )
+
+
+MISSING = [None] * 1200
+BAD = {
+    "class": ([*MISSING[1:], "maybe"], {}, "verified_labels must be among the classes of y"),
+    "length": (
+        [1, 0],
+        {},
+        r"verified_labels must have one value per sample, the shape \(1200,\); got \(2,\)",
+    ),
+    "empty": (MISSING, {}, "must have a value where somebody checked; all 1200 are missing"),
+    "weights": (VERIFIED, {"verified_weight": np.zeros(1200)}, "verified_weight must be finite and above 0"),
+    "weight length": (
+        VERIFIED,
+        {"verified_weight": [1.0]},
+        "verified_weight must have one number per sample",
+    ),
+}
+
+
+@pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(), FairRobustResampler(SIEVE)])
+@pytest.mark.parametrize("name", BAD)
+def test_every_estimator_refuses_bad_verified_labels(model, name):
+    verified, options, message = BAD[name]
+    fit = getattr(clone(model), "fit_resample" if isinstance(model, FairRobustResampler) else "fit")
+    with pytest.raises(InvalidInputError, match=message):
+        fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified, **options)
+
+
+def test_every_row_checked_is_training_on_the_truth_for_the_classifier():
+    checked = FairRobustClassifier(random_state=0).fit(
+        DATA.features, NOISY.labels, **GIVEN, verified_labels=DATA.labels
+    )
+    known = FairRobustClassifier(clean_ratio=1.0, signal="error", random_state=0)
+    known.fit(DATA.features, DATA.labels, **GIVEN)
+    assert np.mean(checked.predict(TEST.features) == known.predict(TEST.features)) > 0.97
+    assert checked.clean_ratio_ == pytest.approx(1 - NOISY.flipped.mean())
+
+
+def test_a_resampler_corrects_one_checked_row_and_says_that_it_is_too_few():
+    row = int(NOISY.flipped.argmax())
+    verified = np.full(1200, np.nan)
+    verified[row] = DATA.labels[row]
+    resampler = FairRobustResampler(random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, y = resampler.fit_resample(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
+    assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
+    drawn = resampler.sample_indices_ == row
+    assert (np.asarray(y)[drawn] == DATA.labels[row]).all()
 
 
 def test_checkpoints_of_other_checked_labels_are_refused(tmp_path):
