@@ -94,6 +94,7 @@ def show_tables(records: Records, options: argparse.Namespace) -> None:
                 data, noise, rate = each
                 print(f"| {data} | {TITLES[noise]} {rate:.0%} | {count} | " + " | ".join(cells) + " |")
         print()
+        summarise(groups, some, counts, names, titles)
         judge(groups, some, counts, names)
     if options.means:
         write_means(options.means, groups)
@@ -101,6 +102,22 @@ def show_tables(records: Records, options: argparse.Namespace) -> None:
         draw(options.figure, groups, counts, METHOD_NAMES, NOISES)
         choices = options.figure.with_name(f"{options.figure.stem}-choices{options.figure.suffix}")
         draw(choices, groups, counts, CHOICE_NAMES, CHOICE_NOISES)
+
+
+def summarise(
+    groups: dict, problems: list, counts: list[int], names: tuple[str, ...], titles: tuple[str, ...]
+) -> None:
+    """Print a table of means over the noises."""
+    heads = [name.removeprefix("choice: ") for name in (*names, *titles)]
+    print("| data | checked | " + " | ".join(heads) + " |")
+    print("| --- |" * 1 + " --- |" * (len(heads) + 1))
+    for data in dict.fromkeys(each[0] for each in problems):
+        own = [each for each in problems if each[0] == data]
+        for count in counts:
+            columns = [(name, count) for name in names] + [(name, 0) for name in titles]
+            cells = [pair([run for each in own for run in groups[(*each, *column)]]) for column in columns]
+            print(f"| {data} | {count} | " + " | ".join(cells) + " |")
+    print()
 
 
 def judge(groups: dict, problems: list, counts: list[int], names: tuple[str, ...]) -> None:
