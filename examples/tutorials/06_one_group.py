@@ -72,8 +72,9 @@ plt.show()
 # What the estimate found
 # -----------------------
 #
-# It says how many labels are right, with an interval; whether they look wrong on purpose; and why it believes so. The
-# probability that a label is wrong is there for every sample.
+# It says how many labels are right at most, with an interval for those wrong at random or on purpose (``covers``); whether
+# they look wrong on purpose; and why it believes so. Labels wrong in another way would come on top. The probability that
+# a label is wrong is there for every sample.
 
 estimate = model.estimate_
 low, high = estimate.interval
