@@ -96,6 +96,19 @@ def test_no_suspects_are_in_no_file(on_noisy):
     assert "suspects.csv" not in model_card(none, decide_run(none)).replace("suspects.csv lists", "")
 
 
+def test_every_surface_says_that_systematic_errors_do_not_show(on_noisy):
+    run, decision = on_noisy.run, on_noisy.decision
+    assert run.estimate.credible
+    assert re.match(r"at most \.\d{3} of the labels are right: about \d", estimate_sentence(run.estimate))
+    page, card = str(run_document(run, decision)), model_card(run, decision)
+    terminal = " ".join(decision.reasons)
+    for text in (estimate_sentence(run.estimate), page, card, terminal):
+        assert "wrong systematically, by a column or for one group, do not show" in text
+    told = on_noisy.metrics["estimate"]
+    assert told["covers"] == "labels wrong at random"
+    assert "systematically" in told["reason"]
+
+
 def test_where_nobody_knows_no_label_is_counted(on_noisy):
     unknown = dataclasses.replace(
         on_noisy.run.estimate,
