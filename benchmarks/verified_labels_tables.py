@@ -213,6 +213,7 @@ def draw(
             axes[row, 0].set_ylabel({"disparity": "EO disparity"}.get(part, part))
         axes[0, column].set_title(data)
         axes[1, column].set_xlabel("checked rows")
+    figure.subplots_adjust(wspace=0.32)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncols=len(names), bbox_to_anchor=(0.5, 1.06))
     path.parent.mkdir(parents=True, exist_ok=True)
