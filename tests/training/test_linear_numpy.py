@@ -55,6 +55,32 @@ def test_measuring_and_training_give_the_same_bits(seed, d, classes, scale, by_e
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("share", [0.0, 0.9])
+def test_infinite_parameters_are_noticed_with_zeros_and_without(share):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(50, 12))
+    features[rng.random((50, 12)) < share] = 0.0
+    sparse = sparse_rows(features)
+    assert (sparse.entries.size > 0) == (share > 0)
+    task = Task(
+        features,
+        sparse,
+        rng.integers(0, 2, 50),
+        2,
+        np.array([-1]),
+        False,
+        0.01,
+        0.0,
+        np.zeros((0, 13)),
+        np.zeros(0),
+    )
+    parameters, workspace, signals = rng.normal(size=13), new_workspace(50, 1), np.empty((1, 50))
+    parameters[4] = np.inf
+    features[0, 4] = 0.0
+    compiled_linear.evaluate(task, parameters, workspace, signals)
+    assert np.isnan(workspace.losses).any()  # which ends a training
+
+
 @pytest.mark.parametrize("method", SELECTION_METHODS)
 def test_whole_trainings_give_the_same_bits(noisy, method, monkeypatch):
     pytest.importorskip("torch")
