@@ -14,6 +14,7 @@ from tests.support.literal import literal_selection
 
 import fairsieve
 from fairsieve.selection.backends import auto, compiled
+from fairsieve.selection.backends import numpy as numpy_backend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.coding import rank_integers
 
@@ -38,6 +39,20 @@ def test_several_threads_select_infinities_zeros_and_ties_as_one_does(several_th
     found = fairsieve.select(losses, labels, groups, ratios, 0.8, backend="compiled")
     expected, _ = literal_selection(losses.double().tolist(), labels, groups, ratios, 0.8)
     assert found.indices.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_selects_and_adds_up_the_same_in_small_chunks(monkeypatch, dtype):
+    rng = np.random.default_rng(0)
+    cells = Cells.of(rng.integers(0, 2, 500), rng.integers(0, 3, 500))
+    losses = rng.choice([-1.5, -0.0, 0.0, 0.1, 0.3, 1e-30, 1e30, *rng.random(50)], 500).astype(dtype)
+    plans = [fairsieve.Plan(cells, 100, clean_ratio=0.8, warmup_epochs=0, backend="numpy") for _ in range(2)]
+    for plan, chunk in zip(plans, (numpy_backend.CHUNK, 7), strict=True):
+        monkeypatch.setattr(numpy_backend, "CHUNK", chunk)
+        for _ in range(2):
+            plan.update(losses)
+    assert plans[0].ratios.tolist() == plans[1].ratios.tolist()
+    assert plans[0].indices.tolist() == plans[1].indices.tolist()
 
 
 @pytest.mark.parametrize("options", [{}, {"constrained": False}, {"weighted": False}, {"clean_ratio": 1.0}])

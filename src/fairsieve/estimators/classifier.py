@@ -81,8 +81,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Of Adam, in the paper's loop. "auto" is 0.01 divided by the number of batches in an epoch, so that an
         epoch leads equally far on little and on much data; the paper's 0.0005 for 20 batches.
     step_size : float, optional
-        How far the shares move. With the Newton solver in the first update, 0.0096 when None; it falls to 0.3
-        of that in the last. With the paper's loop in every epoch, 0.001 when None, as its authors took.
+        How far the shares move. With the Newton solver in the first update, 0.0096 when None (0.0128 where
+        "auto" leaves samples out once and for all); it falls to 0.3 of that in the last. With the
+        paper's loop in every epoch, 0.001 when None, as its authors took.
     average_last : int, optional
         The result averages the parameters after each of the last so many updates or epochs; 10 and 1 when None.
     random_state : int, RandomState or None

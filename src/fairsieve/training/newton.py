@@ -28,6 +28,7 @@ from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, ne
 from fairsieve.training.newton_trainer import (
     AVERAGED,
     STEP_SIZE,
+    STEP_SIZE_WITHOUT_CLEANING,
     UPDATES,
     NewtonTrainer,
     to_host,
@@ -84,11 +85,13 @@ def fit_newton(
     began = time.perf_counter()
     check_data(data, evaluation)
     rows, weights = weighted_rows(sample_weight, len(data))
-    defaults = {"epochs": UPDATES, "step_size": STEP_SIZE, "average_last": AVERAGED}
+    chosen = selection_method(method)
+    step_size = STEP_SIZE if chosen.cleans else STEP_SIZE_WITHOUT_CLEANING
+    defaults = {"epochs": UPDATES, "step_size": step_size, "average_last": AVERAGED}
     is_whole = len(rows) == len(data)
     spec = TrainingSpec(
         data=data if is_whole else data.take(rows),
-        method=selection_method(method),
+        method=chosen,
         settings=Settings.of(defaults | settings),
         seed=seed,
         evaluation=evaluation,

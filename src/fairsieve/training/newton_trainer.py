@@ -27,10 +27,11 @@ from fairsieve.training.newton_steps import (
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
 
-__all__ = ["AVERAGED", "STEP_SIZE", "UPDATES", "NewtonTrainer", "to_host"]
+__all__ = ["AVERAGED", "STEP_SIZE", "STEP_SIZE_WITHOUT_CLEANING", "UPDATES", "NewtonTrainer", "to_host"]
 
 UPDATES = 40
 STEP_SIZE = 0.0096  # of the first update; 0.22 in all
+STEP_SIZE_WITHOUT_CLEANING = 0.0128  # 0.3 in all: the paper's loop has no warm-up there, and moves longer
 LAST_STEP = 0.3  # the last update's step, as a share of the first one's
 AVERAGED = 10
 DAMPING = 1.0  # where low losses are selected: the model may not run ahead of the selection
