@@ -124,7 +124,7 @@ class Survey:
 
     def features_of(self, data: Samples, rows: slice) -> Floats:
         """Return the same columns for any samples of the data."""
-        groups = data.cells.host_codes[rows] % data.cells.shape[1]  # of these rows alone: there are many parts
+        groups = data.cells.host_codes[rows] % data.cells.shape[1]
         features = data.features[rows]
         features = features if features.ndim == 2 else features.reshape(len(groups), -1)
         return with_groups(dense(features[:, self.columns]), groups, self.group_count)
