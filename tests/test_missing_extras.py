@@ -73,9 +73,10 @@ def parquet(folder):
 def method(folder):
     from fairsieve.paper.methods.fairlearn_methods import train_threshold_optimizer
     from fairsieve.data import make_synthetic
+    from fairsieve.paper.methods.contract import TrainingInput
     from fairsieve.training.settings import Settings
 
-    train_threshold_optimizer(make_synthetic(60, seed=0), Settings(), seed=0)
+    train_threshold_optimizer(TrainingInput(data=make_synthetic(60, seed=0), settings=Settings(), seed=0))
 
 
 def cluster(folder):

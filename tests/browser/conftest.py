@@ -99,7 +99,9 @@ class Page:
         """The first texts of a column's visible cells."""
         return self.run(
             "return [...document.querySelectorAll(`#table-${arguments[0]} tbody tr:not([hidden])`)]"
-            ".map((row) => row.cells[arguments[1]].firstChild.textContent)",
+            ".map((row) => row.cells[arguments[1]])"
+            ".map((cell) => { const marks = [...cell.querySelectorAll('wbr')]; marks.forEach((mark) => mark.remove());"
+            " cell.normalize(); return cell.firstChild.textContent; })",
             table,
             i,
         )

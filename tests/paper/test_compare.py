@@ -129,7 +129,7 @@ def test_tuning_takes_the_fairest_of_the_accurate():
     """Three made-up candidates: accurate, fair and close to it, and fair but far off."""
     data = make_synthetic(300, seed=0)
 
-    def train(samples, settings, *, seed, kind, validation=None, **options):
+    def train(given, *, kind):
         class Stub:
             interrupted = False
 
@@ -151,7 +151,7 @@ def test_tuning_takes_the_fairest_of_the_accurate():
         title="stub",
         look=Look("grey"),
         family="fair",
-        train=train,
+        trainer=train,
         candidates={"kind": ("accurate", "poor", "fair")},
     )
     assert choose(method, data, Settings(), seed=0) == {"kind": "fair"}

@@ -203,13 +203,13 @@ def table_options(asked: Asked) -> list[str]:
     }
     for option, values in several.items():
         words += [word for value in values for word in (option, value)]
-    for option, value, default in (
-        ("--small-groups", asked.small_groups, Asked.small_groups),
-        ("--separator", asked.reading.separator, Reading.separator),
-        ("--decimal", asked.reading.decimal, Reading.decimal),
-    ):
-        if value != default:
-            words += [option, "tab" if value == "\t" else value]
+    if asked.small_groups != Asked.small_groups:
+        words += ["--small-groups", asked.small_groups]
+    marks = {"--separator": asked.reading.separator, "--decimal": asked.reading.decimal}
+    if marks != {"--separator": ",", "--decimal": "."}:  # those of an ordinary file are found without asking
+        for option, value in marks.items():
+            if value != "auto":
+                words += [option, "tab" if value == "\t" else value]
     return words
 
 

@@ -79,6 +79,7 @@ def _train_fr_train(
     Examples
     --------
     >>> from fairsieve.data import make_synthetic
+    >>> from fairsieve.training.settings import Settings
     >>> data, clean = make_synthetic(300, seed=0), make_synthetic(50, seed=1)
     >>> given = TrainingInput(data=data, settings=Settings(), seed=0, validation=clean)
     >>> fitted = _train_fr_train(given, epochs=30, pretrain_epochs=10)
