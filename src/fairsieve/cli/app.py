@@ -7,6 +7,7 @@ The modules of the commands import nothing heavy: each imports what it needs whe
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import metadata
 from typing import Annotated
 
@@ -82,6 +83,9 @@ def _options(
 def main() -> None:
     """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback."""
     tolerate_encodings()
+    warnings.filterwarnings(
+        "ignore", "A worker stopped while some jobs"
+    )  # joblib starts another, and goes on
     try:
         sys.exit(app(prog_name="fairsieve", standalone_mode=False) or 0)
     except (FairsieveError, OSError) as error:

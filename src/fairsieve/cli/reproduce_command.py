@@ -176,5 +176,6 @@ def _verdict_line(protocols: Protocols) -> str:
 
     found = [verdict.holds for verdict in verdicts(protocols.fresh, protocols.authors)]
     return (
-        f"{found.count(True)} claims hold, {found.count(False)} do not, {found.count(None)} are inconclusive"
+        f"Of {len(found)} claims {found.count(True)} hold, {found.count(False)} do not, and {found.count(None)} "
+        "are inconclusive"
     )
