@@ -83,9 +83,8 @@ def _options(
 def main() -> None:
     """Run the command line; print errors of ours, of disks and of memory in one line, without a traceback."""
     tolerate_encodings()
-    warnings.filterwarnings(
-        "ignore", "A worker stopped while some jobs"
-    )  # joblib starts another, and goes on
+    # joblib starts another worker, and goes on
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs")
     try:
         sys.exit(app(prog_name="fairsieve", standalone_mode=False) or 0)
     except (FairsieveError, OSError) as error:

@@ -263,9 +263,8 @@ def explain_by_aim(
         return None, True
     if many and _overlap(models, part) < MOST_OF_IT:  # the search ends here or there, by where it starts
         return None, True
-    return (
-        (model, False) if survey.numeric else (None, True)
-    )  # yes-or-no columns: any table is a possible truth
+    # with yes-or-no columns alone, any table is a possible truth
+    return (model, False) if survey.numeric else (None, True)
 
 
 def _overlap(models: list[FlipModel], observed: Observed) -> float:

@@ -209,9 +209,8 @@ def _solve(curvature: Floats, slope: Floats, damping: float) -> Floats:
     scale = curvature.diagonal().copy()
     for extra in (damping, max(damping, 1e-8), 1e-4, 1e-2):
         curvature.flat[:: len(scale) + 1] = scale * (1 + extra) + 1e-10
-        _, step, failed = dposv(
-            curvature, slope, lower=True
-        )  # scipy's own functions take longer than the work
+        # LAPACK itself: scipy's own functions take longer than the work
+        _, step, failed = dposv(curvature, slope, lower=True)
         if not failed and np.isfinite(step).all():
             return np.asarray(step)
     return np.asarray(slope / np.maximum(scale, 1e-8))
