@@ -13,6 +13,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.preparation import read_whole
 from fairsieve.tabular.reading.dates import days_since_1970
 from fairsieve.tabular.reading.table import TextColumn
@@ -44,8 +45,8 @@ def result(path):
 
 def test_a_column_that_alone_predicts_the_label_is_named(path):
     notes = read_whole(Asked(path, "income", ["sex"])).notes
-    (label,) = [note for note in notes if note.startswith("Careful")]
-    assert label.startswith("Careful: column 'outcome' alone predicts 'income' almost perfectly")
+    (label,) = [note for note in notes if note_kind(note) == "warning"]
+    assert label.startswith("Column 'outcome' alone predicts 'income' almost perfectly")
     assert "add --drop 'outcome'" in label
     (group,) = [note for note in notes if "stands in" in note]
     assert group.startswith("Through 'title' (0.9")

@@ -31,7 +31,8 @@ def test_copies_of_label_and_group_are_told(tmp_path):
     table["gender"][:5] = [""] * 5
     path = write_csv(tmp_path / "people.csv", table)
     label, group = notes_of(path)[:2]
-    assert label.startswith("Careful: column 'code' duplicates the label 'income' (a leak)")
+    assert label.kind == "leak"
+    assert label.startswith("Column 'code' duplicates the label 'income' (a leak)")
     assert "add --drop 'code'" in label
     assert group.startswith("Column 'gender' duplicates 'sex', so the models know the group")
     assert not [note for note in notes_of(path, drop=["code", "gender"]) if "duplicates" in note]
@@ -60,9 +61,9 @@ def test_a_copy_agrees_in_nearly_all_rows(each, wrong):
 
 
 def test_a_test_file_that_is_the_table_is_told(people_csv):
-    assert notes_of(people_csv, test_file=people_csv)[0].startswith(
-        "Careful: measured on the rows that were learnt from"
-    )
+    first = notes_of(people_csv, test_file=people_csv)[0]
+    assert first.kind == "warning"
+    assert first.startswith("Measured on the rows that were learnt from")
 
 
 def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.tabular.notes import Note
 from fairsieve.tabular.reading.features import Values
 from fairsieve.tabular.reading.table import TextColumn
 from fairsieve.tabular.telling_columns import rank_columns
@@ -27,17 +28,19 @@ def leak_notes(
 
     A copy of the label makes a model that looks perfect and is of no use where the label is not known.
     """
-    notes, copies = [], set(sensitive)  # --keep-sensitive asks for those
+    notes: list[str] = []
+    copies = set(sensitive)  # --keep-sensitive asks for those
     for column, content in values.items():
         codes = None if column in copies else _codes(content, max(len(labels.values), len(groups.values)))
         if codes is None:
             continue
         if _copies(codes, labels.codes):
             copies.add(column)
-            notes.append(
-                f"Careful: column {column!r} duplicates the label {label!r} (a leak), so the models read the answer "
-                f"instead of learning it. Unless it is known where you predict, add --drop {column!r}."
+            text = (
+                f"Column {column!r} duplicates the label {label!r} (a leak), so the models read the answer instead "
+                f"of learning it. Unless it is known where you predict, add --drop {column!r}."
             )
+            notes.append(Note(text, "leak"))
         elif _copies(codes, groups.codes):
             copies.add(column)
             notes.append(
@@ -57,9 +60,12 @@ def _label_notes(values: Values, labels: TextColumn, label: str) -> list[str]:
     """Warn of columns that alone predict the label almost perfectly."""
     areas = rank_columns(values, labels.codes)
     return [
-        f"Careful: column {column!r} alone predicts {label!r} almost perfectly (area under the ROC curve {area:.3f} "
-        f"on rows held out). It may be known only once the label is, which would be a leak: if so, add --drop "
-        f"{column!r}."
+        Note(
+            f"Column {column!r} alone predicts {label!r} almost perfectly (area under the ROC curve {area:.3f} on "
+            f"rows held out). It may be known only once the label is, which would be a leak: if so, add --drop "
+            f"{column!r}.",
+            "warning",
+        )
         for column, area in areas.items()
         if area >= NEARLY_PERFECT
     ]

@@ -18,6 +18,7 @@ from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.leaks import leak_notes
+from fairsieve.tabular.notes import Note
 from fairsieve.tabular.reading.bins import parse_bins
 from fairsieve.tabular.reading.encoding import as_frame
 from fairsieve.tabular.reading.features import Feature, Values, describe_features, feature_values, used
@@ -276,8 +277,11 @@ def read_problem(asked: Asked) -> TableProblem:
         notes = [*notes, *table.notes, *more]
         if _same_data(asked.test_file, asked.data):
             notes = [
-                "Careful: measured on the rows that were learnt from, since --test-file is "
-                f"{data_name(asked.data)} itself; leave it out to have rows set aside.",
+                Note(
+                    "Measured on the rows that were learnt from, since --test-file is "
+                    f"{data_name(asked.data)} itself; leave it out to have rows set aside.",
+                    "warning",
+                ),
                 *notes,
             ]
     if not len(test):
@@ -313,6 +317,5 @@ def few_notes(test: TablePart) -> list[str]:
     if not few:
         return []
     listed = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return [
-        f"Fewer than {FEW} people to measure on, so that their rates are rough and left out of the disparity: {listed}."
-    ]
+    text = f"Fewer than {FEW} people to measure on, so their rates are rough and left out of the disparity: {listed}."
+    return [Note(text, "few")]

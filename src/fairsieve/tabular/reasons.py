@@ -14,6 +14,7 @@ from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.decision import Decision, Outcome, Reason, TableVerdict, decide
 from fairsieve.tabular.evaluation import Gap
 from fairsieve.tabular.frames import is_frame
+from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.report.phrases import (
     UNSEEN,
@@ -67,8 +68,8 @@ def _collapse(run: TableRun) -> Iterator[Reason]:
 def _leak(run: TableRun) -> Iterator[Reason]:
     """Refuse models that read the answer from a column."""
     for note in run.notes:
-        if note.startswith("Careful: column") and "(a leak)" in note:
-            yield Reason("do-not-use", upper(note.removeprefix("Careful: ")))
+        if note_kind(note) == "leak":
+            yield Reason("do-not-use", note)
 
 
 FAILED = {
