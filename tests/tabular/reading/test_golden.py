@@ -1,0 +1,186 @@
+"""What is read and typed in odd tables, recorded: a change of how tables are read must not change what is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairsieve.tabular.preparation import read_whole
+from fairsieve.tabular.request import ask
+from fairsieve.tabular.row_checksums import row_checksums
+
+RECORDS = Path(__file__).with_name("golden.json")
+ROWS = 80
+SHOWN = 6  # rows of a record
+
+
+def cycled(columns, separator=",", end="\n", head="sex{0}income"):
+    """Write a table of 80 rows whose columns repeat a few values, beside two groups and two labels."""
+    lines = [separator.join([head.format(separator), *columns])]
+    for row in range(ROWS):
+        base = [("F", "M")[row % 2], ("low", "high")[row // 2 % 2]]
+        lines.append(separator.join(base + [values[row % len(values)] for values in columns.values()]))
+    return end.join(lines) + end
+
+
+def days(count):
+    return [f"2024-01-{day + 1:02d}" for day in range(count)]
+
+
+TABLES = {
+    "decimal commas": (
+        cycled({"pay": ["1.234,5", "20,25", "-3,0", ""], "age": ["31", "47", "25"]}, ";").encode(),
+        {},
+    ),
+    "tabs in UTF-16": (cycled({"größe": ["1.5", "2", "3e2"]}, "\t").encode("utf-16"), {}),
+    "Windows-1252": (cycled({"town": ["Köln", "Ulm", "Fürth "]}, end="\r\n").encode("cp1252"), {}),
+    "marks of gaps": (
+        cycled(
+            {
+                "age": ["31", "?", " NA", "40", "-99", '""'],
+                "town": ["Ulm", "N/A", "unknown", "<NA>", "null", "#N/A"],
+                "gone": ["", "NaN"],
+            }
+        ).encode(),
+        {"missing": ["unknown", "-99"]},
+    ),
+    "long integers": (
+        cycled(
+            {
+                "account": ["9007199254740993", "9007199254740992", "9007199254740994"],
+                "serial": [str(10**18 + row) for row in range(ROWS)],
+                "shifted": [str(10**18 + row * row % 61) for row in range(ROWS)],
+                "huge": ["12345678901234567890123", "1"],
+                "place": [str(row + 5) for row in range(ROWS)],
+            }
+        ).encode(),
+        {},
+    ),
+    "codes and ways to write a number": (
+        cycled(
+            {
+                "zip": ["00501", "10115", "89073"],
+                "count": ["1", "1.0", "+1", "1e0", ".5", "2."],
+                "flag": ["True", "False"],
+                "kind": ["1", "2.0", "3"],
+            }
+        ).encode(),
+        {"categories": ["kind"]},
+    ),
+    "dates": (
+        cycled(
+            {
+                "iso": days(20),
+                "seen": ["2024-02-29 12:00", "1969-12-31", ""],
+                "dotted": ["04.03.2026", "1.1.1970"],
+                "slashed": ["03/04/2026", "05/06/2026"],
+            }
+        ).encode(),
+        {"dates": ["seen", "dotted"]},
+    ),
+    "quotes and blank lines": (
+        b"\xef\xbb\xbf\r\n"
+        + cycled(
+            {
+                "job": ['"cook, chef"', '"said ""no"""', '"two\nlines"', "plain"],
+                "": ["1", "2"],
+                "  padded ": [" a", "b "],
+            }
+        ).encode()
+        + b"\n,,,,\n",
+        {},
+    ),
+    "many values": (
+        cycled(
+            {
+                "town": [f"town {row % 60}" for row in range(ROWS)],
+                "name": [f"name {row}" for row in range(ROWS)],
+                "same": ["x"],
+                "size": ["1,5", "2,25"],
+            },
+            "|",
+        ).encode(),
+        {"separator": "|", "decimal": "."},
+    ),
+    "groups of numbers": (
+        cycled(
+            {
+                "age": ["30", "30", "40", "60", "20", "", "31", "26"],
+                "team": ["a", "b", "c"],
+                "region": ["1.0", "1", "2"],
+            }
+        ).encode(),
+        {
+            "sensitive": ["sex", "age"],
+            "bins": ["age=25"],
+            "small_groups": "merge",
+            "keep_sensitive": True,
+        },
+    ),
+}
+
+
+def frame():
+    rows = range(ROWS)
+    return pd.DataFrame(
+        {
+            "sex": pd.Categorical([("F", "M")[row % 2] for row in rows]),
+            "income": [("low", "high")[row // 2 % 2] for row in rows],
+            "nullable": pd.array([None if row % 5 == 0 else 2**60 + row % 3 for row in rows], dtype="Int64"),
+            "unsigned": pd.Series([2**64 - 1 - row % 2 for row in rows], dtype="uint64"),
+            "real": [None if row % 7 == 0 else row / 4 for row in rows],
+            "flag": [row % 3 == 0 for row in rows],
+            "maybe": pd.array([None if row % 4 == 0 else row % 3 == 0 for row in rows], dtype="boolean"),
+            "born": pd.to_datetime([f"1990-01-{row % 28 + 1:02d}" for row in rows]),
+            "mixed": [(1, "1", 1.0, " 1 ", None, "?")[row % 6] for row in rows],
+            "small": pd.Series([row % 4 for row in rows], dtype="int8"),
+        }
+    )
+
+
+def record(data, sensitive="sex", **settings):
+    """Describe what was read of a table: the kinds of its columns, its first rows, groups and labels."""
+    whole = read_whole(ask(data, "income", sensitive, settings))
+    part = whole.part
+    return {
+        "rows": [len(part), *part.rows[:SHOWN].tolist(), int(part.rows[-1])],
+        "classes": list(whole.labels.classes),
+        "groups": list(whole.groups.names),
+        "features": [
+            [one.column, one.kind, one.missing, one.distinct, bool(one.left_out), one.large, one.dates]
+            for one in whole.features
+        ],
+        "values": {
+            name: [None if value != value else value for value in column[:SHOWN].tolist()]
+            for name, column in part.frame.items()
+        },
+        "labels": part.class_names(part.label_codes[:SHOWN]),
+        "checksums": row_checksums(whole.table, [0, 3]),
+        "group codes": [None if code != code else int(code) for code in part.group_codes[:SHOWN]],
+    }
+
+
+def made(name, folder):
+    """Return one of the odd tables as a file or a frame, and its settings."""
+    if name in TABLES:
+        content, settings = TABLES[name]
+        (folder / "table.csv").write_bytes(content)
+        return folder / "table.csv", settings
+    if name == "Parquet":
+        frame().drop(columns="mixed").to_parquet(folder / "table.parquet")
+        return folder / "table.parquet", {"dates": ["born"]}
+    if name == "polars":
+        polars = pytest.importorskip("polars")
+        return polars.from_pandas(frame().drop(columns="mixed")), {"dates": ["born"]}
+    return frame(), {"dates": ["born"]}
+
+
+@pytest.mark.parametrize("name", [*TABLES, "Parquet", "polars", "pandas"])
+def test_what_is_read_stays_as_it_is_recorded(name, tmp_path):
+    if name == "Parquet":
+        pytest.importorskip("pyarrow")
+    data, settings = made(name, tmp_path)
+    assert json.loads(json.dumps(record(data, **settings))) == json.loads(RECORDS.read_text())[name]
