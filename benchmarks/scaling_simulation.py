@@ -1,4 +1,4 @@
-"""The cost model of docs/scaling.md, checked by running the real selection on sampled histograms.
+"""The cost of an epoch's plan over many workers, checked by running the real selection on sampled histograms.
 
     python benchmarks/scaling_simulation.py
 

@@ -23,6 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -35,6 +36,21 @@ extensions = [
 exclude_patterns = ["_extensions", "_templates", "tutorials/GALLERY_HEADER.rst", "tutorials/*.ipynb"]
 nitpicky = False
 suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, which are not cached
+
+# Links to the reference of other projects. Their inventories are downloaded only when INTERSPHINX=1 is set, so that a
+# build without a network neither waits nor warns.
+intersphinx_mapping = (
+    {
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "python": ("https://docs.python.org/3", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "torch": ("https://docs.pytorch.org/docs/stable", None),
+    }
+    if os.environ.get("INTERSPHINX") == "1"
+    else {}
+)
+intersphinx_timeout = 10
 
 # Markdown.
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
@@ -51,7 +67,7 @@ autodoc_mock_imports = [  # the adapters' pages need no more than their names
 autodoc_default_options = {"show-inheritance": False}
 templates_path = ["_templates"]
 numpydoc_show_class_members = False  # the template lists them
-numpydoc_xref_param_type = False
+numpydoc_xref_param_type = os.environ.get("INTERSPHINX") == "1"
 
 # Tutorials: Python files, executed once for each state of their source.
 sphinx_gallery_conf = {

@@ -27,7 +27,7 @@ from tests.support.fingerprints import differences, fingerprints
 ENGINES = ["compiled", "autograd"]
 SHORT = {"epochs": 40, "warmup_epochs": 10, "clean_ratio": 0.9, "batch_size": 20}
 
-# Bounds that docs/numbers.md states.
+# Bounds on rounding.
 LOSSES_APART = 1e-6  # float32 losses from float64 ones, times 1 + the largest logit
 WEIGHTS_APART = 1e-5  # weights after 40 epochs
 LARGEST_LOGIT = 2.0**120  # 1.3e36, of float32
@@ -165,7 +165,7 @@ def test_metrics_of_one_class_or_one_group_are_finite(rows, same_group):
 
 
 def test_one_and_two_threads_give_the_same_bits():
-    """Whatever is in tests/support/fingerprints.py; docs/numbers.md says where more threads may differ."""
+    """Whatever is in tests/support/fingerprints.py; more threads may differ for large matrices."""
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2):

@@ -1,26 +1,11 @@
-"""Prepare pages that programs wrote, and place the pages that no section names under Internals."""
+"""Prepare pages that programs wrote, and list public names that the reference does not name yet."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
-PLACEHOLDER = "{{ every other page }}"
-GUIDES = "{{ further guides }}"
 NAMES = "{{ further names }}"
-# Pages that a toctree names, or that a glob of one finds.
-PLACED = {
-    "index", "install", "quickstart", "internals", "csv", "review", "verified-labels", "scikit-learn",
-    "pytorch", "boosters", "checkpoints", "clean-ratio", "limits", "glossary", "comparing", "findings", "peers",
-}  # fmt: skip
-FIRST = ("architecture", "laws", "bad-input", "numbers", "speed", "scaling")
-
-
-def _other_pages(folder: Path) -> list[str]:
-    """Return the pages directly under docs/ that no section names, the most read ones first."""
-    names = {path.stem for path in folder.glob("*.md")} - PLACED
-    return [name for name in FIRST if name in names] + sorted(names - set(FIRST))
 
 
 def _further_names(page: str) -> str:
@@ -37,14 +22,9 @@ def _further_names(page: str) -> str:
 
 
 def _read(app: Any, name: str, source: list[str]) -> None:
-    """Give tables of the reproduction a heading; list the other pages under Internals."""
-    if name == "internals":
-        source[0] = source[0].replace(PLACEHOLDER, "\n".join(_other_pages(Path(app.srcdir))))
+    """Give tables of the reproduction a heading, and links to files of the repository their page."""
     if name == "reference/api":
         source[0] = source[0].replace(NAMES, _further_names(source[0]))
-    if name == "how-to/index":
-        found = [name for name in ("review",) if (Path(app.srcdir) / f"{name}.md").exists()]
-        source[0] = source[0].replace(GUIDES, "\n".join(f"../{name}" for name in found))
     source[0] = source[0].replace("](../examples/README.md)", "](how-to/examples.md)")
     if name.startswith("reproduction/"):
         source[0] = re.sub(r"\A\*\*(.+?)\*\*$", r"# \1", source[0], flags=re.MULTILINE)
@@ -69,7 +49,5 @@ def reset_figures(gallery: Any, file: str) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Register the hook."""
     app.connect("source-read", _read)
-    app.connect(
-        "env-get-outdated", lambda *_: ["how-to/index", "internals", "reference/api"]
-    )  # they list others
+    app.connect("env-get-outdated", lambda *_: ["reference/api"])  # it lists names of the package
     return {"parallel_read_safe": True, "parallel_write_safe": True}

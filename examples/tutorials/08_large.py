@@ -202,6 +202,6 @@ print("a batch:", tuple(x.shape), "of samples", where[:4].tolist(), "…")
 # Where to go from here
 # ---------------------
 #
-# * :doc:`/scaling` measures both: four gigabytes of features in 256 MiB of memory, and how much travels between workers.
+# * :doc:`/speed` measures both: four gigabytes of features in 256 MiB of memory, and how much travels between workers.
 # * If a worker fails, all stop with its reason, and states can be loaded by another number of workers: :doc:`/pytorch`.
 # * Lightning, Accelerate and Transformers do the four lines for you: :doc:`/how-to/examples`.

@@ -1,4 +1,4 @@
-"""Everything that fairsieve and its extras bring along, and under which licence: docs/dependencies.md.
+"""Everything that fairsieve and its extras bring along, and under which licence: docs/reference/licences.csv.
 
     python -m tests.support.dependencies    # writes the table anew, from what is installed
 
@@ -17,11 +17,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "dependencies.md"
+FILE = ROOT / "docs" / "reference" / "licences.csv"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TOOLS = {"dev", "docs", "fuzz", "test"}  # for those who work on fairsieve
 EXTRAS = {name: found for name, found in PROJECT["optional-dependencies"].items() if name not in TOOLS}
-BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->\n"
 
 PERMISSIVE = {
     "0BSD",
@@ -116,23 +115,14 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield (
             name,
             licence_of(name),
-            "always" if "" in by else ", ".join(f"`{extra}`" for extra in sorted(by)),
+            "always" if "" in by else " ".join(sorted(by)),
         )
 
 
 def table() -> str:
-    """The rows as Markdown."""
-    lines = ["| package | licence | comes with |", "| --- | --- | --- |"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows())]) + "\n"
-
-
-def parts() -> tuple[str, str, str]:
-    """The page: before its table, the table, and after it."""
-    before, rest = PAGE.read_text().split(BEGIN)
-    written, after = rest.split(END)
-    return before, written, after
+    """The rows as CSV."""
+    return "\n".join(["package,licence,comes with", *(",".join(row) for row in rows())]) + "\n"
 
 
 if __name__ == "__main__":
-    before, _, after = parts()
-    PAGE.write_text(before + BEGIN + table() + END + after)
+    FILE.write_text(table())
