@@ -14,7 +14,9 @@ sys.path[:0] = [str(HERE / "_extensions"), str(ROOT / "src")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 project = "fairsieve"
-release = version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+release = version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]["version"]
 copyright = "the fairsieve developers, Apache-2.0"
 language = "en"
 
@@ -33,9 +35,16 @@ extensions = [
     "page_sources",
     "training_figure",
 ]
-exclude_patterns = ["_extensions", "_templates", "tutorials/GALLERY_HEADER.rst", "tutorials/*.ipynb"]
+exclude_patterns = [
+    "_extensions",
+    "_templates",
+    "tutorials/GALLERY_HEADER.rst",
+    "tutorials/*.ipynb",
+]
 nitpicky = False
-suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, which are not cached
+suppress_warnings = [
+    "config.cache"
+]  # the gallery's settings hold functions, which are not cached
 
 # Links to the reference of other projects. Their inventories are downloaded only when INTERSPHINX=1 is set, so that a
 # build without a network neither waits nor warns.
@@ -62,7 +71,9 @@ autosummary_generate = True
 autosummary_generate_overwrite = True
 autodoc_typehints = "none"  # numpydoc's "Parameters" says them
 autodoc_mock_imports = [  # the adapters' pages need no more than their names
-    name for name in ("accelerate", "lightning", "transformers") if find_spec(name) is None
+    name
+    for name in ("accelerate", "lightning", "transformers")
+    if find_spec(name) is None
 ]
 autodoc_default_options = {"show-inheritance": False}
 templates_path = ["_templates"]

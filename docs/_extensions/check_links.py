@@ -27,19 +27,26 @@ class _Page(HTMLParser):
                 self.anchors.add(value or "")
             elif name in ("href", "src") and value:
                 self.targets.append(value)
-                if tag != "a" and urlsplit(value).netloc and ("rel", "canonical") not in attrs:
+                if (
+                    tag != "a"
+                    and urlsplit(value).netloc
+                    and ("rel", "canonical") not in attrs
+                ):
                     self.loaded.append(value)
 
 
 def broken_links(site: Path) -> list[str]:
     """Return a line for each link that leads nowhere, and for each file that a page would load from elsewhere."""
     pages = {
-        path.resolve(): _Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+        path.resolve(): _Page(path)
+        for path in sorted(site.rglob("*.html"))
+        if "_static" not in path.parts
     }
     found = []
     for path, page in pages.items():
         found += [
-            f"{path.relative_to(site.resolve())}: {target}: loaded from elsewhere" for target in page.loaded
+            f"{path.relative_to(site.resolve())}: {target}: loaded from elsewhere"
+            for target in page.loaded
         ]
         for target in page.targets:
             parts = urlsplit(target)
@@ -49,9 +56,17 @@ def broken_links(site: Path) -> list[str]:
             if file.is_dir():
                 file /= "index.html"
             if not file.is_file():
-                found.append(f"{path.relative_to(site.resolve())}: {target}: no such file")
-            elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].anchors:
-                found.append(f"{path.relative_to(site.resolve())}: {target}: no such anchor")
+                found.append(
+                    f"{path.relative_to(site.resolve())}: {target}: no such file"
+                )
+            elif (
+                parts.fragment
+                and file in pages
+                and unquote(parts.fragment) not in pages[file].anchors
+            ):
+                found.append(
+                    f"{path.relative_to(site.resolve())}: {target}: no such anchor"
+                )
     return sorted(set(found))
 
 
@@ -59,7 +74,11 @@ def main() -> int:
     """Print the broken links of the site that the command names; 1 if there are any."""
     site = Path(sys.argv[1])
     found = broken_links(site)
-    print("\n".join(found) if found else f"{site}: every internal link and anchor leads somewhere")
+    print(
+        "\n".join(found)
+        if found
+        else f"{site}: every internal link and anchor leads somewhere"
+    )
     return bool(found)
 
 

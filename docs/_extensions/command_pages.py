@@ -11,10 +11,16 @@ PAGE = "reference/command-line.md"
 
 def _option_text(parameter: Any) -> str:
     """Return how an option is written, such as ``--out``, ``-o`` *PATH*."""
-    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    names = ", ".join(
+        f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts]
+    )
     if parameter.param_type_name == "argument":
         return f"`{parameter.name.upper()}`"
-    kind = "" if getattr(parameter, "is_flag", False) else f" *{parameter.metavar or parameter.name.upper()}*"
+    kind = (
+        ""
+        if getattr(parameter, "is_flag", False)
+        else f" *{parameter.metavar or parameter.name.upper()}*"
+    )
     return f"{names}{kind}"
 
 
@@ -39,8 +45,16 @@ def _command_text(path: str, command: Any, level: int) -> list[str]:
     lines = [f"{'#' * level} {path}", ""]
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         example = paragraph.removeprefix("Example: ")
-        lines += [paragraph, ""] if example == paragraph else ["```console", f"$ {example}", "```", ""]
-    rows = [found for found in command.params if not getattr(found, "hidden", False) and found.name != "help"]
+        lines += (
+            [paragraph, ""]
+            if example == paragraph
+            else ["```console", f"$ {example}", "```", ""]
+        )
+    rows = [
+        found
+        for found in command.params
+        if not getattr(found, "hidden", False) and found.name != "help"
+    ]
     if rows:
         lines += ["| option | meaning |", "| --- | --- |"]
         lines += [f"| {_option_text(found)} | {_meaning(found)} |" for found in rows]

@@ -16,8 +16,20 @@ def _further_names(page: str) -> str:
     names = [name for name in fairsieve.__all__ if name not in listed]
     if not names:
         return ""
-    lines = ["## Further names", "", "```{eval-rst}", ".. currentmodule:: fairsieve", ".. autosummary::"]
-    lines += ["   :toctree: generated", "   :nosignatures:", "", *(f"   {name}" for name in names), "```"]
+    lines = [
+        "## Further names",
+        "",
+        "```{eval-rst}",
+        ".. currentmodule:: fairsieve",
+        ".. autosummary::",
+    ]
+    lines += [
+        "   :toctree: generated",
+        "   :nosignatures:",
+        "",
+        *(f"   {name}" for name in names),
+        "```",
+    ]
     return "\n".join(lines)
 
 
@@ -40,7 +52,9 @@ def reset_figures(gallery: Any, file: str) -> None:
             "figure.dpi": 110,
             "axes.spines.top": False,
             "axes.spines.right": False,
-            "axes.prop_cycle": mpl.cycler(color=["#2a6f97", "#e07a1f", "#5a9367", "#9b4f96", "#767676"]),
+            "axes.prop_cycle": mpl.cycler(
+                color=["#2a6f97", "#e07a1f", "#5a9367", "#9b4f96", "#767676"]
+            ),
             "figure.constrained_layout.use": True,
         }
     )
@@ -49,5 +63,7 @@ def reset_figures(gallery: Any, file: str) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Register the hook."""
     app.connect("source-read", _read)
-    app.connect("env-get-outdated", lambda *_: ["reference/api"])  # it lists names of the package
+    app.connect(
+        "env-get-outdated", lambda *_: ["reference/api"]
+    )  # it lists names of the package
     return {"parallel_read_safe": True, "parallel_write_safe": True}

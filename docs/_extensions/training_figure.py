@@ -47,7 +47,9 @@ def record_training() -> dict[str, Any]:
                 "selected": int(selected.sum()),
                 "accuracy": round(accuracy(test.labels, guess.astype(int)), 3),
                 "disparity": round(
-                    equalized_odds_disparity(test.labels, guess.astype(int), sensitive_features=test.groups),
+                    equalized_odds_disparity(
+                        test.labels, guess.astype(int), sensitive_features=test.groups
+                    ),
                     3,
                 ),
             }
@@ -58,7 +60,9 @@ def record_training() -> dict[str, Any]:
                 of_class = selected & (noisy.labels == row)
                 for column in range(2):
                     cell = of_class & (train.groups == column)
-                    importance[cell] = plan.ratios[row, column] * of_class.sum() / max(1, cell.sum())
+                    importance[cell] = (
+                        plan.ratios[row, column] * of_class.sum() / max(1, cell.sum())
+                    )
         for _ in range(STEPS):
             slope = -signs / (1 + np.exp(signs * (design @ weights))) * importance
             weights -= RATE * design.T @ slope / selected.sum()
@@ -66,7 +70,12 @@ def record_training() -> dict[str, Any]:
         "most": MOST,
         "warmup": WARMUP,
         "cells": codes.tolist(),
-        "names": ["label 0, group 0", "label 0, group 1", "label 1, group 0", "label 1, group 1"],
+        "names": [
+            "label 0, group 0",
+            "label 0, group 1",
+            "label 1, group 0",
+            "label 1, group 1",
+        ],
         "wrong": np.flatnonzero(noisy.flipped).tolist(),
         "losses": base64.b64encode(np.concatenate(losses).tobytes()).decode(),
         "selections": base64.b64encode(np.concatenate(selections).tobytes()).decode(),
