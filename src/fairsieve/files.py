@@ -25,6 +25,8 @@ __all__ = [
     "clear_stale",
     "hold",
     "locked",
+    "locked_folder",
+    "output_errors",
     "read_archive",
     "sync_folder",
     "write_output",
@@ -149,9 +151,16 @@ def write_output(target: Path, content: bytes) -> None:
     fairsieve.errors.InvalidInputError: the output must be a file that can be written, in a folder that
     exists; no-such-folder/a.txt: No such file or directory
     """
-    try:
+    with output_errors(target):
         clear_stale(target.parent, target.name)
         write_whole(target, content)
+
+
+@contextlib.contextmanager
+def output_errors(target: Path) -> Iterator[None]:
+    """Say why an output could not be written."""
+    try:
+        yield
     except (OSError, ValueError) as error:  # a name may hold what no file's may
         if getattr(error, "errno", None) in FULL:
             raise InvalidInputError(
@@ -161,6 +170,20 @@ def write_output(target: Path, content: bytes) -> None:
             "the output must be a file that can be written, in a folder that exists; "
             f"{target}: {getattr(error, 'strerror', error)}"
         ) from error
+
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process has locked this folder."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with locked(handle):
+            yield
+    finally:
+        os.close(handle)
 
 
 def read_archive(

@@ -9,10 +9,7 @@ import pytest
 from tests.browser.conftest import Page
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.label_review import review_labels
-from fairsieve.tabular.report.review_files import write_review
-from fairsieve.tabular.request import Asked
-from fairsieve.tabular.table_run import train_table
+from fairsieve import tabular
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }}"
 
@@ -25,7 +22,9 @@ def place(tmp_path_factory):
     table[HOSTILE] = [f"{HOSTILE}{value}" for value in table.pop("job")]
     table["name"] = [f'=HYPERLINK("x{i}"),"{HOSTILE}' for i in range(500)]
     path = write_csv(folder / "people.csv", table)
-    write_review(review_labels(Asked(path, "income", ["sex"]), 20, id_column="name"), folder / "review.html")
+    tabular.review(path, label="income", sensitive="sex", rows=20, id_column="name").save(
+        folder / "review.html"
+    )
     return folder
 
 
@@ -79,10 +78,10 @@ def test_twenty_answers_by_keyboard_are_saved_and_trained_with(page, place):
     expected = ["unsure" if i == 7 else other[one] if i % 4 == 1 else one for i, one in enumerate(given)]
     assert [line["verified_label"] for line in lines] == expected
     assert all(line["id"].startswith("'=HYPERLINK") for line in lines)
-    asked = Asked(
-        place / "people.csv", "income", ["sex"], verified=(place / "downloads" / "review.csv",), epochs=8
-    )
-    found = train_table(asked).verified
+    answers = place / "downloads" / "review.csv"
+    found = tabular.train(
+        place / "people.csv", label="income", sensitive="sex", verified=answers
+    ).run.verified
     assert found.wrong == (5, 19)
     assert found.unsure == 1
 
@@ -130,7 +129,7 @@ def test_labels_of_many_are_chosen_by_number(driver, tmp_path):
     table = people(400)
     table["income"] = [("a", "b", "c")[(i * 7) % 3] if i % 5 else "a" for i in range(400)]
     path = write_csv(tmp_path / "people.csv", table)
-    write_review(review_labels(Asked(path, "income", ["sex"]), 3), tmp_path / "review.html")
+    tabular.review(path, label="income", sensitive="sex", rows=3).save(tmp_path / "review.html")
     page = Page(driver, tmp_path / "review.html").open()
     given = page.run("return sheet.items[0].given")
     press(page, "1")  # not before W
@@ -140,3 +139,32 @@ def test_labels_of_many_are_chosen_by_number(driver, tmp_path):
     press(page, "2")
     others = [code for code in range(3) if code != given]
     assert page.run("return answers[0]") == others[1]
+
+
+def test_two_tabs_keep_the_answers_of_both(driver, tmp_path):
+    """Each shows what the other answers, and what either saves has all."""
+    path = write_csv(tmp_path / "people.csv", people(400))
+    tabular.review(path, label="income", sensitive="sex", rows=6).save(tmp_path / "review.html")
+    page = Page(driver, tmp_path / "review.html").open()
+    first = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    second = driver.current_window_handle
+    try:
+        page.open()
+        press(page, "r")
+        press(page, "u")
+        driver.switch_to.window(first)
+        page.wait_for("return document.getElementById('count').textContent.startsWith('2 of 6')")
+        page.run("answer(sheet.items[4].given, 4)")
+        page.run("answer(null, 1)")
+        driver.switch_to.window(second)
+        page.wait_for("return answers[4] !== null && answers[1] === null")
+        press(page, "w")
+        kept = page.run("return answers")
+        page.open()
+        assert page.run("return answers") == kept
+        assert sum(one is not None for one in kept) == 3
+    finally:
+        driver.switch_to.window(second)
+        driver.close()
+        driver.switch_to.window(first)

@@ -223,7 +223,11 @@ def test_an_audit_prints_and_writes(folder):
     assert "by a column or for one group, do not show and would come on top" in printed
     assert "Have 50 labels checked: fairsieve review people.csv --label income --sensitive sex" in printed
     assert "labels are more likely wrong than right. fairsieve train may list others: " in printed
-    assert (folder / "wrong.csv").read_text().startswith("row,label,suggested_label,probability,group")
+    assert (
+        (folder / "wrong.csv")
+        .read_text()
+        .startswith("holds_personal_data,row,label,suggested_label,probability,group")
+    )
     assert not list(folder.glob("*.skops"))
 
 

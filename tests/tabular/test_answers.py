@@ -5,72 +5,87 @@ from __future__ import annotations
 import csv
 import io
 
-import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
+from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.answers import ANSWER_COLUMNS, Answers, read_answers, unsure_word
-from fairsieve.tabular.reading.labels import find_labels
-from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.row_checksums import row_checksums, table_checksum
+
+# Filled in with version 0.1 for the table of odd_table().
+OLD_SHEET = """\
+row,id,given_label,verified_label,sampling_weight,row_checksum
+48,00145,0,0,1,rdf07bd810fd6
+42,00127,0,1,1,r97cced2320ba
+16,00049,0,unsure,1,r5dbaa88ee273
+40,00121,0,,1,r480e469b7149
+23,00070,0,1,1,r42146873ec48
+52,00157,1,1,1,r13dc3de9fabb
+45,00136,1,0,1,rd5e3bf8ee0e5
+"""
+
+
+def odd_table(count=60):
+    """A CSV file with values of many kinds."""
+    columns = {
+        "id": [f"{7 + 3 * i:05d}" for i in range(count)],
+        "age": ["?" if i % 13 == 5 else str(18 + 7 * i % 50) for i in range(count)],
+        "pay": [f"{1000 + 37.5 * (i % 11):.2f}" for i in range(count)],
+        "big": [str(2**60 + i) for i in range(count)],
+        "city": [("Zürich", "New York, NY", 'the "Hague"', " Łódź ", "NA")[i % 5] for i in range(count)],
+        "since": [f"20{i % 20:02d}-0{1 + i % 9}-11" for i in range(count)],
+        "member": ["True" if i % 3 else "False" for i in range(count)],
+        "sex": ["woman" if i % 2 else "man" for i in range(count)],
+        "grade": [str(i * i % 7 % 2) for i in range(count)],
+    }
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return stream.getvalue()
+
+
+def left(data, *sheets, label="income", rows=1000):
+    """The rows that nobody answered, as the next review chooses them."""
+    found = tabular.review(data, label=label, sensitive="sex", rows=rows, verified=sheets)
+    return set(found.rows["row"].tolist())
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    return read_table(write_csv(tmp_path_factory.mktemp("answers") / "people.csv", people(60)))
+    """A table of sixty people, with the sheet of all its rows."""
+    path = write_csv(tmp_path_factory.mktemp("answers") / "people.csv", people(80))
+    sheet = tabular.review(path, label="income", sensitive="sex", rows=80).save(path.with_name("review.html"))
+    lines = csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8")))
+    return path, {int(line["row"]): line for line in lines}
 
 
 @pytest.fixture
 def write(table, tmp_path):
-    """Write answers to the first rows, with some fields changed."""
+    """Write answers to the first rows of the table, with some fields changed."""
 
     def make(verified, *, separator=",", name="review.csv", **changes):
-        labels = table.columns["income"].tolist()
-        sums = row_checksums(table, range(len(verified)))
         rows = []
         for i, text in enumerate(verified):
-            fields = [
-                str(table.rows[i]),
-                "",
-                labels[i],
-                text,
-                "1.5".replace(".", "," if separator == ";" else "."),
-                sums[i],
-            ]
-            line = dict(zip(ANSWER_COLUMNS, fields, strict=True))
+            line = table[1][i + 2] | {"verified_label": text, "sampling_weight": "1.5"}
             rows.append(line | {key: value[i] for key, value in changes.items() if i in value})
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, ANSWER_COLUMNS, delimiter=separator)
-        writer.writeheader()
-        writer.writerows(rows)
-        (tmp_path / name).write_text(stream.getvalue(), encoding="utf-8")
-        return tmp_path / name
+        if separator == ";":
+            rows = [line | {"sampling_weight": line["sampling_weight"].replace(".", ",")} for line in rows]
+        columns = {key: [line[key] for line in rows] for key in rows[0]}
+        return write_csv(tmp_path / name, columns, separator)
 
     return make
 
 
-def read(table, *paths):
-    return read_answers(paths, table, find_labels(table, "income"))
-
-
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_answers_are_read_as_a_spreadsheet_saves_them(table, write, separator):
-    found = read(table, write(["high", "LOW", "", "unsure", "'low"], separator=separator))
-    assert found.rows.tolist() == [2, 3, 6]
-    assert found.codes.tolist() == [0, 1, 1]
-    assert found.weights.tolist() == [1.5] * 3
-    assert (found.unsure, found.unanswered) == (1, 1)
-    assert [("high", "low")[code] for code in found.given] == [
-        table.columns["income"].tolist()[i] for i in (0, 1, 4)
-    ]
+    sheet = write(["high", "LOW", "", "unsure", "'low"], separator=separator)
+    assert left(table[0], sheet) == set(range(2, 82)) - {2, 3, 6}
 
 
-def test_several_files_are_one(table, write):
+def test_answers_of_several_files_are_put_together(table, write):
     first, second = write(["high"], name="a.csv"), write(["high", "low"], name="b.csv")
-    assert read(table, first, second).codes.tolist() == [0, 1]
+    assert left(table[0], first, second) == set(range(4, 82))
 
 
 @pytest.mark.parametrize(
@@ -81,62 +96,92 @@ def test_several_files_are_one(table, write):
             {"row_checksum": {1: "rother"}},
             r"1 of the 2 rows of review.csv .* \(the first: row 3\)",
         ),
-        (["high"], {"row": {0: "900"}}, "are not in it or say something else there"),
-        (["high"], {"row": {0: "two"}}, "the first: row without a number"),
+        (
+            ["high"],
+            {"row": {0: "two"}, "row_checksum": {0: "rother"}},
+            "are not in it or say something else there .the first: row without a number",
+        ),
         (
             ["hihg"],
             {},
             "must be one of high, low, empty, or unsure; got 'hihg' for row 2. Did you mean 'high'",
         ),
         (["", "unsure", ""], {}, "2 empty and 1 unsure ones and no other: answer some rows first"),
-        (["high"], {"sampling_weight": {0: "-1"}}, "sampling_weight in review.csv must be a number above 0"),
+        (
+            ["high"],
+            {"sampling_weight": {0: "-1"}},
+            "review.csv must be a number above 0 and at most 80, the number",
+        ),
+        (
+            ["high"],
+            {"sampling_weight": {0: "1e300"}},
+            "must be a number above 0 and at most 80.*got '1e300' for row 2",
+        ),
         (["high"], {"given_label": {0: "neither"}}, "put corrections into verified_label"),
     ],
 )
-def test_what_is_wrong_with_answers_is_told(table, write, verified, changes, message):
+def test_a_wrong_answer_is_an_error_that_names_it(table, write, verified, changes, message):
     with pytest.raises(InvalidInputError, match=message):
-        read(table, write(verified, **changes))
+        left(table[0], write(verified, **changes))
 
 
 def test_contradictory_answers_are_refused(table, write):
     first, second = write(["high"], name="a.csv"), write(["low"], name="b.csv")
     with pytest.raises(InvalidInputError, match=r"row 2 of people.csv is 'high' in a.csv and 'low' in b.csv"):
-        read(table, first, second)
+        left(table[0], first, second)
+
+
+def test_a_row_listed_twice_with_two_weights_is_refused(table, write):
+    first, second = write(["high"], name="a.csv"), write(["high"], name="b.csv", sampling_weight={0: "2"})
+    message = (
+        r"give each row one sampling_weight; row 2 of people.csv is 1.5 in a.csv and 2.0 in b.csv: keep one"
+    )
+    with pytest.raises(InvalidInputError, match=message):
+        left(table[0], first, second)
+    assert 2 not in left(table[0], first, first)
 
 
 def test_another_kind_of_file_is_refused(table, tmp_path):
     path = write_csv(tmp_path / "other.csv", {"row": ["2"], "answer": ["high"]})
     with pytest.raises(InvalidInputError, match=r"other.csv has no verified_label"):
-        read(table, path)
+        left(table[0], path)
 
 
-def test_answers_from_another_table_are_refused(table, write, tmp_path):
-    path = write(["high", "low", "high"])
-    other = read_table(write_csv(tmp_path / "other.csv", people(60, seed=1)))
+def test_answers_from_another_table_are_refused(write, tmp_path):
+    other = write_csv(tmp_path / "other.csv", people(80, seed=1))
     with pytest.raises(InvalidInputError, match=r"3 of the 3 rows of review.csv are not in it"):
-        read(other, path)
+        left(other, write(["high", "low", "high"]))
 
 
-def test_a_checksum_is_of_what_a_row_says_not_of_how_it_is_written(tmp_path):
-    columns = {"a": ["1,0", "2,5"], "b": ["x", ""]}
-    same = {"b": ["x", "NA"], "a": ["1", "2.50"]}
-    tables = [
-        read_table(write_csv(tmp_path / "one.csv", columns, ";")),
-        read_table(write_csv(tmp_path / "two.csv", same, ",")),
-    ]
-    assert row_checksums(tables[0], [0, 1]) == row_checksums(tables[1], [0, 1])
-    assert table_checksum(tables[0]) != table_checksum(tables[1])
-    assert len(set(row_checksums(tables[0], [0, 1, 0]))) == 2
+def test_answers_that_were_filled_in_for_version_0_1_are_read(tmp_path):
+    data, sheet = tmp_path / "odd.csv", tmp_path / "old.csv"
+    data.write_text(odd_table(), encoding="utf-8")
+    sheet.write_text(OLD_SHEET, encoding="utf-8")
+    assert left(data, sheet, label="grade") == set(range(2, 62)) - {48, 42, 23, 52, 45}
 
 
-@given(st.sets(st.integers(2, 60)), st.sets(st.integers(2, 60)))
-def test_answers_find_their_rows_in_any_part(answered, part):
-    rows = np.array(sorted(answered), np.int64)
-    answers = Answers(rows, rows % 2, rows % 2, rows / 10, 0, 0)
-    codes, weights = answers.over(np.array(sorted(part), np.int64))
-    expected = [(row % 2, row / 10) if row in answered else (-1, 1.0) for row in sorted(part)]
-    assert list(zip(codes.tolist(), weights.tolist(), strict=True)) == expected
+def test_answers_follow_their_rows_from_a_file_to_a_data_frame_and_back(tmp_path):
+    data, sheet = tmp_path / "odd.csv", tmp_path / "old.csv"
+    data.write_text(odd_table(), encoding="utf-8")
+    sheet.write_text(OLD_SHEET, encoding="utf-8")
+    frame = pd.read_csv(data)
+    assert left(frame, sheet, label="grade") == set(range(60)) - {46, 40, 21, 50, 43}
+    own = tabular.review(frame, label="grade", sensitive="sex", rows=4).save(tmp_path / "frame.html")
+    answers = pd.read_csv(own, dtype=str).assign(verified_label="1")
+    assert left(data, answers, label="grade") == set(range(2, 62)) - set(answers["row"].astype(int) + 2)
 
 
-def test_the_word_for_unsure_is_no_label():
-    assert unsure_word(["UNSURE", "(unsure)", "x"]) == "((unsure))"
+def test_answers_follow_their_rows_into_another_order(table, write):
+    """Equal rows are taken one after the other."""
+    frame = pd.read_csv(table[0])
+    twice = pd.concat([frame.iloc[5:], frame.iloc[:5], frame.iloc[:1]], ignore_index=True)
+    assert left(twice, write(["high", "low"])) == set(range(81)) - {75, 76}
+
+
+def test_a_label_may_be_called_unsure(tmp_path):
+    table = people(80)
+    table["income"] = ["UNSURE" if value == "low" else value for value in table["income"]]
+    data = write_csv(tmp_path / "people.csv", table)
+    sheet = tabular.review(data, label="income", sensitive="sex", rows=3).save(tmp_path / "review.html")
+    answers = pd.read_csv(sheet, dtype=str).assign(verified_label=["unsure", "(unsure)", ""])
+    assert len(left(data, answers)) == 79

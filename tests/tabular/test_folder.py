@@ -152,9 +152,18 @@ def test_hostile_values_stay_text_in_the_card(hostile_run):
 
 def test_hostile_values_are_no_formulas(hostile_run):
     rows = list(csv.reader(io.StringIO(suspects_csv(hostile_run.suspects, hostile_run.problem.table))))
-    ours = ["row", "label", "suggested_label", "loss", "probability", "group", "epochs_kept"]
-    assert rows[0][:7] == ours
-    assert rows[0][7:] == [
+    ours = [
+        "holds_personal_data",
+        "row",
+        "label",
+        "suggested_label",
+        "loss",
+        "probability",
+        "group",
+        "epochs_kept",
+    ]
+    assert rows[0][:8] == ours
+    assert rows[0][8:] == [
         "age",
         "hours",
         HOSTILE,
@@ -162,8 +171,8 @@ def test_hostile_values_are_no_formulas(hostile_run):
         "</script><script>alert(2)</script>",
     ]
     for row in rows[1:]:
-        assert row[1] in ("'+cmd()", "<b>low")
-        assert row[5] in ("'=1+1", "'@SUM(1)")
+        assert row[2] in ("'+cmd()", "<b>low")
+        assert row[6] in ("'=1+1", "'@SUM(1)")
 
 
 @given(

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +18,6 @@ from typer.testing import CliRunner
 from fairsieve import tabular
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.label_review import review_labels
-from fairsieve.tabular.report.review_files import _review_csv, _review_sheet, write_review
-from fairsieve.tabular.request import Asked
-from fairsieve.tabular.table_run import train_table
 
 COUNT = 800
 
@@ -34,14 +35,33 @@ def data(truth, tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("review") / "people.csv", truth[1])
 
 
+ROLES = {"label": "income", "sensitive": "sex"}
+OPTIONS = ["--label", "income", "--sensitive", "sex"]
+
+
 @pytest.fixture(scope="module")
-def review(data):
-    return review_labels(Asked(data, "income", ["sex"]), 80, id_column="name")
+def chosen(data):
+    return tabular.review(data, **ROLES, rows=80, id_column="name")
 
 
-def answer(review, truth, path):
+@pytest.fixture(scope="module")
+def review(chosen):
+    return chosen.review
+
+
+@pytest.fixture(scope="module")
+def sheet(chosen, tmp_path_factory):
+    """The file to fill in."""
+    return chosen.save(tmp_path_factory.mktemp("sheet") / "review.html")
+
+
+def read_lines(sheet):
+    return list(csv.DictReader(sheet.read_text(encoding="utf-8").splitlines()))
+
+
+def answer(sheet, truth, path):
     """Fill in the file as somebody would who knows the truth; leave the last row open."""
-    lines = list(csv.DictReader(_review_csv(review).splitlines()))
+    lines = read_lines(sheet)
     for line in lines[:-1]:
         line["verified_label"] = truth[0][int(line["row"]) - 2]
     with path.open("w", encoding="utf-8", newline="") as stream:
@@ -77,82 +97,169 @@ def test_rows_are_drawn_with_known_chances(review):
     assert weights[doubted].mean() < weights[~doubted].mean()
 
 
-def test_the_file_for_spreadsheets_has_a_column_to_fill_in(review):
-    lines = list(csv.reader(_review_csv(review).splitlines()))
-    assert lines[0] == ["row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum"]
-    assert {line[3] for line in lines[1:]} == {""}
-    assert all(line[1].startswith("'=p") for line in lines[1:])  # no formula
+def test_the_file_for_spreadsheets_has_a_column_to_fill_in(sheet):
+    lines = read_lines(sheet)
+    assert list(lines[0]) == ["row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum"]
+    assert {line["verified_label"] for line in lines} == {""}
+    assert all(line["id"].startswith("'=p") for line in lines)  # no formula
 
 
-def test_the_page_writes_the_same_file(review):
-    sheet = _review_sheet(review, "review.csv")
-    text = "\n".join([sheet.header, *(item.before + item.after for item in sheet.items), ""])
-    assert text == _review_csv(review)
+def test_the_page_writes_the_same_file_and_says_that_it_holds_personal_data(sheet):
+    page = sheet.with_suffix(".html").read_text(encoding="utf-8")
+    kept = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    lines = [kept["header"], *(item["before"] + item["after"] for item in kept["items"]), ""]
+    assert "\n".join(lines) == sheet.read_text(encoding="utf-8")
+    assert kept["file_name"] == "review.csv"
+    assert "This page holds personal data" in page.partition("<header>")[2].partition("</header>")[0]
 
 
-def test_answers_are_used_and_what_they_changed_is_told(review, truth, data, tmp_path):
-    path = answer(review, truth, tmp_path / "review.csv")
-    asked = Asked(data, "income", ["sex"], verified=(path,), epochs=12)
-    run = train_table(asked)
+def test_answers_are_used_and_what_they_changed_is_told(sheet, truth, data, tmp_path):
+    path = answer(sheet, truth, tmp_path / "review.csv")
+    result = tabular.train(data, **ROLES, verified=path)
+    run = result.run
     found = run.verified
-    wrong = [one.given != truth[0][one.row - 2] for one in review.rows[:-1]]
+    checked = {int(line["row"]): line["given_label"] for line in read_lines(sheet)[:-1]}
+    wrong = [label != truth[0][row - 2] for row, label in checked.items()]
     assert found.wrong == (sum(wrong), 79)
     assert sum(share.total for share in found.by_group.values()) == 79
     assert found.unanswered == 1
     low, high = found.share_wrong.interval
-    everywhere = np.mean([a != b for a, b in zip(*(truth[0], truth[1]["income"]), strict=True)])
+    everywhere = np.mean([a != b for a, b in zip(truth[0], truth[1]["income"], strict=True)])
     assert low <= everywhere <= high  # although labels in doubt were drawn more often
     assert run.notes[0].startswith(f"Of 79 checked labels {sum(wrong)} are wrong")
     assert "1 without an answer" in run.notes[0]
     assert "without the answers" in run.notes[1]
-    assert run.estimate.verified is not None
-    checked = {one.row: truth[0][one.row - 2] for one in review.rows[:-1]}
     test = run.problem.test
     measured = [row for row in test.rows.tolist() if row in checked]
     assert found.in_test == len(measured) > 0
-    given = dict(zip(test.rows.tolist(), test.labels.tolist(), strict=True))
-    assert all(given[row] == checked[row] for row in measured)
+    labels = dict(zip(test.rows.tolist(), test.labels.tolist(), strict=True))
+    assert all(labels[row] == truth[0][row - 2] for row in measured)
 
-    again = review_labels(asked, 30)
-    assert not {one.row for one in again.rows} & set(checked)
+    true = found.true_labels
+    assert (true.rows, true.checked) == (len(test), found.in_test)
+    assert list(true.models) == ["plain model", "fair model"]
+    for one in true.models.values():
+        assert one.accuracy.low <= one.accuracy.value <= one.accuracy.high
+        assert one.accuracy.high - one.accuracy.low > 0.05  # few rows were checked
+    assert any(note.startswith("Share of wrong labels by true label and group") for note in run.notes)
+
+    again = tabular.review(data, **ROLES, rows=30, verified=path)
+    assert not set(again.rows["row"]) & set(checked)
     with pytest.raises(
         InvalidInputError, match=r"--verified says how many labels are right; got --clean-ratio 0.9"
     ):
-        Asked(data, "income", ["sex"], verified=(path,), clean_ratio=0.9)
+        tabular.train(data, **ROLES, verified=path, clean_ratio=0.9)
 
 
 def test_a_table_of_few_rows_is_asked_about_whole(truth, tmp_path):
     small = write_csv(tmp_path / "small.csv", {name: column[:80] for name, column in truth[1].items()})
-    found = review_labels(Asked(small, "income", ["sex"]), 500)
+    found = tabular.review(small, **ROLES, rows=500)
     assert len(found.rows) == 80
+    assert not found.rows["reasons"].str.contains("did not see this row").any()
     with pytest.raises(InvalidInputError, match="--rows must be a whole number of at least 1"):
-        review_labels(Asked(small, "income", ["sex"]), 0)
+        tabular.review(small, **ROLES, rows=0)
     with pytest.raises(
         InvalidInputError, match=r"--id must be a column of small.csv; got 'nmae'. Did you mean 'name'"
     ):
-        review_labels(Asked(small, "income", ["sex"]), 5, id_column="nmae")
+        tabular.review(small, **ROLES, rows=5, id_column="nmae")
 
 
-def test_the_page_holds_no_code_of_the_table(review, tmp_path):
-    write_review(review, tmp_path / "check.html")
-    assert (tmp_path / "check.csv").read_text(encoding="utf-8") == _review_csv(review)
-    page = (tmp_path / "check.html").read_text(encoding="utf-8")
-    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
-    assert data["file_name"] == "check.csv"
-    assert len(data["items"]) == 80
+def test_answers_are_never_replaced(data, sheet, truth, tmp_path):
+    """The second review needs another name, and its next step uses both files."""
+    answers = answer(sheet, truth, tmp_path / "ans.csv")
+    before = answers.read_bytes()
+    page = tmp_path / "ans.html"
+    words = ["review", str(data), *OPTIONS, "--rows", "5", "--verified", str(answers)]
+    for force in ([], ["--force"]):
+        refused = CliRunner().invoke(app, [*words, "-o", str(page), *force])
+        told = str(refused.exception)
+        assert told.startswith(f"--out must not replace answers; {answers} holds 79: name another page")
+        assert "ans-2.html" in told
+        assert "--force" not in told
+    assert answers.read_bytes() == before
+    assert not page.exists()
+    done = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "ans-2.html")])
+    assert done.exit_code == 0, done.output
+    told = "".join(done.output.split())
+    assert f"--verified{answers}--verified{tmp_path / 'ans-2.csv'}-orun-2" in told
 
 
-def test_from_python_with_a_data_frame(review, truth, tmp_path):
+def test_a_sheet_without_answers_is_replaced_if_asked(chosen, tmp_path):
+    chosen.save(tmp_path / "review.html")
+    with pytest.raises(InvalidInputError, match=r"--out must be a new file"):
+        chosen.save(tmp_path / "review.html")
+    chosen.save(tmp_path / "review.html", force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["review.csv", "review.html"]
+
+
+@pytest.mark.parametrize("full", ["review.csv", "review.html"])
+@pytest.mark.parametrize("before", [None, "old"])
+def test_page_and_file_appear_together_or_not_at_all(chosen, tmp_path, monkeypatch, full, before):
+    """The disk is full for one of them."""
+    for name in ("review.csv", "review.html"):
+        if before:
+            (tmp_path / name).write_text(before)
+    write = os.fsync
+    opened = []
+
+    def fail(handle):
+        opened.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        if full in opened[-1]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(InvalidInputError, match=r"could not be written: No space left on device\. Make room"):
+        chosen.save(tmp_path / "review.html", force=True)
+    assert opened
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == (dict.fromkeys(("review.csv", "review.html"), before) if before else {})
+
+
+def test_two_reviews_of_one_name_leave_one_pair(data, tmp_path):
+    reviews = [tabular.review(data, **ROLES, rows=40, seed=seed) for seed in range(2)]
+    for attempt in range(5):
+        page = tmp_path / f"{attempt}.html"
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda one, page=page: one.save(page, force=True), reviews))
+        kept = json.loads(
+            page.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
+        )
+        rows = [int(item["before"].partition(",")[0]) for item in kept["items"]]
+        assert rows == [int(line["row"]) for line in read_lines(page.with_suffix(".csv"))]
+
+
+def test_a_group_that_nobody_checked_is_called_by_its_name(data, sheet, truth, tmp_path):
+    answers = answer(sheet, truth, tmp_path / "review.csv")
+    people_by_row = {int(line["row"]): line for line in read_lines(answers)}
+    women = [line for row, line in people_by_row.items() if truth[1]["sex"][row - 2] == "woman"]
+    path = write_csv(tmp_path / "women.csv", {name: [line[name] for line in women] for name in women[0]})
+    told = "verified_labels has no checked row of the group 'man'"
+    assert any(told in note for note in tabular.review(data, **ROLES, rows=5, verified=path).review.notes)
+    assert any(told in note for note in tabular.audit(data, **ROLES, verified=path).audit.notes)
+    assert any(told in note for note in tabular.train(data, **ROLES, verified=path).run.notes)
+
+
+def test_many_rows_are_chosen_in_time_that_does_not_grow_with_their_square(tmp_path):
+    """10,000 rows of 100,000 took 46 seconds, and all 100,000 more than 150."""
+    path = write_csv(tmp_path / "people.csv", people(20_000))
+    seconds = []
+    for rows in (10, 20_000):
+        start = time.process_time()
+        assert len(tabular.review(path, **ROLES, rows=rows).rows) == rows
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < seconds[0] + 20_000 * 0.0004
+
+
+def test_from_python_with_a_data_frame(truth, tmp_path):
     """The same rows as from a file; the answers can be a data frame too."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(truth[1]).replace({"age": {"?": None}, "job": {"": None}}).astype({"age": float})
     found = tabular.review(frame, label="income", sensitive="sex", rows=12, id_column="name")
     assert len(found.rows) == 12
     answers = pandas.read_csv(found.save(tmp_path / "review.html"))
-    with pytest.raises(InvalidInputError, match=r"--out must be a new file|--force"):
-        found.save(tmp_path / "review.html")
     answers["verified_label"] = [truth[0][row] for row in answers["row"]]
-    result = tabular.train(frame, label="income", sensitive="sex", verified=answers, epochs=8)
+    result = tabular.train(frame, label="income", sensitive="sex", verified=answers)
     assert result.metrics["verified"]["wrong"]["total"] == 12
     folder = result.save(tmp_path / "run")
     again = tabular.review(frame, run=folder, rows=3)
@@ -163,9 +270,9 @@ def test_from_python_with_a_data_frame(review, truth, tmp_path):
 
 
 def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_labels(
-    review, truth, data, tmp_path
+    sheet, truth, data, tmp_path
 ):
-    path = answer(review, truth, tmp_path / "review.csv")
+    path = answer(sheet, truth, tmp_path / "review.csv")
     given = truth[1]["income"]
     other = dict(zip(sorted(set(given)), sorted(set(given), reverse=True), strict=True))
     guess = [right if place % 10 else other[right] for place, right in enumerate(truth[0])]
@@ -181,8 +288,8 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     assert all(0 < one["narrowed_by_ten_checks"] < 0.2 for one in rates)
     with pytest.raises(InvalidInputError, match=r"--verified must hold answers to rows of guessed\.csv"):
         tabular.audit(table, label="income", sensitive="sex", prediction="guess", verified=path)
-    own = review_labels(Asked(table, "income", ["sex"], drop=("guess",)), 80, id_column="name")
-    path = answer(own, truth, tmp_path / "own.csv")
+    own = tabular.review(table, **ROLES, drop=["guess"], rows=80, id_column="name")
+    path = answer(own.save(tmp_path / "own.html"), truth, tmp_path / "filled.csv")
     measured = tabular.audit(
         table, label="income", sensitive="sex", prediction="guess", verified=path, drop=["name"]
     )
@@ -198,17 +305,3 @@ def test_an_audit_learns_from_answers_and_measures_predictions_on_the_true_label
     assert low <= accuracy <= high  # of the true labels; on the given ones it is lower
     assert measured.metrics["scores"]["accuracy"]["value"] < true["predictions"]["accuracy"]["value"] - 0.03
     assert (true["checked"], true["rows"]) == (79, COUNT)
-
-
-def test_a_run_with_answers_reports_measures_for_the_true_labels(review, truth, data, tmp_path):
-    path = answer(review, truth, tmp_path / "review.csv")
-    run = train_table(Asked(data, "income", ["sex"], verified=(path,), epochs=12))
-    found = run.verified.true_labels
-    assert found.rows == len(run.problem.test)
-    assert found.checked == run.verified.in_test
-    assert list(found.models) == ["plain model", "fair model"]
-    for one in found.models.values():
-        assert one.accuracy.low <= one.accuracy.value <= one.accuracy.high
-        assert one.accuracy.high - one.accuracy.low > 0.05  # few rows were checked
-    assert found.sentence in run.notes
-    assert any(note.startswith("Share of wrong labels by true label and group") for note in run.notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,12 +80,10 @@ def review_command(
     Example: fairsieve review people.csv --label income --sensitive sex --id name -o review.html
     """
     from fairsieve import tabular
-    from fairsieve.files import check_new
     from fairsieve.tabular.label_review import REVIEW_STAGES
-    from fairsieve.tabular.request import table_options
+    from fairsieve.tabular.report.review_files import check_place, training_step
 
-    for path in (out, out.with_suffix(".csv")):
-        check_new("--out", path, force=force)
+    check_place(out, force=force)
     said: dict[str, Any] = {
         "bins": bins,
         "small_groups": None if run is not None and small_groups == "stop" else small_groups,
@@ -113,18 +110,8 @@ def review_command(
         table = result.save(out, force=force)
     found = result.review
     count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"
-    again = [
-        "fairsieve",
-        "train",
-        str(data),
-        *table_options(found.asked),
-        "--verified",
-        str(table),
-        "-o",
-        "run-2",
-    ]
     say(
         *found.notes,
         f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
-        f"Then: {shlex.join(again)}",
+        f"Then: {training_step(found.asked, table)}",
     )

@@ -161,6 +161,16 @@ def check_verified(
     return codes[rows]
 
 
+class UncheckedGroupWarning(FairsieveWarning):
+    """Nobody checked a row of a group; ``group`` tells which."""
+
+    def __init__(self, group: Any) -> None:
+        self.group = group
+        super().__init__(
+            f"verified_labels has no checked row of the group {shown(group)}: its rates are taken from the other groups"
+        )
+
+
 def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> None:
     """Warn of too few checked rows, groups without any, and equal rows that were checked differently."""
     checked = np.flatnonzero(codes >= 0)
@@ -173,12 +183,7 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
         )
     counts = np.bincount(cells.group_codes[checked], minlength=cells.shape[1])
     for group in np.flatnonzero((counts == 0) & (cells.counts.sum(axis=0) > 0)):
-        warnings.warn(
-            f"verified_labels has no checked row of the group {shown(cells.groups[group])}: its rates are taken from "
-            "the other groups",
-            FairsieveWarning,
-            stacklevel=4,
-        )
+        warnings.warn(UncheckedGroupWarning(cells.groups[group]), stacklevel=4)
     table = np.asarray(features[checked].toarray() if hasattr(features, "toarray") else features[checked])
     table = np.column_stack([table.reshape(len(checked), -1), cells.group_codes[checked]])
     _, kinds = np.unique(table, axis=0, return_inverse=True)

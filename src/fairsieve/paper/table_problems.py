@@ -17,11 +17,11 @@ from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.metrics import accuracy_from_table, disparity_from_table
 from fairsieve.paper.problems import NoisyProblem, attack_problem
 from fairsieve.samples import Samples
+from fairsieve.tabular.answers import table_checksum
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.preparation import WholeTable, read_whole
 from fairsieve.tabular.reading.encoding import encode, fit_preparation
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.row_checksums import table_checksum
 
 __all__ = [
     "TableSource",

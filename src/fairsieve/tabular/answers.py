@@ -1,10 +1,14 @@
-"""Read the answers of people who checked labels, and check that they belong to a table."""
+"""Read the answers of people who checked labels, and find the rows of a table that they belong to."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +19,22 @@ from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.reading.columns import exact_value, parse_numbers
 from fairsieve.tabular.reading.labels import Labels
 from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.reading.table import InputTable, closest
-from fairsieve.tabular.row_checksums import row_checksums
+from fairsieve.tabular.reading.table import InputTable, TextColumn, closest
 
-__all__ = ["ANSWER_COLUMNS", "Answers", "read_answers", "unsure_word"]
+__all__ = [
+    "ANSWER_COLUMNS",
+    "Answers",
+    "count_answers",
+    "read_answers",
+    "row_checksums",
+    "table_checksum",
+    "unsure_word",
+]
 
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
 NEEDED = ("row", "verified_label", "sampling_weight", "row_checksum")
+# A file's rows are numbered as in a spreadsheet, from 2, and a data frame's from 0.
+SHIFTS = (0, -2, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +44,7 @@ class Answers:
     Attributes
     ----------
     rows : integer array
-        The rows with an answer, numbered as in a spreadsheet, ascending.
+        The rows with an answer, as the table numbers them, ascending.
     codes : integer array
         The verified label of each, by its place among the classes.
     given : integer array
@@ -52,10 +65,9 @@ class Answers:
     def over(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return codes (−1 where nobody answered) and weights (1 there) of rows in ascending order."""
         codes, weights = np.full(len(rows), -1, np.int64), np.ones(len(rows))
-        places = np.searchsorted(rows, self.rows)
-        known = places < len(rows)
-        known[known] = rows[places[known]] == self.rows[known]
-        codes[places[known]], weights[places[known]] = self.codes[known], self.weights[known]
+        known = np.isin(self.rows, rows)
+        places = np.searchsorted(rows, self.rows[known])
+        codes[places], weights[places] = self.codes[known], self.weights[known]
         return codes, weights
 
 
@@ -71,6 +83,15 @@ def unsure_word(classes: Sequence[str]) -> str:
     return word
 
 
+def count_answers(path: Path) -> int:
+    """Count the answers in a file; 0 where it is not one to fill in."""
+    try:
+        column = read_table(path).columns.get("verified_label")
+    except (InvalidInputError, OSError):
+        return 0
+    return 0 if column is None else int(column.known.sum())
+
+
 def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> Answers:
     """Read answers to rows of a table; refuse answers to other rows, unknown labels and contradictions.
 
@@ -83,90 +104,118 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     """
     found: dict[int, tuple[int, float, str]] = {}
     unsure = unanswered = 0
+    given = labels.read(table).codes.astype(np.int64)
     files = [read_frame(source) if is_frame(source) else read_table(source) for source in sources]
     for file in files:
-        for row, text, weight in _read_lines(file, table, labels):
-            if text is None or text.lower() == unsure_word(labels.classes):
+        places = _find_rows(file, table)
+        if "given_label" in file.columns:
+            own = [labels.classes[code] if code >= 0 else None for code in given[places]]
+            _check_given(file, own, table.rows[places], table.name)
+        texts = file.columns["verified_label"].tolist()
+        for place, text, weight in zip(places.tolist(), texts, _read_weights(file, len(table)), strict=True):
+            if text is None or str(text).lower() == unsure_word(labels.classes):
                 unsure, unanswered = unsure + (text is not None), unanswered + (text is None)
                 continue
-            code = _find_code(text, labels, row, file.name)
-            if row in found and found[row][0] != code:
-                raise InvalidInputError(
-                    f"--verified must answer each row in one way; row {row} of {table.name} is "
-                    f"{labels.classes[found[row][0]]!r} in {found[row][2]} and {labels.classes[code]!r} in "
-                    f"{file.name}: keep one of the two"
-                )
-            found[row] = code, weight, file.name
+            row = int(table.rows[place])
+            answer = _find_code(str(text), labels, row, file.name), weight, file.name
+            if place in found:
+                _check_same(found[place], answer, f"row {row} of {table.name}", labels.classes)
+            found[place] = answer
     if not found:
         names = ", ".join(file.name for file in files)
         raise InvalidInputError(
             f"--verified must have an answer in verified_label; {names} has {unanswered:,} empty and {unsure:,} unsure "
             "ones and no other: answer some rows first"
         )
-    rows = sorted(found)
+    order = sorted(found)
     return Answers(
-        np.array(rows, np.int64),
-        np.array([found[row][0] for row in rows], np.int64),
-        labels.read(table).codes[np.searchsorted(table.rows, rows)].astype(np.int64),
-        np.array([found[row][1] for row in rows]),
+        table.rows[order].astype(np.int64),
+        np.array([found[place][0] for place in order], np.int64),
+        given[order],
+        np.array([found[place][1] for place in order]),
         unsure,
         unanswered,
     )
 
 
-def _read_lines(file: InputTable, table: InputTable, labels: Labels) -> list[tuple[int, str | None, float]]:
-    """Read the lines of answers: row, answer and weight; check them against the rows of the table."""
+def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
+    """Find the place in the table of every line of a file, by its number and checksum, or by its checksum alone."""
     absent = [name for name in NEEDED if name not in file.columns]
     if absent:
         raise InvalidInputError(
             f"--verified must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; {file.name} "
             f"has no {absent[0]}: give that file with its column verified_label filled in"
         )
-    decimal = file.reading.decimal
-    rows = parse_numbers(file.columns["row"], decimal).numbers
-    weights = parse_numbers(file.columns["sampling_weight"], decimal).numbers
+    numbers = parse_numbers(file.columns["row"], file.reading.decimal).numbers
     sums = file.columns["row_checksum"].tolist()
-    _check_rows(file.name, rows, sums, table)
-    places = np.searchsorted(table.rows, rows)
-    if "given_label" in file.columns:
-        _check_given(file.name, file.columns["given_label"].tolist(), places, table, labels)
-    found = []
-    for row, text, weight in zip(rows, file.columns["verified_label"].tolist(), weights, strict=True):
-        if not (math.isfinite(weight) and weight > 0):
-            raise InvalidInputError(
-                f"sampling_weight in {file.name} must be a number above 0; it is not for row {int(row)}: leave that "
-                "column as it was"
-            )
-        found.append((int(row), None if text is None else str(text), float(weight)))
-    return found
+    for shift in SHIFTS:
+        if np.isin(numbers + shift, table.rows).all():
+            places = np.searchsorted(table.rows, numbers + shift)
+            if row_checksums(table, places) == sums:
+                return places
+    return _find_checksums(numbers, sums, file.name, table)
 
 
-def _check_rows(name: str, rows: NDArray[np.float64], sums: Sequence[str | None], table: InputTable) -> None:
-    """Check that the rows are in the table, and are the same there."""
-    known = np.isin(rows, table.rows)
-    places = np.searchsorted(table.rows, rows[known])
-    here = iter(row_checksums(table, places))
-    wrong = [row for row, there, own in zip(rows, known, sums, strict=True) if not there or next(here) != own]
+def _find_checksums(
+    numbers: NDArray[np.float64], sums: Sequence[str | None], name: str, table: InputTable
+) -> NDArray[np.int64]:
+    """Find rows that stand elsewhere in the table: sorted in another way, or among others."""
+    places = defaultdict(list)
+    for place, checksum in reversed([*enumerate(row_checksums(table, np.arange(len(table))))]):
+        places[checksum].append(place)
+    lines = [*zip(numbers.tolist(), sums, strict=True)]
+    taken: dict[tuple[float, str | None], int] = {}
+    for line in lines:
+        if line not in taken and places[str(line[1])]:
+            taken[line] = places[str(line[1])].pop()  # of several equal rows, each is taken once
+    wrong = [line[0] for line in lines if line not in taken]
     if wrong:
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
-            f"--verified must hold answers to rows of {table.name}; {len(wrong):,} of the {len(rows):,} rows of {name} "
-            f"are not in it or say something else there (the first: row {first}). Give the table that fairsieve review "
-            "read, with its rows unchanged and in their order, and the same --missing"
+            f"--verified must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} rows of "
+            f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
+            "review read, with its values unchanged, and the same --missing"
         )
+    return np.array([taken[line] for line in lines], np.int64)
+
+
+def _read_weights(file: InputTable, most: int) -> list[float]:
+    """Read the weights of a file; their mean was 1, so that none is larger than the number of rows."""
+    weights = parse_numbers(file.columns["sampling_weight"], file.reading.decimal).numbers
+    wrong = np.flatnonzero(~((weights > 0) & (weights <= most)))
+    if len(wrong):
+        row, text = (file.columns[name].tolist()[wrong[0]] for name in ("row", "sampling_weight"))
+        raise InvalidInputError(
+            f"sampling_weight in {file.name} must be a number above 0 and at most {most:,}, the number of rows of the "
+            f"table; got {text!r} for row {row}: leave that column as it was"
+        )
+    return [float(weight) for weight in weights]
 
 
 def _check_given(
-    name: str, given: Sequence[object], places: NDArray[np.int64], table: InputTable, labels: Labels
+    file: InputTable, own: Sequence[str | None], rows: NDArray[np.int64], table_name: str
 ) -> None:
     """Check that nobody wrote corrections into the column of the given labels."""
-    column = labels.read(table)
-    for text, place in zip(given, places, strict=True):
-        own = str(labels.classes[column.codes[place]])
-        if text is None or not _same(str(text), own):
+    for text, label, row in zip(file.columns["given_label"].tolist(), own, rows, strict=True):
+        if text is None or label is None or not _same(str(text), label):
             raise InvalidInputError(
-                f"given_label in {name} must stay as it was; row {table.rows[place]} is {own!r} in {table.name} and "
+                f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table_name} and "
                 f"{text!r} here: put corrections into verified_label"
+            )
+
+
+def _check_same(
+    one: tuple[int, float, str], other: tuple[int, float, str], row: str, classes: Sequence[str]
+) -> None:
+    """Check that two answers to one row agree, and so do the chances at which it was chosen."""
+    for what, values in (
+        ("answer each row in one way", [classes[code] for code, _, _ in (one, other)]),
+        ("give each row one sampling_weight", [weight for _, weight, _ in (one, other)]),
+    ):
+        if values[0] != values[1]:
+            raise InvalidInputError(
+                f"--verified must {what}; {row} is {values[0]!r} in {one[2]} and {values[1]!r} in {other[2]}: "
+                "keep one of the two"
             )
 
 
@@ -195,3 +244,35 @@ def _same(text: str, label: str) -> bool:
         exact_value(one).lower() == exact_value(label).lower()
         for one in (text, text.removeprefix("'"), text.replace(",", "."))
     )
+
+
+def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> list[str]:
+    """Compute a checksum of everything that stands in some rows.
+
+    It does not depend on how a number is written (1 or 1.0), on separators or on the order of columns. It begins with
+    a letter, so that no spreadsheet takes it for a number.
+    """
+    rows = table.take(np.asarray(places, dtype=np.int64))
+    names, decimal = sorted(rows.columns), table.reading.decimal
+    columns = []
+    for name in names:
+        values = rows.columns[name].tolist()
+        written = {one: json.dumps(exact_value(one, decimal)) for one in set(values) if one is not None}
+        columns.append([written.get(value, "null") for value in values])
+    return [
+        "r" + hashlib.sha256(f"[{json.dumps(names)}, [{', '.join(texts)}]]".encode()).hexdigest()[:12]
+        for texts in zip(*columns, strict=True)
+    ]
+
+
+def table_checksum(table: InputTable) -> str:
+    """Compute a checksum of a whole table as it was read."""
+    found = hashlib.sha256(json.dumps([list(table.columns), len(table)]).encode())
+    for column in table.columns.values():
+        if isinstance(column, TextColumn):
+            found.update(json.dumps(column.values.tolist()).encode())
+            found.update(np.ascontiguousarray(column.codes).tobytes())
+        else:
+            found.update(np.ascontiguousarray(column.numbers).tobytes())
+            found.update(np.ascontiguousarray(column.known).tobytes())
+    return found.hexdigest()[:16]

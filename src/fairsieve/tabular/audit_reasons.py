@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from fairsieve.report.number_format import percent
 from fairsieve.tabular.decision import Decision, Outcome, Reason, decide
 from fairsieve.tabular.label_audit import Audit
-from fairsieve.tabular.reasons import review_step
 from fairsieve.tabular.report.phrases import estimate_sentence
+from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.report.verdicts import upper
 
 __all__ = ["decide_audit"]

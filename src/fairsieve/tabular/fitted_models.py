@@ -17,6 +17,8 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import CollapseWarning, FairsieveWarning
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.saved_model import with_threshold
 from fairsieve.tabular.trade_off import HeldOutScores
 from fairsieve.thresholds import ThresholdRule
@@ -105,12 +107,18 @@ def pipeline_with_threshold(
 
 
 @contextlib.contextmanager
-def record_warnings() -> Iterator[list[str]]:
-    """Collect what training warns of, in place of printing it; a collapse is told elsewhere."""
+def record_warnings(part: TablePart) -> Iterator[list[str]]:
+    """Collect what learning from ``part`` warns of, in place of printing it; a collapse is told elsewhere."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         yield notes
-    ours = [one for one in caught if issubclass(one.category, FairsieveWarning | ConvergenceWarning)]
-    notes += [str(one.message) for one in ours if not issubclass(one.category, CollapseWarning)]
+    for one in caught:
+        message = one.message
+        if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
+            message = UncheckedGroupWarning(part.group_names([message.group])[0])
+        if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
+            message, CollapseWarning
+        ):
+            notes.append(str(message))

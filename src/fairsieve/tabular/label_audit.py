@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.optional import package
+from fairsieve.tabular.fitted_models import record_warnings
 from fairsieve.tabular.model_choice import choose_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.encoding import encode, fit_preparation
@@ -22,7 +23,7 @@ from fairsieve.tabular.request import Asked
 from fairsieve.tabular.tree_models import weigh_by_trees
 from fairsieve.tabular.true_label_measures import tell_rates
 
-__all__ = ["Audit", "audit_table"]
+__all__ = ["Audit", "audit_table", "estimate_part"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,35 +68,42 @@ def audit_table(asked: Asked, report: Callable[[str], None] | None = None) -> Au
     name = asked.model if choice is None else choice.name
     notes = notes if choice is None else [*notes, choice.note]
     if name == "logistic":
-        estimate, suspects = _estimate_labels(part, asked.seed)
+        estimate, suspects, more = _estimate_labels(part, asked.seed)
+        notes = [*notes, *more]
     else:
         estimate, suspects = _weigh_labels(problem, name)
     notes = [*tell_rates(estimate), *notes]
     return Audit(asked, table, labels, groups, features, estimate, suspects, notes, name)
 
 
-Found = tuple[CleanRatioEstimate, dict[str, NDArray[Any]]]
+def estimate_part(
+    part: TablePart, numbers: NDArray[np.float32], seed: int
+) -> tuple[CleanRatioEstimate, list[str]]:
+    """Estimate how many labels of some rows are wrong; return it with classes and groups by name, and warnings."""
+    with record_warnings(part) as notes:
+        found = estimate_clean_ratio(
+            numbers,
+            part.label_codes,
+            sensitive_features=part.group_codes,
+            verified_labels=part.verified_labels,
+            verified_weight=None if part.verified_labels is None else part.verified_weight,
+            random_state=seed,
+        )
+    return named_estimate(found, part), notes
 
 
-def _estimate_labels(part: TablePart, seed: int) -> Found:
+def _estimate_labels(
+    part: TablePart, seed: int
+) -> tuple[CleanRatioEstimate, dict[str, NDArray[Any]], list[str]]:
     """Estimate which labels are wrong by the models that the estimate itself compares."""
-    numbers = encode(fit_preparation(part.values), part.values)
-    found = estimate_clean_ratio(
-        numbers,
-        part.label_codes,
-        sensitive_features=part.group_codes,
-        verified_labels=part.verified_labels,
-        verified_weight=None if part.verified_labels is None else part.verified_weight,
-        random_state=seed,
-    )
-    estimate = named_estimate(found, part)
+    estimate, notes = estimate_part(part, encode(fit_preparation(part.values), part.values), seed)
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     likeliest = estimate.true_class[wrong].argmax(axis=1)
-    return estimate, _name_rows(part, wrong, likeliest, estimate.true_class[wrong, likeliest])
+    return estimate, _name_rows(part, wrong, likeliest, estimate.true_class[wrong, likeliest]), notes
 
 
-def _weigh_labels(problem: TableProblem, name: str) -> Found:
+def _weigh_labels(problem: TableProblem, name: str) -> tuple[CleanRatioEstimate, dict[str, NDArray[Any]]]:
     """Estimate how many labels are wrong, and let boosted trees say out of fold which ones."""
     part = problem.train
     sieve = weigh_by_trees(problem, name)

@@ -1,9 +1,9 @@
-"""Say in plain words why a label may be wrong, and which columns matter for it."""
+"""Explain why the labels of some rows may be wrong, and which columns matter for each."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,20 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from fairsieve.report.number_format import percent
+from fairsieve.report.sentences import load_sentences
 from fairsieve.tabular.reading.features import Values
 from fairsieve.tabular.reading.table import TextColumn
 
 __all__ = ["Explained", "explain_labels"]
 
 MOST_ROWS = 20_000  # that the model and the neighbours are taken from
+MOST_WORK = 2e10  # multiplications spent on neighbours, so that many rows to explain get fewer candidates
+CHUNK = 2**22  # numbers in memory together
 NEIGHBOURS = 20
 TELLING = 3  # columns that are named
 UNUSUAL = 0.01  # share of the rows with such a value, or one farther out
-AT_RANDOM = (
-    "Nothing speaks clearly against this label. Some rows are chosen at random, so that the answers tell how many "
-    "labels are wrong in the whole table."
-)
 
 
 @dataclass(frozen=True)
@@ -37,15 +35,12 @@ class Explained:
     ----------
     suggested : int
         Code of the likeliest label.
-    columns : list of str
-        The columns that a model sees, those that matter most for this row first.
     weight : dict of float
-        How much each of them matters.
+        How much each column that a model sees matters for this row, the most first.
     reasons : list of str
     """
 
     suggested: int
-    columns: list[str]
     weight: dict[str, float]
     reasons: list[str]
 
@@ -61,7 +56,7 @@ def explain_labels(
     true_class: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> list[Explained]:
-    """Explain the labels of the rows at ``places`` by a model and by neighbours that were not among them.
+    """Explain the labels of the rows at ``places`` by a model and by similar rows.
 
     Parameters
     ----------
@@ -79,43 +74,43 @@ def explain_labels(
     true_class : array of shape (len(places), classes), optional
         Estimated chances of their true labels, where the estimate is conclusive.
     """
-    learnt = _reference_rows(codes, places, seed)
+    learnt, unseen = _reference_rows(codes, places, seed)
     model = _fit_model(numbers[learnt], codes[learnt], len(classes))
-    chances = model.chances(numbers[places])
-    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(learnt)), algorithm="brute").fit(numbers[learnt])
-    neighbours = codes[learnt][near.kneighbors(numbers[places], return_distance=False)]
-    centre = numbers[learnt].mean(axis=0)
-    names = list(dict.fromkeys(columns))
+    near = _find_neighbours(numbers, codes, learnt, places)
+    shown = {name: _describe_values(column, places) for name, column in values.items()}
+    say = load_sentences("fairsieve.tabular", "review.jinja")
     found = []
-    for i, place in enumerate(places):
-        given = int(codes[place])
-        likely = chances[i] if true_class is None else true_class[i]
-        suggested = int(likely.argmax())
-        rival = suggested if suggested != given else _best_other(chances[i], given)
-        pull = model.pull(numbers[place] - centre, given, rival)
-        by_column = dict.fromkeys(names, 0.0)
-        for name, amount in zip(columns, pull, strict=True):
-            by_column[name] += float(amount)
-        order = sorted(names, key=lambda name: -abs(by_column[name]))
-        doubt = None if true_class is None else 1 - float(true_class[i, given])
-        reasons = [] if suggested != given else [AT_RANDOM]
-        reasons.append(_model_reason(chances[i], given, rival, classes))
-        reasons.append(_neighbours_reason(neighbours[i], given, rival, classes))
-        reasons += _columns_reason(by_column, order, values, int(place), classes[rival])
-        if doubt is not None:
-            reasons.append(f"The estimated chance that the label is wrong is {percent(doubt)}.")
-        reasons += _unusual_reason(values, order, int(place))
-        weight = {name: abs(amount) for name, amount in by_column.items()}
-        found.append(Explained(suggested, order, weight, reasons))
+    for i, one in enumerate(_judge_rows(model, numbers, columns, codes, places, learnt, true_class)):
+        given, rival = classes[one.given], classes[one.rival]
+        reasons = [say.at_random()] if one.suggested == one.given else []
+        reasons.append(say.model(unseen, given, one.chances[one.given], rival, one.chances[one.rival]))
+        same, other = int((near[i] == one.given).sum()), int((near[i] == one.rival).sum())
+        reasons.append(say.similar(near.shape[1], given, same, rival, other))
+        least = max(0.1 * max(map(abs, one.pull.values()), default=0.0), 1e-9)
+        telling = [name for name, amount in one.pull.items() if amount > least][:TELLING]
+        if telling:
+            reasons.append(say.telling(rival, [(name, shown[name].texts[i]) for name in telling]))
+        if true_class is not None:
+            reasons.append(say.doubt(1 - true_class[i, one.given]))
+        unusual = [
+            (name, shown[name].texts[i], shown[name].share[i], shown[name].side[i])
+            for name in one.pull
+            if shown[name].share[i] <= UNUSUAL
+        ]
+        if unusual:
+            reasons.append(say.unusual(unusual[:TELLING]))
+        found.append(Explained(one.suggested, {name: abs(x) for name, x in one.pull.items()}, reasons))
     return found
 
 
-def _reference_rows(codes: NDArray[np.int64], places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Choose the rows that are learnt from: others than those to explain, unless these are nearly all."""
+def _reference_rows(
+    codes: NDArray[np.int64], places: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.int64], bool]:
+    """Choose the rows to learn from; return whether they are others than those to explain, as far as there are."""
     other = np.setdiff1d(np.arange(len(codes)), places)
-    if len(other) < len(codes) / 2 or len(np.unique(codes[other])) < len(np.unique(codes)):
-        other = np.arange(len(codes))
-    return np.sort(np.random.default_rng(seed).permutation(other)[:MOST_ROWS])
+    unseen = len(other) >= len(codes) / 2 and len(np.unique(codes[other])) == len(np.unique(codes))
+    chosen = np.random.default_rng(seed).permutation(other if unseen else len(codes))[:MOST_ROWS]
+    return np.sort(chosen), unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +125,6 @@ class _Linear:
         scores = numbers @ self.coef.T + self.intercept
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(scores / scores.sum(axis=1, keepdims=True))
-
-    def pull(self, away: NDArray[Any], given: int, rival: int) -> NDArray[np.float64]:
-        """Compute how much each number speaks for ``rival`` and against ``given``."""
-        return np.asarray((self.coef[rival] - self.coef[given]) * away)
 
 
 def _fit_model(numbers: NDArray[Any], codes: NDArray[np.int64], classes: int) -> _Linear:
@@ -150,63 +141,79 @@ def _fit_model(numbers: NDArray[Any], codes: NDArray[np.int64], classes: int) ->
     return _Linear(coef, intercept)
 
 
-def _best_other(chances: NDArray[np.float64], given: int) -> int:
-    """Find the likeliest class but one."""
-    return int(np.where(np.arange(len(chances)) == given, -1.0, chances).argmax())
+def _find_neighbours(
+    numbers: NDArray[np.float32],
+    codes: NDArray[np.int64],
+    learnt: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Find the labels of the rows most similar to each, among as many as there is time for."""
+    # Beside the distance, finding the smallest costs about as much as 50 columns.
+    most = int(MOST_WORK / (len(places) * (numbers.shape[1] + 50)))
+    step = -(-len(learnt) // max(most, NEIGHBOURS))
+    learnt = learnt[::step]
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(learnt)), algorithm="brute").fit(numbers[learnt])
+    return np.asarray(codes[learnt][near.kneighbors(numbers[places], return_distance=False)])
 
 
-def _model_reason(chances: NDArray[np.float64], given: int, rival: int, classes: Sequence[str]) -> str:
-    """Say what a model thinks that did not see the row."""
-    return (
-        f"A linear model that did not see this row gives {classes[given]} a chance of {percent(chances[given])} and "
-        f"{classes[rival]} {percent(chances[rival])}."
-    )
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What the model says about a row: chances of the classes, and how columns speak for ``rival``, the most first."""
+
+    given: int
+    suggested: int
+    rival: int
+    chances: NDArray[np.float64]
+    pull: dict[str, float]
 
 
-def _neighbours_reason(codes: NDArray[np.int64], given: int, rival: int, classes: Sequence[str]) -> str:
-    """Say how the most similar rows are labelled."""
-    same, other = int((codes == given).sum()), int((codes == rival).sum())
-    return f"Of the {len(codes)} most similar rows, {same} are labelled {classes[given]} and {other} {classes[rival]}."
+def _judge_rows(
+    model: _Linear,
+    numbers: NDArray[np.float32],
+    columns: Sequence[str],
+    codes: NDArray[np.int64],
+    places: NDArray[np.int64],
+    learnt: NDArray[np.int64],
+    true_class: NDArray[np.float64] | None,
+) -> Iterator[_Judged]:
+    """Compare the given label of each row with the likeliest other one."""
+    names = list(dict.fromkeys(columns))
+    made_of = np.equal.outer(columns, names).astype(np.float64)
+    centre = numbers[learnt].mean(axis=0)
+    size = max(CHUNK // max(numbers.shape[1], 1), 1)
+    for start in range(0, len(places), size):
+        here, given = numbers[places[start : start + size]], codes[places[start : start + size]]
+        chances = model.chances(here)
+        likely = chances if true_class is None else true_class[start : start + size]
+        suggested = likely.argmax(axis=1)
+        other = np.where(np.arange(chances.shape[1]) == given[:, None], -1.0, chances).argmax(axis=1)
+        rival = np.where(suggested == given, other, suggested)
+        pull = ((model.coef[rival] - model.coef[given]) * (here - centre)) @ made_of
+        order = np.argsort(-np.abs(pull), axis=1, kind="stable")
+        for i in range(len(here)):
+            by_column = {names[place]: float(pull[i, place]) for place in order[i]}
+            yield _Judged(int(given[i]), int(suggested[i]), int(rival[i]), chances[i], by_column)
 
 
-def _columns_reason(
-    amounts: dict[str, float], order: Sequence[str], values: Values, place: int, rival: str
-) -> list[str]:
-    """Name the columns that speak most for another label."""
-    most = max(map(abs, amounts.values()), default=0.0)
-    telling = [name for name in order if amounts[name] > max(0.1 * most, 1e-9)][:TELLING]
-    if not telling:
-        return []
-    listed = ", ".join(f"{name} ({_shown_value(values[name], place)})" for name in telling)
-    return [f"What speaks most for {rival}: {listed}."]
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """Values of some rows as people write them, and what share of all rows is as far out on which side."""
+
+    texts: list[str]
+    share: NDArray[np.float64]
+    side: list[str]
 
 
-def _shown_value(column: NDArray[np.float64] | TextColumn, place: int) -> str:
-    """Write the value of a row as people do."""
+def _describe_values(column: NDArray[np.float64] | TextColumn, places: NDArray[np.int64]) -> _Described:
+    """Describe the values of some rows of a column; a missing one is not unusual."""
     if isinstance(column, TextColumn):
-        code = column.codes[place]
-        return "missing" if code < 0 else str(column.values[code])
-    return "missing" if np.isnan(column[place]) else f"{column[place]:.6g}"
-
-
-def _unusual_reason(values: Values, order: Sequence[str], place: int) -> list[str]:
-    """Name the values that hardly any other row has."""
-    told = []
-    for name in order:
-        column = values[name]
-        if isinstance(column, TextColumn):
-            code = column.codes[place]
-            if code >= 0 and column.counts[code] <= UNUSUAL / 2 * len(column):
-                told.append(
-                    f"{name} ({column.values[code]}: in {column.counts[code]:,} of {len(column):,} rows)"
-                )
-            continue
-        value, known = column[place], column[~np.isnan(column)]
-        if np.isnan(value):
-            continue
-        above, below = float((known >= value).mean()), float((known <= value).mean())
-        if above <= UNUSUAL:
-            told.append(f"{name} ({value:.6g}: as high in {percent(above)} of the rows)")
-        elif below <= UNUSUAL:
-            told.append(f"{name} ({value:.6g}: as low in {percent(below)} of the rows)")
-    return [f"Unusual: {', '.join(told[:TELLING])}."] if told else []
+        codes = column.codes[places]
+        texts = ["missing" if code < 0 else str(column.values[code]) for code in codes]
+        share = np.append(column.counts, len(column))[codes] / len(column)
+        return _Described(texts, share, [""] * len(texts))
+    values, known = column[places], np.sort(column[~np.isnan(column)])
+    gap, most = np.isnan(values), max(len(known), 1)
+    below = np.where(gap, 1.0, np.searchsorted(known, values, "right") / most)
+    above = np.where(gap, 1.0, 1 - np.searchsorted(known, values, "left") / most)
+    texts = ["missing" if missing else f"{value:.6g}" for value, missing in zip(values, gap, strict=True)]
+    return _Described(texts, np.minimum(below, above), ["high" if one else "low" for one in above <= below])

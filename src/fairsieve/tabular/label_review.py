@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import package
-from fairsieve.report.number_format import percent
+from fairsieve.report.sentences import load_sentences
+from fairsieve.tabular.answers import row_checksums, table_checksum
+from fairsieve.tabular.label_audit import estimate_part
 from fairsieve.tabular.label_reasons import Explained, explain_labels
-from fairsieve.tabular.preparation import WholeTable, named_estimate, read_whole
+from fairsieve.tabular.preparation import WholeTable, read_whole
 from fairsieve.tabular.reading.encoding import encode, encoded_columns, fit_preparation
 from fairsieve.tabular.reading.table import find_column
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.row_checksums import row_checksums, table_checksum
 from fairsieve.tabular.table_prediction import predict_table
 from fairsieve.validation import check_at_least
 
@@ -142,14 +143,7 @@ def review_labels(
     prepared = fit_preparation(part.values)
     numbers = encode(prepared, part.values)
     tell(REVIEW_STAGES[1])
-    estimate = estimate_clean_ratio(
-        numbers,
-        part.label_codes,
-        sensitive_features=part.group_codes,
-        verified_labels=part.verified_labels,
-        verified_weight=None if part.verified_labels is None else part.verified_weight,
-        random_state=asked.seed,
-    )
+    estimate, warned = estimate_part(part, numbers, asked.seed)
     tell(REVIEW_STAGES[2])
     places, weights = _choose_rows(estimate, count, asked.seed, len(part))
     explained = explain_labels(
@@ -164,16 +158,15 @@ def review_labels(
     )
     rows = _describe_rows(whole, places, weights, explained, id_column, _predicted(run, asked, whole))
     columns = _order_columns(explained, list(rows[0].values))
-    named = named_estimate(estimate, part)
     return LabelReview(
         asked=asked,
         id_column=id_column,
         classes=whole.labels.classes,
         rows=rows,
         columns=columns,
-        estimate=named,
+        estimate=estimate,
         checksum=table_checksum(whole.table),
-        notes=whole.notes,
+        notes=[*whole.notes, *warned],
     )
 
 
@@ -193,12 +186,9 @@ def _predicted(run: Path | None, asked: Asked, whole: WholeTable) -> dict[int, s
     if run is None:
         return {}
     _, labels, probability, _ = predict_table(run, asked.data, asked.reading)
-    return {
-        int(
-            row
-        ): f"The model in {run.name}, which may have learnt from this row, predicts {label} ({percent(chance)})."
-        for row, label, chance in zip(whole.table.rows, labels, probability, strict=True)
-    }
+    say = load_sentences("fairsieve.tabular", "review.jinja").predicted
+    told = [say(run.name, label, chance) for label, chance in zip(labels, probability, strict=True)]
+    return dict(zip(whole.table.rows.tolist(), told, strict=True))
 
 
 def _describe_rows(
@@ -212,27 +202,27 @@ def _describe_rows(
     """Collect everything that is shown of the chosen rows."""
     part, classes = whole.part, whole.labels.classes
     numbers = part.rows[places]
-    chosen = whole.table.take(np.searchsorted(whole.table.rows, numbers))
+    inside = np.searchsorted(whole.table.rows, numbers)
     texts = {
         name: ["" if value is None else str(value) for value in column.tolist()]
-        for name, column in chosen.columns.items()
+        for name, column in whole.table.take(inside).columns.items()
     }
-    sums = row_checksums(whole.table, np.searchsorted(whole.table.rows, numbers))
-    groups = part.groups.take(places).tolist()
+    identifiers = texts.pop(id_column, None) if id_column is not None else None
+    texts.pop(whole.labels.column, None)
+    sums, groups = row_checksums(whole.table, inside), part.groups.take(places).tolist()
+    given = [classes[code] for code in part.labels.take(places).codes]
     found = []
-    for i, (row, one) in enumerate(zip(numbers, explained, strict=True)):
-        apart = (whole.labels.column, id_column)
-        rest = [name for name in texts if name not in one.columns and name not in apart]
-        shown = [name for name in one.columns if name != id_column]
+    for i, (row, one) in enumerate(zip(numbers.tolist(), explained, strict=True)):
+        order = [name for name in dict.fromkeys((*one.weight, *texts)) if name in texts]
         found.append(
             RowToCheck(
-                row=int(row),
-                identifier=None if id_column is None else texts[id_column][i],
-                given=classes[part.label_codes[places[i]]],
+                row=row,
+                identifier=None if identifiers is None else identifiers[i],
+                given=given[i],
                 suggested=classes[one.suggested],
                 group=groups[i],
-                reasons=[*one.reasons, *([predicted[int(row)]] if int(row) in predicted else [])],
-                values={name: texts[name][i] for name in (*shown, *rest)},
+                reasons=[*one.reasons, *([predicted[row]] if row in predicted else [])],
+                values={name: texts[name][i] for name in order},
                 weight=float(weights[i]),
                 checksum=sums[i],
             )

@@ -51,7 +51,7 @@ def train_linear(
         checkpoint_dir=checkpoint_dir,
         checkpoint_every=checkpoint_every,
     )
-    with record_warnings() as notes:
+    with record_warnings(part) as notes:
         model.fit(
             features,
             part.label_codes,

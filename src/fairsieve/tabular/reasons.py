@@ -6,14 +6,12 @@ Each function takes a run and yields reasons; to add one, write a function and n
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 
 from fairsieve.report.number_format import number, points
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.decision import Decision, Outcome, Reason, TableVerdict, decide
 from fairsieve.tabular.evaluation import Gap
-from fairsieve.tabular.frames import is_frame
 from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.report.phrases import (
@@ -25,12 +23,12 @@ from fairsieve.tabular.report.phrases import (
     points_interval,
     suspects_sentence,
 )
+from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.report.verdicts import label_warning, price_words, run_verdicts, upper
-from fairsieve.tabular.request import Asked, table_options
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.use_reasons import USE_REASONS
 
-__all__ = ["decide_run", "review_step"]
+__all__ = ["decide_run"]
 
 SMALL = 0.05  # a disparity that few would act on
 SAME = 0.02  # a change of the disparity that few would act on
@@ -193,15 +191,6 @@ def _suspects(run: TableRun) -> Iterator[Reason]:
     elif len(run.suspects["row"]):
         unseen = "" if run.estimate is None or run.estimate.verified else f" {UNSEEN}"
         yield Reason("use", f"{upper(suspects_sentence(run))}.{unseen}", (review_step(run.asked),))
-
-
-def review_step(asked: Asked) -> str:
-    """Say how to have labels checked, and how to use the answers."""
-    if is_frame(asked.data):
-        return "Have 50 labels checked: fairsieve.tabular.review(…), then train again with verified=."
-    words = ["fairsieve", "review", str(asked.data), *table_options(asked), "-o", "review.html"]
-    command = shlex.join(words)
-    return f"Have 50 labels checked: {command}; then train again with --verified review.csv."
 
 
 def _label_dropped(run: TableRun) -> Iterator[Reason]:

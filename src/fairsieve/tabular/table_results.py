@@ -299,17 +299,9 @@ class ReviewResult:
     def save(self, page: Path | str, *, force: bool = False) -> Path:
         """Write the page to answer on, and beside it the CSV file to fill in; return where that is.
 
-        Files that are there are replaced with ``force`` only.
+        Files that are there are replaced with ``force`` only, and answers never.
         """
-        page = Path(page)
-        if page.suffix.lower() not in (".html", ".htm"):
-            raise InvalidInputError(
-                f"--out must be a page, whose name ends in .html; got {page}: the file for answers gets the same name "
-                "with .csv"
-            )
-        for path in (page, page.with_suffix(".csv")):
-            check_new("--out", path, force=force)
-        return write_review(self.review, page)
+        return write_review(self.review, Path(page), force=force)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"

@@ -50,7 +50,7 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
         random_state=asked.seed,
         checkpoint_dir=checkpoint_dir,
     )
-    with record_warnings() as notes:
+    with record_warnings(part) as notes:
         sieve.fit(
             frame,
             part.label_codes,
@@ -100,7 +100,7 @@ def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
         random_state=asked.seed,
     )
     frame = native_frame(new_preparation(part.values), part.values)
-    with record_warnings():
+    with record_warnings(part):
         return sieve.fit(frame, part.label_codes, sensitive_features=part.group_codes)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from fairsieve.tabular.answers import row_checksums
 from fairsieve.tabular.preparation import read_whole
 from fairsieve.tabular.request import ask
-from fairsieve.tabular.row_checksums import row_checksums
 
 RECORDS = Path(__file__).with_name("golden.json")
 ROWS = 80

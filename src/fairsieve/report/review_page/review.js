@@ -20,31 +20,44 @@ function tell(text) {
   byId("message").hidden = !text;
 }
 
-// ---- Answers: a place in sheet.fields for each item, or null. They are kept in the browser.
+// ---- Answers: a place in sheet.fields for each item, or null. The browser keeps each under a key of its own, so that two
+// tabs of this page never write over each other's answers.
 
-function isAnswer(value) {
-  return value === null || (Number.isInteger(value) && value >= 0 && value <= UNSURE);
+const keyOf = (i) => `${sheet.key}-${items[i].title}`;
+const placeOf = new Map(items.map((_, i) => [keyOf(i), i]));
+
+function parseAnswer(text) {
+  const value = text === null || text === "" ? NaN : Number(text);
+  return Number.isInteger(value) && value >= 0 && value <= UNSURE ? value : null;
 }
 
 function loadAnswers() {
   try {
-    const kept = JSON.parse(localStorage.getItem(sheet.key));
-    if (Array.isArray(kept) && kept.length === items.length && kept.every(isAnswer)) return kept;
+    return items.map((_, i) => parseAnswer(localStorage.getItem(keyOf(i))));
   } catch (error) {
     tell("This browser does not keep answers (its storage is closed to this page): save the file before you close it.");
+    return null;
   }
-  return items.map(() => null);
 }
 
-function keepAnswers() {
+function keepAnswer(i) {
   try {
-    localStorage.setItem(sheet.key, JSON.stringify(answers));
+    if (answers[i] === null) localStorage.removeItem(keyOf(i));
+    else localStorage.setItem(keyOf(i), answers[i]);
   } catch (error) {
     tell("This browser does not keep answers (its storage is closed or full): save the file before you close the page.");
   }
 }
 
-const answers = loadAnswers();
+// Another tab answered: take that over. Without a key, its whole storage was cleared.
+function onStorage(event) {
+  if (event.key !== null && !placeOf.has(event.key)) return;
+  if (event.key === null) answers.fill(null);
+  else answers[placeOf.get(event.key)] = parseAnswer(event.newValue);
+  draw();
+}
+
+const answers = loadAnswers() || items.map(() => null);
 let place = Math.max(answers.indexOf(null), 0);
 let asTable = false;
 let hidden = false;
@@ -53,7 +66,7 @@ let choosing = false; // W was pressed, and a label follows
 function answer(value, at = place) {
   answers[at] = value;
   choosing = false;
-  keepAnswers();
+  keepAnswer(at);
   if (!asTable && value !== null) {
     const open = answers.indexOf(null, at + 1);
     place = open >= 0 ? open : answers.includes(null) ? answers.indexOf(null) : at;
@@ -253,5 +266,6 @@ byId("view").addEventListener("click", toggleView);
 byId("hide").addEventListener("click", toggleHidden);
 byId("save").addEventListener("click", save);
 document.addEventListener("keydown", onKey);
+window.addEventListener("storage", onStorage);
 draw();
 document.documentElement.dataset.ready = "yes";

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -88,7 +88,7 @@ def render_review(sheet: ReviewSheet) -> str:
         .get_template("review.html")
         .render(
             sheet=sheet,
-            data=asdict(sheet),
+            data=vars(sheet) | {"items": [vars(item) for item in sheet.items]},  # asdict copies each value
             themes=THEMES,
             style=_file("review.css"),
             script=script,

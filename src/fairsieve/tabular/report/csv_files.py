@@ -43,8 +43,12 @@ def columns_csv(
 
 
 def suspects_csv(suspects: Mapping[str, Iterable[Any]], table: InputTable) -> str:
-    """Write the labels to check with the other columns of their rows, the surest first, safe for a spreadsheet."""
-    columns: dict[str, Iterable[Any]] = {}
+    """Write the labels to check with the other columns of their rows, the surest first, safe for a spreadsheet.
+
+    The first thing that the file says is that it holds personal data: a column, since a line above the names would
+    keep other programs from reading it.
+    """
+    columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(list(suspects["row"]))}
     for name, values in suspects.items():
         if name in ("loss", "probability"):
             values = [f"{value:.4f}" for value in values]

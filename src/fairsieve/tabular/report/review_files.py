@@ -2,38 +2,139 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from fairsieve.files import write_output
+from fairsieve.errors import InvalidInputError
+from fairsieve.files import (
+    check_new,
+    clear_stale,
+    hold,
+    locked_folder,
+    output_errors,
+    sync_folder,
+    write_whole,
+)
 from fairsieve.report.review_page import ReviewItem, ReviewSheet, render_review
 from fairsieve.report.table_files import csv_text
-from fairsieve.tabular.answers import ANSWER_COLUMNS, unsure_word
+from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
+from fairsieve.tabular.frames import is_frame
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name
 from fairsieve.tabular.report.verdicts import upper
-from fairsieve.tabular.request import data_name
+from fairsieve.tabular.request import Asked, data_name, table_options
 
-__all__ = ["write_review"]
+__all__ = ["check_place", "new_page", "review_step", "training_step", "write_review"]
 
 
-def write_review(found: LabelReview, page: Path) -> Path:
-    """Write the page, and the CSV file beside it; return where that is."""
+HEADER = ",".join(ANSWER_COLUMNS)
+
+
+def check_place(page: Path, *, force: bool = False) -> Path:
+    """Check that a page may be written and its file for answers beside it; return where that is.
+
+    Answers that somebody gave are never replaced, not even with ``force``.
+    """
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError(
+            f"--out must be a page, whose name ends in .html; got {page}: the file for answers gets the same name with "
+            ".csv"
+        )
     table = page.with_suffix(".csv")
-    write_output(table, _review_csv(found).encode())
-    write_output(page, render_review(_review_sheet(found, table.name)).encode())
+    answers = count_answers(table)
+    if answers:
+        raise InvalidInputError(
+            f"--out must not replace answers; {table} holds {answers:,}: name another page, such as -o "
+            f"{new_page(page)}, and add --verified {table} to use them"
+        )
+    for path in (page, table):
+        check_new("--out", path, force=force)
     return table
+
+
+def new_page(page: Path) -> Path:
+    """Name a page that is not there yet, nor its file for answers.
+
+    >>> new_page(Path("no-such-folder/review.html")).name
+    'review.html'
+    """
+    found, number = page, 1
+    while found.exists() or found.with_suffix(".csv").exists():
+        number += 1
+        found = page.with_stem(f"{page.stem}-{number}")
+    return found
+
+
+def training_step(asked: Asked, table: Path) -> str:
+    """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
+    files = [word for path in (*asked.verified, table) for word in ("--verified", str(path))]
+    folder, number = Path("run-2"), 2
+    while folder.exists():
+        number += 1
+        folder = Path(f"run-{number}")
+    return shlex.join(
+        ["fairsieve", "train", str(asked.data), *table_options(asked), *files, "-o", str(folder)]
+    )
+
+
+def review_step(asked: Asked) -> str:
+    """Say how to have labels checked that nobody checked yet, and how to use the answers."""
+    if is_frame(asked.data):
+        return "Have 50 labels checked: fairsieve.tabular.review(…), then train again with verified=."
+    page = new_page(Path("review.html"))
+    files = [word for path in asked.verified for word in ("--verified", str(path))]
+    words = ["fairsieve", "review", str(asked.data), *table_options(asked), *files, "-o", str(page)]
+    again = shlex.join([*files, "--verified", str(page.with_suffix(".csv"))])
+    return f"Have 50 labels checked: {shlex.join(words)}; then train again with {again}."
+
+
+def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
+    """Write the page and the CSV file beside it, both or neither; return where that is."""
+    table = check_place(page, force=force)
+    sheet = render_review(_review_sheet(found, table.name))
+    contents = {table: _review_csv(found).encode(), page: sheet.encode()}
+    with output_errors(page):
+        clear_stale(page.parent, "review")
+        made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
+        with made as parts, hold(Path(parts)):
+            # Both are whole on the disk before either appears under its name.
+            for path, content in contents.items():
+                write_whole(Path(parts, path.name), content)
+            with locked_folder(page.parent):  # another review of the same name waits, then sees these files
+                check_place(page, force=force)
+                _move_together(Path(parts), list(contents))
+        sync_folder(page.parent)
+    return table
+
+
+def _move_together(parts: Path, targets: list[Path]) -> None:
+    """Move files to their places; put everything back as it was where one of them cannot be moved."""
+    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists()}
+    for path, copy in kept.items():
+        shutil.copy2(path, copy)
+    try:
+        for path in targets:
+            (parts / path.name).replace(path)
+    except BaseException:  # also an interrupt
+        for path in targets:
+            path.unlink(missing_ok=True)
+            if path in kept:
+                kept[path].replace(path)
+        raise
 
 
 def _review_csv(found: LabelReview) -> str:
     """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
-    lines = (_fields(row) for row in found.rows)
-    return csv_text([ANSWER_COLUMNS, *((*before, "", *after) for before, after in lines)])
+    return "\n".join([HEADER, *("".join(_line(row)) for row in found.rows), ""])
 
 
-def _fields(row: RowToCheck) -> tuple[list[str], list[str]]:
-    """Return what stands before and after the answer in a row's line."""
-    return [str(row.row), row.identifier or "", row.given], [f"{row.weight:.6g}", row.checksum]
+def _line(row: RowToCheck) -> tuple[str, str]:
+    """Write what stands before and after the answer in a row's line."""
+    before = csv_text([[str(row.row), row.identifier or "", row.given, ""]])
+    return before.rstrip("\n"), f",{row.weight:.6g},{row.checksum}"
 
 
 def _review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
@@ -49,9 +150,12 @@ def _review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
         notes=_notes(found),
         key=f"fairsieve-review-{found.checksum}-{label}-{_joined_checksums(found)}",
         choices=list(found.classes),
-        fields=[_field(text) for text in (*found.classes, unsure_word(found.classes))],
+        fields=[
+            csv_text([[text, ""]]).removesuffix(",\n")
+            for text in (*found.classes, unsure_word(found.classes))
+        ],
         columns=found.columns,
-        header=csv_text([ANSWER_COLUMNS]).rstrip("\n"),
+        header=HEADER,
         file_name=file_name,
         items=[_item(row, found) for row in found.rows],
     )
@@ -69,7 +173,7 @@ def _notes(found: LabelReview) -> list[str]:
 
 def _item(row: RowToCheck, found: LabelReview) -> ReviewItem:
     """Lay out one row."""
-    before, after = _fields(row)
+    before, after = _line(row)
     details = [] if row.identifier is None else [f"{found.id_column} {row.identifier}"]
     return ReviewItem(
         title=f"Row {row.row}",
@@ -78,14 +182,9 @@ def _item(row: RowToCheck, found: LabelReview) -> ReviewItem:
         suggested=found.classes.index(row.suggested),
         reasons=row.reasons,
         values=list(row.values.items()),
-        before=",".join(map(_field, before)) + ",",
-        after="," + ",".join(map(_field, after)),
+        before=before,
+        after=after,
     )
-
-
-def _field(text: str) -> str:
-    """Write one field as it stands in the file."""
-    return csv_text([[text, ""]]).rstrip("\n").removesuffix(",")
 
 
 def _joined_checksums(found: LabelReview) -> str:
