@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairsieve import estimate_clean_ratio
 from fairsieve.data import (
@@ -15,9 +13,6 @@ from fairsieve.data import (
     flip_weak_annotator,
     make_synthetic,
 )
-from fairsieve.label_noise.flip_bounds import highest_share, is_steady
-from fairsieve.label_noise.flip_model import fit_fixed, fit_plain
-from fairsieve.label_noise.predictors import Survey
 from fairsieve.samples import Samples
 
 
@@ -108,47 +103,3 @@ def test_suspects_are_mostly_wrong_where_labels_are_wrong_at_random(runs):
     assert flipped[suspects].mean() > 0.7
     clean = [found.wrong > 0.5 for _, found, _ in runs["none"]]
     assert np.concatenate(clean).mean() <= 0.01
-
-
-def survey(features, labels, groups):
-    return Survey.draw(Samples(features, labels, groups), None, 0, 10_000)
-
-
-@settings(max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1), bent=st.booleans())
-def test_no_more_labels_are_wrong_at_random_than_the_surest_samples_say(seed, bent):
-    """Whatever the truth and the rates of each class and group."""
-    rng = np.random.default_rng(seed)
-    x, groups, rates = rng.normal(size=3000), rng.integers(0, 2, 3000), rng.uniform(0, 0.4, (2, 2))
-    logit = rng.normal() + rng.exponential(2) * (np.abs(x) - 1 if bent else x)
-    truth = (rng.random(3000) < 1 / (1 + np.exp(-logit))).astype(int)
-    flipped = rng.random(3000) < rates[truth, groups]
-    found = survey(x[:, None], np.where(flipped, 1 - truth, truth), groups)
-    positive = 1 / (1 + np.exp(-logit[found.rows]))
-    flip = rates[:, groups[found.rows]]
-    seen = positive * (1 - flip[1]) + (1 - positive) * flip[0]
-    assert flipped.mean() <= highest_share(found, np.column_stack([1 - seen, seen])) + 0.01
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_flips_at_random_are_steady_and_flips_by_a_feature_are_not(seed):
-    rng = np.random.default_rng(seed)
-    X, groups = rng.normal(size=(3000, 3)), rng.integers(0, 2, 3000)
-    truth = (X[:, 0] + 0.2 * rng.normal(size=3000) > 0).astype(int)
-    for chance, steady in (
-        (0.1, True),
-        (0.3 * (X[:, 1] > 0.5), False),
-        (0.3 * (X[:, 1] * X[:, 2] > 0), False),
-    ):
-        labels = np.where(rng.random(3000) < chance, 1 - truth, truth)
-        found = survey(X, labels, groups)
-        observed = found.observe(np.column_stack([found.features[:, :1], np.ones(3000)]))
-        model = fit_fixed(observed, fit_plain(observed), 0.1)
-        assert is_steady(found, observed, model) == steady
-
-
-def test_too_few_sure_samples_are_no_evidence_against_a_steady_rate():
-    rng = np.random.default_rng(0)
-    found = survey(rng.normal(size=(40, 1)), np.arange(40) % 2, np.zeros(40, int))
-    observed = found.observe(np.ones((40, 1)))
-    assert is_steady(found, observed, fit_fixed(observed, fit_plain(observed), 0.1))

@@ -22,26 +22,25 @@ from fairsieve.label_noise.clean_ratio_estimate import (
 from fairsieve.label_noise.explanations import (
     Choice,
     RandomFlips,
-    choose,
-    choose_base,
+    Tried,
     explain_at_random,
     explain_by_aim,
     stack,
+    try_predictors,
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
-from fairsieve.label_noise.predictors import Predictor, Survey, boosted_predictor, chunks
+from fairsieve.label_noise.survey import Survey, chunks
 from fairsieve.label_noise.true_class_model import MOST_FEATURES
 from fairsieve.label_noise.verified import Verification, check_verification, learn_true_class
 from fairsieve.selection.cells import Cells
-from fairsieve.training.threads import one_blas_thread, run_together
+from fairsieve.training.threads import one_blas_thread
 
 __all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
-MOST = 8_000  # samples that the estimate looks at
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
-WIDE = 0.3  # an interval that is wider says nothing
+WIDE = 0.35  # an interval that is wider says nothing
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
 ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
 
@@ -96,85 +95,68 @@ def estimate_clean_ratio(
 @one_blas_thread()
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
     """Estimate from samples that have been checked, and labels that somebody verified, if any."""
-    data = checked.data
-    survey = Survey.draw(data, checked.weights, seed, MOST)
-    linear, boosted = run_together(lambda: choose_base(survey), lambda: boosted_predictor(survey, seed))
-    tried, base, levelled = linear
-    tried += [] if boosted is None else [boosted]
-    choice, best = choose(tried, base, levelled, survey)
+    survey = Survey.draw(checked.data, checked.weights)
+    tried = try_predictors(survey)
     if verified is not None and verified.enough:
-        return _verified_estimate(verified, best, survey, checked, choice, seed)
-    found = _weigh(survey, tried, base, levelled, best, choice, checked)
+        return _verified_estimate(verified, tried, survey, checked, seed)
+    found = _weigh(survey, tried, checked)
     return found if verified is None else _corrected(found, verified.codes)
 
 
-def _weigh(
-    survey: Survey,
-    tried: list[Predictor],
-    base: Predictor,
-    levelled: NDArray[np.float64],
-    best: Predictor,
-    choice: Choice,
-    checked: Checked,
-) -> CleanRatioEstimate:
+def _weigh(survey: Survey, tried: Tried, checked: Checked) -> CleanRatioEstimate:
     """Weigh the explanations and build the estimate."""
-    linear, boosted = tried[0], tried[-1] if tried[-1].name == "boosted" else None
-    lowest = float(np.average(levelled, weights=survey.weights))
-    aimed, disagree = explain_by_aim(survey, linear, lowest, boosted)
+    aimed, disagree = explain_by_aim(survey, tried)
     if aimed is not None:
-        return _aimed_estimate(aimed, linear, survey, checked, choice)
-    random = explain_at_random(survey, base, levelled, boosted)
-    verdict = _judge(random, disagree, choice)
+        return _aimed_estimate(aimed, tried, survey, checked)
+    random = explain_at_random(survey, tried)
+    verdict = _judge(random, disagree)
     if not verdict or not random.found:
-        return _without_suspects(random, verdict, disagree, checked.data.cells, choice, len(survey))
-    used = [base if random.model is None else base.with_model(random.model)]
-    used += [boosted] if best is boosted and boosted is not None else []
-    return _random_estimate(random, used, verdict, survey, checked, choice)
+        return _without_suspects(random, verdict, disagree, checked.data.cells, tried.choice, survey.size)
+    return _random_estimate(random, verdict, survey, tried, checked)
 
 
-def _judge(random: RandomFlips, disagree: bool, choice: Choice) -> Credibility:
+def _judge(random: RandomFlips, disagree: bool) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
+    least, most = random.least, max(random.most, random.share)
     if disagree:
-        return _inconclusive(
+        return Credibility(
+            False,
             "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
             "bent boundary without wrong labels.",
-            choice,
         )
-    if random.found and not random.steady:
-        return _inconclusive(
-            "labels that contradict a sure class are more frequent for some features than for others: a rule that "
-            "the models missed, or labels wrong systematically.",
-            choice,
-        )
-    least, most = random.least, max(random.most, random.share)
-    if random.found and most - least > WIDE:
-        return _inconclusive(
-            f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.", choice
-        )
-    if random.found and random.rates.max() >= 0.5:
-        return _inconclusive("some cells would have more wrong labels than right ones.", choice)
-    if random.found:
+    if not random.found:
+        if random.most > UNSEEN:
+            return Credibility(
+                False,
+                f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong at "
+                "random without showing.",
+            )
         return Credibility(
             True,
-            "even where a class is surest, some labels say another, at a steady rate, as labels wrong at random do; "
-            f"{ON_TOP}. The estimate stands on {choice}.",
+            f"no wrong labels were found, though up to {_percent_above(random.most)} of them could be wrong at random "
+            f"without showing; {ON_TOP}.",
         )
-    if random.most > UNSEEN:
-        return _inconclusive(
-            f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong at random "
-            "without showing.",
-            choice,
+    if random.unsure:
+        return Credibility(
+            False,
+            "even the surest rows are not sure. Labels wrong at random would do that, but so would an outcome that "
+            "nobody can be sure of.",
         )
+    if not random.steady:
+        return Credibility(
+            False,
+            "labels that contradict a sure class are more frequent for some features than for others: a rule that "
+            "the models missed, or labels wrong systematically.",
+        )
+    if most - least > WIDE:
+        return Credibility(False, f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.")
+    if random.rates.max() >= 0.5:
+        return Credibility(False, "some groups would have more wrong labels than right ones.")
     return Credibility(
         True,
-        "no labels wrong at random, and none aimed at the clearest rows, were found, though up to "
-        f"{_percent_above(random.most)} of them could be wrong at random without showing; {ON_TOP}. The estimate "
-        f"stands on {choice}.",
+        f"about {random.share:.0%} of the labels look wrong (between {least:.0%} and {most:.0%}): even where a class "
+        f"is surest, some labels say another, at a steady rate, as labels wrong at random do; {ON_TOP}.",
     )
-
-
-def _inconclusive(why: str, choice: Choice) -> Credibility:
-    return Credibility(False, f"{why} The estimate stands on {choice}.")
 
 
 def _percent_above(share: float) -> str:
@@ -183,7 +165,7 @@ def _percent_above(share: float) -> str:
 
 
 def _without_suspects(
-    random: RandomFlips, verdict: Credibility, aimed: bool, cells: Cells, choice: Choice, surveyed: int
+    random: RandomFlips, verdict: Credibility, aimed: bool, cells: Cells, choice: Choice, surveyed: float
 ) -> CleanRatioEstimate:
     """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
     own = np.zeros((len(cells), cells.shape[0]))
@@ -202,20 +184,16 @@ def _without_suspects(
 
 
 def _random_estimate(
-    random: RandomFlips,
-    used: list[Predictor],
-    verdict: Credibility,
-    survey: Survey,
-    checked: Checked,
-    choice: Choice,
+    random: RandomFlips, verdict: Credibility, survey: Survey, tried: Tried, checked: Checked
 ) -> CleanRatioEstimate:
     """Build the estimate for flips at random: how likely each label is wrong follows from the rates."""
     data, cells = checked.data, checked.data.cells
+    used = [tried.base] if tried.best is tried.base else [tried.base, tried.best]
     scores = [each.all_scores(survey, data) for each in used]
     weights = np.ones(len(data)) if checked.weights is None else checked.weights
     design = stack(scores, cells.group_codes, cells.shape[1])
     whole = Observed(design, cells.label_codes, cells.group_codes, *cells.shape, weights)
-    seen = whole.take(survey.rows)
+    seen = survey.observe(design[survey.rows])
     model = fit_fixed(seen, fit_plain(seen), random.rates)
     true_class = model.true_class(whole)
     noise = 1 - float(np.average(true_class[np.arange(len(data)), cells.label_codes], weights=weights))
@@ -229,21 +207,20 @@ def _random_estimate(
         verdict,
         true_class,
         cells,
-        choice,
+        tried.choice,
     )
 
 
-def _aimed_estimate(
-    model: FlipModel, linear: Predictor, survey: Survey, checked: Checked, choice: Choice
-) -> CleanRatioEstimate:
+def _aimed_estimate(model: FlipModel, tried: Tried, survey: Survey, checked: Checked) -> CleanRatioEstimate:
     """Build the estimate for aimed flips: the labels that are surely wrong, where that is credible."""
     data, cells = checked.data, checked.data.cells
     labels, groups = cells.label_codes, cells.group_codes
     weights = np.ones(len(data)) if checked.weights is None else checked.weights
     true_class = np.empty((len(data), cells.shape[0]))
-    assert linear.design is not None
+    expand = tried.linear.design
+    assert expand is not None
     for part in chunks(len(data)):
-        design = linear.design(survey.features_of(data, part))
+        design = expand(survey.features_of(data, part))
         true_class[part] = model.true_class(
             Observed(design, labels[part], groups[part], *cells.shape, weights[part])
         )
@@ -258,7 +235,7 @@ def _aimed_estimate(
             "wrong.",
         )
         return _without_suspects(
-            RandomFlips(np.zeros((1, 1)), 0.0, 0.0, 1.0), verdict, True, cells, choice, len(survey)
+            RandomFlips(np.zeros((1, 1)), 0.0, 0.0, 1.0), verdict, True, cells, tried.choice, survey.size
         )
     flipped = true_class.copy()
     flipped[np.arange(len(data)), labels] = 0.0
@@ -276,21 +253,16 @@ def _aimed_estimate(
         ),
         true_class,
         cells,
-        choice,
+        tried.choice,
     )
 
 
 def _verified_estimate(
-    verified: Verification,
-    best: Predictor,
-    survey: Survey,
-    checked: Checked,
-    choice: Choice,
-    seed: int,
+    verified: Verification, tried: Tried, survey: Survey, checked: Checked, seed: int
 ) -> CleanRatioEstimate:
     """Build the estimate from labels that somebody checked."""
     data, cells = checked.data, checked.data.cells
-    scores = replace(best, own=best.scores).all_scores(survey, data)
+    scores = replace(tried.best, own=tried.best.scores).all_scores(survey, data)
     columns = survey.telling(MOST_FEATURES)
     features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
     learnt = learn_true_class(
@@ -305,10 +277,10 @@ def _verified_estimate(
         noise,
         learnt.rates.flip_rates,
         False,
-        Credibility(True, f"learnt from {count} checked labels. The estimate stands on {choice}."),
+        Credibility(True, f"learnt from {count} checked labels."),
         learnt.true_class,
         cells,
-        choice,
+        tried.choice,
         learnt.rates,
         verified.codes,
         Unseen(learnt.unseen, verified.weight),

@@ -1,32 +1,47 @@
 """Weigh the explanations of the labels: none is wrong, wrong at random, wrong on purpose, or it cannot be known.
 
-The predictors' logits stand for the features here, so each fit has a handful of columns. Flips at random show in
-two ways, and both must agree: probabilities level off below 1 along the logits, and even where a predictor is
-surest of a class some labels say another.
+The predictors' logits stand for the features here, so each fit has a handful of columns. Flips at random make the
+probabilities level off below 1, in every class alike, even where a predictor is surest. A truth that nobody can be
+sure of does so too, but hardly ever at the same height for all classes: where the heights differ it cannot be known.
+From below there is no other bound: any table of probabilities could be the truth. And labels that are wrong
+systematically, by a feature or for one group, do not show.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
-from fairsieve.label_noise.flip_bounds import BOUND, highest_share, is_steady
-from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_flips, fit_plain, log_chances
-from fairsieve.label_noise.predictors import Predictor, Survey, linear_predictor, with_groups
-from fairsieve.label_noise.true_counts import surest_share
+from fairsieve.label_noise.flip_model import (
+    FlipModel,
+    Observed,
+    fit_fixed,
+    fit_flips,
+    fit_plain,
+    probabilities,
+)
+from fairsieve.label_noise.predictors import Predictor, boosted_predictor, linear_predictor
+from fairsieve.label_noise.survey import Survey, with_groups
+from fairsieve.label_noise.true_counts import surest_share, transitions, true_sums
+from fairsieve.training.threads import run_together
 
-__all__ = ["Choice", "RandomFlips", "choose", "choose_base", "explain_at_random", "explain_by_aim", "stack"]
+__all__ = ["Choice", "RandomFlips", "Tried", "explain_at_random", "explain_by_aim", "stack", "try_predictors"]
 
 Floats = NDArray[np.float64]
-Ties = NDArray[np.int64]
+Codes = NDArray[np.int64]
 
-FOUND = 1.0  # gain in log-likelihood that one rate needs, out of fold and in the whole design
-FOUND_BY_COLUMN = 36.0  # and more, where there are many columns for the samples: logits are too sure then
+MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth is only nearly right
+APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random
+SUREST, LIKELY = (
+    0.02,
+    0.6,
+)  # so many of the samples must be so likely of a class, to see whether it levels off
+BOUND = 2.5  # standard errors: the lowest of several shares is too low
 NEAR = 1.2  # where the surest samples show a rate this close above the model's, the mean of both is taken
 MOST_RATES = 24
-MARGIN = 2.58  # standard errors: more than 1.96, since the model of the truth is only nearly right
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
@@ -35,6 +50,11 @@ MOST_AIMED, FEWER_AIMED = 4_000, 2_500
 MANY_COLUMNS = 30  # of a design, from which on fewer samples are fitted
 SURELY = 0.9
 AIMED_STEPS = 40
+SURE = 0.9  # chance of a class, without flips, from which on other labels are mostly flips
+FEWEST = 50  # samples to test by
+CHANCE = 1e-3  # of a steady rate that looks as uneven
+UNEVEN = 0.05  # variance of a rate over its square that is worth telling
+MOST_CURVED = 6  # numeric columns whose squares and products are tested too
 
 
 @dataclass(frozen=True)
@@ -46,20 +66,13 @@ class Choice:
     name : {"linear", "curved", "boosted"}
     losses : dict
         The cross-validated log loss of each predictor that was tried.
-    gain, error : float
-        By how much its log loss is lower than the next simpler one's, per sample, and the standard error.
     """
 
     name: str
     losses: dict[str, float]
-    gain: float
-    error: float
 
     def __str__(self) -> str:
-        if len(self.losses) == 1:
-            return f"the {self.name} model"
-        others = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items() if name != self.name)
-        return f"the {self.name} model (cross-validated log loss {self.losses[self.name]:.3f}; {others})"
+        return f"the {self.name} model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +87,18 @@ class RandomFlips:
         The likeliest share of wrong labels and its standard error, if the model of the truth is right.
     most : float
         The highest share of labels wrong at random that the labels are compatible with, whatever the truth.
+    unsure : bool
+        Whether the truth itself may be what nobody can be sure of.
     steady : bool
         Whether the labels that look flipped are spread as evenly as flips at random are.
-    model : FlipModel, optional
-        The flips fitted with the whole design of the base.
     """
 
     rates: Floats
     share: float
     error: float
     most: float
+    unsure: bool = False
     steady: bool = True
-    model: FlipModel | None = None
 
     @property
     def found(self) -> bool:
@@ -98,173 +111,152 @@ class RandomFlips:
         return max(self.share - MARGIN * self.error, 0.0)
 
 
-def choose_base(survey: Survey) -> tuple[list[Predictor], Predictor, Floats]:
-    """Try the linear and the curved predictors and choose one, by cross-validated log loss.
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """The predictors that were tried on the labels.
 
-    Groups may differ in what the columns mean for them, or in how many labels are wrong. Both make the labels of
-    one group harder to predict, so products with the groups must beat rates by group by a standard error.
-
-    Returns
-    -------
-    tried : list of Predictor
+    Attributes
+    ----------
+    linear : Predictor
     base : Predictor
-    levelled : array
-        The losses of the base if its probabilities may level off below 1.
+        The linear or the curved one, whichever is better.
+    boosted : Predictor or None
+    best : Predictor
+        The boosted one if it is better than the base by two standard errors.
+    lowest : float
+        The log loss of the base if its probabilities may level off below 1, which those of a boosted one do anyhow.
+    choice : Choice
     """
+
+    linear: Predictor
+    base: Predictor
+    boosted: Predictor | None
+    best: Predictor
+    lowest: float
+    choice: Choice
+
+
+def try_predictors(survey: Survey) -> Tried:
+    """Fit the predictors and choose between them, by cross-validated log loss."""
+    (linear, curved), boosted = run_together(
+        lambda: _linear_and_curved(survey), lambda: boosted_predictor(survey)
+    )
+    base = best = min((linear, curved), key=lambda each: survey.mean(each.losses)[0])
+    tried = [linear, curved, boosted] if boosted is not None else [linear, curved]
+    losses = {each.name: survey.mean(each.losses)[0] for each in tried}
+    observed = survey.observe(stack([base.scores], survey.groups, survey.group_count))
+    levelled = fit_flips(observed, fit_plain(observed), _by_group(survey)).losses(observed)
+    lowest = survey.mean(levelled)[0]
+    losses[base.name] = min(losses[base.name], lowest)
+    if boosted is not None:
+        gain, error = survey.mean(levelled - boosted.losses)
+        best = boosted if gain > 2 * error else base
+    return Tried(linear, base, boosted, best, lowest, Choice(best.name, losses))
+
+
+def _linear_and_curved(survey: Survey) -> tuple[Predictor, Predictor]:
     linear = linear_predictor(survey, curved=False)
-    tried = [linear, linear_predictor(survey, curved=True, start=linear)]
-    base = min(tried, key=lambda each: float(np.average(each.losses, weights=survey.weights)))
-    levelled = _levelled_losses(base, survey)
-    if survey.group_count > 1:
-        other = linear_predictor(survey, curved=base is tried[1], by_group=True, start=base)
-        tried.append(other)
-        losses = _levelled_losses(other, survey)
-        difference = levelled - losses
-        if np.average(difference, weights=survey.weights) > difference.std() / np.sqrt(len(survey)):
-            base, levelled = other, losses
-    return tried, base, levelled
+    return linear, linear_predictor(survey, curved=True, start=linear)
 
 
-def choose(
-    tried: list[Predictor], base: Predictor, levelled: Floats, survey: Survey
-) -> tuple[Choice, Predictor]:
-    """Choose the predictor that the estimate stands on: the boosted one if it is better by two standard errors.
-
-    A boosted model sees where probabilities level off, so the base, linear or curved, may do so too:
-    ``levelled`` are its losses then.
-    """
-    losses = {each.name: float(np.average(each.losses, weights=survey.weights)) for each in tried}
-    losses[base.name] = min(losses[base.name], float(np.average(levelled, weights=survey.weights)))
-    best, against = base, tried[0].losses
-    for other in tried:
-        if other.name == "boosted":
-            difference = levelled - other.losses
-            gain = float(np.average(difference, weights=survey.weights))
-            if gain > 2 * difference.std() / np.sqrt(len(survey)):
-                best, against = other, levelled
-    difference = against - best.losses
-    gain = float(np.average(difference, weights=survey.weights))
-    return Choice(best.name, losses, gain, float(difference.std() / np.sqrt(len(survey)))), best
-
-
-def stack(scores: list[Floats], survey_groups: NDArray[np.int64], group_count: int) -> Floats:
+def stack(scores: list[Floats], groups: Codes, group_count: int) -> Floats:
     """Build a design of logits, groups and a constant."""
-    design = with_groups(np.column_stack(scores), survey_groups, group_count)
+    design = with_groups(np.column_stack(scores), groups, group_count)
     return np.column_stack([design, np.ones(len(design))])
 
 
-def explain_at_random(
-    survey: Survey, base: Predictor, levelled: Floats, boosted: Predictor | None
-) -> RandomFlips:
+def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     """Find the flips at random that the labels bear out.
 
-    ``base`` is the linear or the curved predictor. Whether there are flips is decided with the boosted one
-    beside it, since a bent boundary looks like flips to a straight line. How many there are is read from
-    the base, whose logits do not level off by themselves, and from the surest samples, which bound it.
+    Whether there are flips is decided with the boosted predictor beside the linear or curved one, since a bent
+    boundary looks like flips to a straight line.
     """
-    alone = survey.observe(stack([base.scores], survey.groups, survey.group_count))
-    both = alone
-    if boosted is not None and boosted.losses.mean() < levelled.mean() + SIMILAR:
-        both = survey.observe(stack([base.scores, boosted.scores], survey.groups, survey.group_count))
-    plain = fit_plain(both)
-    found_at = FOUND + FOUND_BY_COLUMN * len(survey.columns) / len(survey)
-    ties = _bear_out(both, plain, found_at)
-    if not survey.numeric:
-        ties = None  # any table of probabilities by yes-or-no columns and group is a possible truth
-    chances = np.exp(log_chances(both.design @ plain.weights))
-    most = highest_share(survey, chances)
-    found = None if ties is None else _fit_whole(survey, base, alone, ties)
-    if found is None or ties is None or found[2] < found_at:
-        return RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, 0.0, most)
-    model, whole, _, error = found
+    scores = [tried.base.scores]
+    if tried.boosted is not None and survey.mean(tried.boosted.losses)[0] < tried.lowest + SIMILAR:
+        scores.append(tried.boosted.scores)
+    observed = survey.observe(stack(scores, survey.groups, survey.group_count))
+    plain = fit_plain(observed)
+    chances = probabilities(observed.design @ plain.weights)
+    most = _highest_share(survey, chances)
+    none = RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, 0.0, most)
+    if not survey.numeric_columns:
+        return none  # any table of probabilities by yes-or-no columns and group is a possible truth
+    model = _bear_out(survey, observed, plain)
+    share, error = model.noise(observed)
+    gain = max(model.log_likelihood - plain.log_likelihood, 1e-9)
+    error = max(error, share / np.sqrt(2 * gain))  # a rate near 0 is less certain than its curvature says
+    if share <= MARGIN * error:
+        return none
     rates = model.flip_rates.copy()
-    for number in np.unique(ties):
-        share, error = surest_share((ties == number).T, chances, survey.labels, survey.groups)
+    ties = model.ties
+    assert ties is not None
+    for number in range(int(ties.max()) + 1):
+        lowest_share, off = surest_share(
+            (ties == number).T, chances, survey.labels, survey.groups, survey.weights
+        )
         rate = float(rates[ties == number][0])
-        near = rate < share <= NEAR * rate + 0.01
-        rates[ties == number] = (rate + share) / 2 if near else min(rate, share + BOUND * error)
-    steady = is_steady(survey, both, fit_fixed(both, plain, rates))
-    return RandomFlips(rates, model.noise(whole), error, most, steady, model)
+        near = rate < lowest_share <= NEAR * rate + 0.01
+        rates[ties == number] = (rate + lowest_share) / 2 if near else min(rate, lowest_share + BOUND * off)
+    steady = _is_steady(survey, observed, fit_fixed(observed, plain, rates))
+    return RandomFlips(rates, share, error, most, _is_unsure(survey, observed, model), steady)
 
 
-def _fit_whole(
-    survey: Survey, base: Predictor, alone: Observed, ties: Ties
-) -> tuple[FlipModel, Observed, float, float]:
-    """Fit the flips with the whole design of the base, starting at the fit to its logits.
+def _by_group(survey: Survey) -> Codes:
+    """Return the number of each rate: one for each group, or one for all where groups are many."""
+    groups, classes = survey.group_count, survey.classes
+    numbers = np.arange(groups) if groups <= MOST_RATES else np.zeros(groups, np.int64)
+    return np.repeat(numbers, classes).reshape(groups, classes)
 
-    The logits of a plain model are not those of the true classes: flips pull them together. Returns also the gain
-    in log-likelihood and the standard error of the share of wrong labels: that of the fit to the logits out of fold,
-    where it is larger, since many columns make the whole design too sure.
+
+def _bear_out(survey: Survey, observed: Observed, plain: FlipModel) -> FlipModel:
+    """Choose between one rate for all and one for each group, by the Bayesian criterion."""
+    model = fit_flips(observed, plain, np.zeros((survey.group_count, survey.classes), np.int64))
+    if 1 < survey.group_count <= MOST_RATES:
+        by_group = fit_flips(observed, model, _by_group(survey))
+        further = np.log(max(survey.size, 2.0)) / 2 * (survey.group_count - 1)
+        if by_group.log_likelihood - model.log_likelihood > further:
+            return by_group
+    return model
+
+
+def _is_unsure(survey: Survey, observed: Observed, model: FlipModel) -> bool:
+    """Say whether the truth itself may be what nobody can be sure of.
+
+    That is so where the classes level off at different heights, and where a class has no sure samples at all, so that
+    nothing shows whether it levels off.
     """
-    narrow = fit_plain(alone)
-    short = fit_flips(alone, narrow, ties=ties)
-    if base.fitted is None:
-        gain = short.log_likelihood - narrow.log_likelihood
-        return short, alone, gain, short.noise_error(alone)
-    observed, plain = base.fitted
-    factors = np.diagonal(short.weights[: survey.classes - 1, 1:])
-    weights = plain.weights - plain.weights[:, :1]
-    weights[:, 1:] *= np.clip(factors, 0.5, 5.0)
-    found = fit_flips(observed, replace(short, weights=weights), ties=ties)
-    error = max(found.noise_error(observed), short.noise_error(alone))
-    return found, observed, found.log_likelihood - plain.log_likelihood, error
+    assert model.ties is not None
+    _, by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)
+    apart = fit_flips(observed, model, by_class.reshape(model.ties.shape))
+    rates = int(model.ties.max()) + 1
+    if apart.log_likelihood - model.log_likelihood > APART * rates * (survey.classes - 1):
+        return True
+    surest = np.quantile(probabilities(observed.design @ model.weights), 1 - SUREST, axis=0)
+    return bool(surest.min() < LIKELY)
 
 
-def _bear_out(observed: Observed, plain: FlipModel, found_at: float) -> Ties | None:
-    """Choose the rates that the labels bear out: none, one, one for each group, or one for each cell.
-
-    The first rate needs a gain of ``found_at`` in log-likelihood, and every further rate what the Bayesian criterion
-    asks for, since rates that differ by class could also be a shifted boundary.
-    """
-    groups, classes = observed.group_count, observed.classes
-    candidates = [np.zeros((groups, classes), np.int64)]
-    if 1 < groups <= MOST_RATES:
-        candidates.append(np.repeat(np.arange(groups), classes).reshape(groups, classes))
-    if groups * classes <= MOST_RATES:
-        candidates.append(np.arange(groups * classes).reshape(groups, classes))
-    further = np.log(max(len(observed), 2)) / 2
-    best, score, start = None, 0.0, plain
-    for ties in candidates:
-        found = fit_flips(observed, start, ties=ties)
-        gained = found.log_likelihood - plain.log_likelihood - found_at - (found.rates - 1) * further
-        if gained > score:
-            best, score, start = ties, gained, found
-    return best
-
-
-def explain_by_aim(
-    survey: Survey, linear: Predictor, best: float, boosted: Predictor | None
-) -> tuple[FlipModel | None, bool]:
-    """Find flips aimed at the samples whose class is surest; say also whether the explanations disagree.
-
-    Parameters
-    ----------
-    linear : Predictor
-    best : float
-        The lowest log loss of the other explanations without the boosted model, per sample.
-    """
-    lowest = np.inf if boosted is None else float(np.average(boosted.losses, weights=survey.weights))
-    if boosted is not None and best - lowest < WORTH_TRYING:
-        return None, False
-    if linear.fitted is None:
+def explain_by_aim(survey: Survey, tried: Tried) -> tuple[FlipModel | None, bool]:
+    """Find flips aimed at the samples whose class is surest; say also whether the explanations disagree."""
+    linear, lowest, boosted = tried.linear, tried.lowest, tried.boosted
+    possible = np.inf if boosted is None else lowest - survey.mean(boosted.losses)[0]
+    if possible < WORTH_TRYING or linear.fitted is None:
         return None, False
     observed, plain = linear.fitted
     many = observed.design.shape[1] > MANY_COLUMNS
-    part = observed.take(np.arange(min(FEWER_AIMED if many else MOST_AIMED, len(observed))))
-    size = float(part.weights.sum())
-    random = fit_flips(part, plain, steps=10)
-    models = [fit_flips(part, start, aimed=True, steps=AIMED_STEPS) for start in (plain, random)]
+    part = observed.take(slice(FEWER_AIMED if many else MOST_AIMED))
+    size, ties = float(part.weights.sum()), np.arange(plain.level.size).reshape(plain.level.shape)
+    random = fit_flips(part, plain, ties, steps=10)
+    models = [fit_flips(part, start, ties, aimed=True, steps=AIMED_STEPS) for start in (plain, random)]
     model = max(models, key=lambda found: found.log_likelihood)
-    loss = -model.log_likelihood + model.rates + part.design.shape[1]  # as Akaike's criterion has it
-    if loss > min(best * size, -random.log_likelihood) - CLEARLY:
+    loss = -model.log_likelihood + 2 * ties.size + plain.weights.size  # as Akaike's criterion has it
+    if loss > min(lowest * size, -random.log_likelihood) - CLEARLY:
         return None, False
-    possible = best - lowest
-    if np.isfinite(lowest) and best - loss / size < MOST_OF_IT * possible:
+    if np.isfinite(possible) and lowest - loss / size < MOST_OF_IT * possible:
         return None, True
     if many and _overlap(models, part) < MOST_OF_IT:  # the search ends here or there, by where it starts
         return None, True
     # with yes-or-no columns alone, any table is a possible truth
-    return (model, False) if survey.numeric else (None, True)
+    return (model, False) if survey.numeric_columns else (None, True)
 
 
 def _overlap(models: list[FlipModel], observed: Observed) -> float:
@@ -274,11 +266,72 @@ def _overlap(models: list[FlipModel], observed: Observed) -> float:
     return float(wrong.all(axis=0).sum() / max(int(wrong.any(axis=0).sum()), 1))
 
 
-def _levelled_losses(predictor: Predictor, survey: Survey) -> Floats:
-    """Compute the losses of a predictor whose probabilities may level off below 1, in each group by itself."""
-    observed = survey.observe(stack([predictor.scores], survey.groups, survey.group_count))
-    groups = survey.group_count
-    ties = np.repeat(
-        np.arange(groups) if groups <= MOST_RATES else np.zeros(groups, np.int64), survey.classes
-    )
-    return fit_flips(observed, fit_plain(observed), ties=ties.reshape(groups, -1)).losses(observed)
+def _highest_share(survey: Survey, chances: Floats) -> float:
+    """Find the highest share of labels wrong at random, at any rates by class and group, at 95 % confidence.
+
+    Where a class is surest, no fewer labels say another class than are flipped. So the surest samples of each class
+    and group bound its rate from above, with no model of the truth.
+    """
+    shape = survey.classes, survey.group_count
+    rates = np.zeros(shape)
+    for place in np.ndindex(shape):
+        alike = np.zeros(shape, bool)
+        alike[place] = True
+        share, error = surest_share(alike, chances, survey.labels, survey.groups, survey.weights)
+        rates[place] = min(share + BOUND * error, 1.0)
+    table = transitions(rates)
+    kept = np.diagonal(table, axis1=1, axis2=2).T
+    seen = np.zeros(shape)
+    np.add.at(seen, (survey.labels, survey.groups), survey.weights)
+    true = true_sums(seen, table)
+    true *= seen.sum(axis=0) / np.maximum(true.sum(axis=0), 1e-12)
+    return float(((1 - kept) * true).sum() / seen.sum())
+
+
+def _is_steady(survey: Survey, observed: Observed, model: FlipModel) -> bool:
+    """Say whether labels that contradict a sure class are spread evenly over the samples of a class and group.
+
+    Flips at random are. If the features tell where such labels are, they are no flips at random: the truth has a rule
+    that the predictors missed, or labels are wrong by a feature. This is a score test of a rate that
+    depends on the features, among the samples that are sure.
+    """
+    chances = probabilities(observed.design @ model.weights)
+    likeliest = chances.argmax(axis=1)
+    sure = chances[np.arange(len(survey)), likeliest]
+    rate = model.flip_rates[survey.groups, likeliest]
+    expected = sure * rate + (1 - sure) * (1 - rate / max(survey.classes - 1, 1))
+    rows = np.flatnonzero((sure > SURE) & (rate > 0.5 / survey.size))
+    weights, size = survey.weights[rows], float(survey.weights[rows].sum())
+    if size < FEWEST:
+        return True
+    expected = expected[rows]
+    surprise = (survey.labels != likeliest)[rows] - expected
+    spread = expected * (1 - expected) * weights
+    cells = survey.groups[rows] * survey.classes + likeliest[rows]
+    features = _within(_with_products(survey, rows), cells, spread)
+    slope = features.T @ (surprise * weights)
+    curvature = (features * spread[:, None]).T @ features
+    inverse = np.linalg.pinv(curvature, rcond=1e-8, hermitian=True)
+    freedom = int(np.linalg.matrix_rank(curvature, hermitian=True))
+    score = float(slope @ inverse @ slope)
+    mean = float(np.average(expected, weights=weights))
+    uneven = (score - freedom) / size * (1 - mean) / mean
+    return freedom == 0 or uneven < UNEVEN or float(chi2.sf(score, freedom)) > CHANCE
+
+
+def _with_products(survey: Survey, rows: Codes) -> Floats:
+    """Return the features, with squares and products of the first numeric columns."""
+    features = survey.features[rows]
+    numeric = features[:, survey.numeric_columns[:MOST_CURVED]]
+    numeric = (numeric - numeric.mean(axis=0)) / np.maximum(numeric.std(axis=0), 1e-12)
+    first, second = np.triu_indices(numeric.shape[1])
+    return np.column_stack([features, numeric[:, first] * numeric[:, second]])
+
+
+def _within(features: Floats, cells: Codes, weights: Floats) -> Floats:
+    """Standardise columns, and take the mean of each cell off; columns that are constant then become 0."""
+    spread = features.std(axis=0)
+    scaled = features / np.where(spread > 1e-12, spread, np.inf)
+    _, cells = np.unique(cells, return_inverse=True)
+    own = np.equal.outer(np.arange(cells.max() + 1), cells) * weights
+    return np.asarray(scaled - (own @ scaled / own.sum(axis=1, keepdims=True))[cells])

@@ -113,19 +113,26 @@ def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
 
 
 def surest_share(
-    alike: NDArray[np.bool_], probabilities: Floats, labels: NDArray[np.int64], groups: NDArray[np.int64]
+    alike: NDArray[np.bool_],
+    probabilities: Floats,
+    labels: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    weights: Floats | None = None,
 ) -> tuple[float, float]:
     """Find the lowest share of other labels where a class is surest, and its standard error.
 
     Looks over the classes and groups where ``alike``, (classes, groups), and over several sizes.
     """
     found = [(1.0, 0.0)]
+    weights = np.ones(len(labels)) if weights is None else weights
     for label in np.flatnonzero(alike.any(axis=1)):
         members = np.flatnonzero(alike[label][groups])
-        sizes = np.ceil(np.array(SUREST) * len(members)).astype(np.int64)
         if len(members) > 0:
             order = members[np.argsort(-probabilities[members, label], kind="stable")]
-            shares = np.cumsum(labels[order] != label)[sizes - 1] / sizes
+            counts = np.cumsum(weights[order])
+            ends = np.searchsorted(counts, np.array(SUREST) * counts[-1] * (1 - 1e-12))
+            sizes = counts[ends]
+            shares = np.cumsum(weights[order] * (labels[order] != label))[ends] / sizes
             errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)
             found += zip(shares.tolist(), errors.tolist(), strict=True)
     return min(found, key=sum)

@@ -37,7 +37,7 @@ def _estimate(audit: Audit) -> Iterator[Reason]:
     estimate = audit.estimate
     text = upper(estimate_sentence(estimate))
     if not estimate.credible:
-        why = str(estimate.credible).partition(" The estimate stands")[0].rstrip(".")
+        why = str(estimate.credible).rstrip(".")
         text = f"Which labels are wrong cannot be known from this table: {why}."
         yield Reason("inconclusive", text, (review_step(audit.asked),))
     elif 1 - estimate.clean_ratio >= MUCH_WRONG:

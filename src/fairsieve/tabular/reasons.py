@@ -185,7 +185,7 @@ def _suspects(run: TableRun) -> Iterator[Reason]:
     """Remark that labels look wrong, or that nobody knows which are."""
     if is_inconclusive(run):
         assert run.estimate is not None
-        why = str(run.estimate.credible).partition(" The estimate stands")[0].rstrip(".")
+        why = str(run.estimate.credible).rstrip(".")
         text = f"Which labels are wrong cannot be known from this table: {why}. All is measured on labels as they are."
         yield Reason("use", text, (review_step(run.asked),))
     elif len(run.suspects["row"]):
