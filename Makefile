@@ -47,8 +47,9 @@ $(BASE)/.ready: pyproject.toml constraints.txt
 test-base: $(BASE)/.ready
 	OMP_NUM_THREADS=1 $(BASE)/bin/python -m pytest --numprocesses 2 --dist loadfile
 
-nightly: setup
-	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest tests/laws --numprocesses 2 --timeout 3600
+nightly: setup # other examples of the laws than make test, and many more
+	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 --timeout 3600 \
+		$$(grep -rl "^from hypothesis" tests --include="test_*.py")
 
 stress: setup # kills, freezes, full disks, soak: half an hour
 	$(BIN)/python -m tests.stress

@@ -24,8 +24,14 @@ os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
+# The same examples in every run; make nightly looks for others.
 settings.register_profile(
-    "default", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "default",
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "nightly", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck)

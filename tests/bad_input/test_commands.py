@@ -51,20 +51,6 @@ def test_it_is_told(bad, folder, monkeypatch, capsys):
     assert content(folder) == before
 
 
-def test_there_are_many_and_no_two_alike():
-    assert len(ENTRIES) >= 25
-    assert len({bad.name for bad in ENTRIES}) == len({bad.arguments for bad in ENTRIES}) == len(ENTRIES)
-    assert {bad.arguments[0] for bad in ENTRIES} == {
-        "train",
-        "predict",
-        "audit",
-        "compare",
-        "reproduce",
-        "data",
-        "demo",
-    }
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
