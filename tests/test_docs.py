@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -26,21 +27,24 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "```python\n" in path.read_text("utf-8"))
 
 
+BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```(python|text)\n(.*?)```", flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_page_runs_as_written(page, capsys):
-    """Run its blocks one after the other; what it shows as text is what they print."""
-    text = page.read_text("utf-8")
+    """Run its blocks in order, up to one that needs a library we do not have; it shows what they print."""
     if page.stem in ("faq", "pytorch", "quickstart", "scikit-learn", "solver"):
         pytest.skip("shows names of 0.2 that are on their way")
-    for name in re.findall(r"<!-- needs (\w+) -->", text):
-        pytest.importorskip(name)
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    code, shown = [], []
+    for library, kind, block in BLOCK.findall(page.read_text("utf-8")):
+        if library and find_spec(library) is None:
+            break
+        (code if kind == "python" else shown).append(block)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairsieveWarning)
-        exec(compile(code, str(page), "exec"), {"__name__": "page"})
-    shown = re.findall(r"```text\n(.*?)\n```", text, flags=re.DOTALL)
+        exec(compile("\n".join(code), str(page), "exec"), {"__name__": "page"})
     printed = capsys.readouterr().out
-    assert all(one in printed for one in shown)
+    assert all(one.strip("\n") in printed for one in shown)
 
 
 @pytest.mark.parametrize(
