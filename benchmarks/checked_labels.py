@@ -38,7 +38,7 @@ def main() -> None:
             problem = make_problem("synthetic", "label-without-group", rate, seed)
             train, test = problem.train, problem.test
             for method in ("lr", "fairsieve"):
-                fitted = fit(None, train, method, seed=seed, clean_ratio=1 - rate, watched=False)
+                fitted = fit(None, train, method, seed=seed, clean_ratio=1 - rate, compiled=True)
                 found.setdefault(method, []).append(measure(fitted.predict(test.features), test))
             true = np.where(problem.flipped, 1 - train.labels, train.labels)
             order = np.random.default_rng([seed, 9]).permutation(len(train))

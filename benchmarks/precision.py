@@ -32,7 +32,6 @@ def apart(kind: str, epochs: int, seed: int) -> tuple[float, int]:
             noisy,
             "fairsieve",
             seed=seed,
-            engine="autograd",
             epochs=epochs,
             warmup_epochs=epochs // 4,
             clean_ratio=0.9,

@@ -18,7 +18,6 @@ from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import synthetic_splits
 from fairsieve.data.corruption.flips import flip_group_targeted
 from fairsieve.sampling.losses import cross_entropy
-from fairsieve.training.linear_trainer import stop_switching
 from fairsieve.training.models import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -49,15 +48,17 @@ def measure(repeats: int = 9) -> dict[str, float]:
     taken = fit(None, data, **SETTINGS).history.counts.sum(axis=(1, 2))
     steps = int((taken // SETTINGS["batch_size"]).sum())
     few = min(repeats, 3)  # of the slow ones
-    stop_switching("compiled")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # batches of a hundred are nothing to share
     found = {
         "literal": median_seconds(literal, 1, compiles=False),
         "steps alone": median_seconds(lambda: steps_alone(data, steps), few, compiles=False),
-        "autograd": median_seconds(lambda: fit(None, data, engine="autograd", **SETTINGS), few),
-        "one seed": median_seconds(lambda: fit(None, data, **SETTINGS), repeats),
-        "five seeds": median_seconds(lambda: fit_seeds(None, data, seeds=range(5), **SETTINGS), repeats),
+        "module": median_seconds(lambda: fit(LogisticRegression(3), data, **SETTINGS), few),
+        "NumPy": median_seconds(lambda: fit(None, data, **SETTINGS), few),
+        "compiled": median_seconds(lambda: fit(None, data, compiled=True, **SETTINGS), repeats),
+        "five seeds": median_seconds(
+            lambda: fit_seeds(None, data, seeds=range(5), compiled=True, **SETTINGS), repeats
+        ),
     }
     torch.set_num_threads(threads)
     return found

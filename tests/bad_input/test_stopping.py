@@ -16,11 +16,9 @@ from tests.support.people import people, write_csv
 from fairsieve.cli import app as cli
 from fairsieve.cli.terminal import stoppable
 from fairsieve.data import export, fetch
-from fairsieve.estimators import _held_out
 from fairsieve.paper import compare, demo
 from fairsieve.paper.reproduce import runner
 from fairsieve.tabular import label_audit, table_prediction, table_run
-from fairsieve.training.newton_trainer import NewtonTrainer
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -46,25 +44,6 @@ def stopped(monkeypatch, capsys, *arguments):
 
 def interrupt(*_, **__):
     raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("updates", [2, 12])
-def test_a_training_says_how_to_go_on(folder, monkeypatch, capsys, updates):
-    run_epoch, calls = NewtonTrainer.run_epoch, []
-
-    def after(self):
-        calls.append(self)
-        if len(calls) == updates:
-            raise KeyboardInterrupt
-        run_epoch(self)
-
-    command = ("train", "people.csv", *ROLES, "--clean-ratio", "0.9", "--epochs", "12", "--out", "new/run")
-    with monkeypatch.context() as patch:
-        patch.setattr(NewtonTrainer, "run_epoch", after)
-        patch.setattr(_held_out, "collapse_of", lambda *_, **__: pytest.fail("it went on"))
-        said = stopped(patch, capsys, *command, "--checkpoint-dir", "kept", "--checkpoint-every", "1")
-    assert said == "Stopped. Checkpoints are in kept: give the same command again to go on from the last.\n"
-    assert sorted(path.name for path in folder.iterdir()) == ["kept", "people.csv"]
 
 
 def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):

@@ -60,7 +60,6 @@ def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
 )
 def test_demo_options(tmp_path, call, monkeypatch, option):
     monkeypatch.setattr(demo, "run_demo", partial(demo.run_demo, epochs=110))  # the warm-up takes 100
-    monkeypatch.setattr(demo, "stop_switching", lambda: None)  # which would last in this process
     done = call("demo", "--seeds", "1", "--out", str(tmp_path), *option)
     assert done.returncode == 0, done.stderr
 

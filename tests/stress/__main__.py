@@ -27,7 +27,7 @@ from tests.stress.program_outcome import Outcome
 PROGRAMS = ["kill_training", "kill_sieve", "kill_commands", "freeze_workers", "full_disk", "soak"]
 SUITES = {  # title: patterns of files
     "damaged and shared files": ["tests/stress/test_*.py", "tests/stress/fuzzing/test_*.py"],
-    "checkpoints": ["tests/training/checkpoint/test_*.py", "tests/estimators/test_resuming.py"],
+    "checkpoints": ["tests/training/test_checkpoints.py", "tests/estimators/test_resuming.py"],
     "stopped commands": ["tests/bad_input/test_stopping.py", "tests/cli/test_*signal*.py"],
     "workers of torch": ["tests/sampling/test_ddp.py"],
     "full disks under compiled code": ["tests/training/test_compile_cache.py"],

@@ -1,7 +1,7 @@
 """Fuzz a reader with atheris (pip install 'fairsieve[fuzz]'), from a few valid inputs.
 
     python tests/stress/fuzz.py csv --seconds 600
-    python tests/stress/fuzz.py checkpoint --seconds 600
+    python tests/stress/fuzz.py records --seconds 600
     python tests/stress/fuzz.py records --seconds 600
 
 All our modules but compiled ones are instrumented; libFuzzer prints executions (#), coverage (cov) and the corpus. An

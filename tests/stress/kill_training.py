@@ -11,7 +11,7 @@ from tests.stress.program_outcome import Outcome
 
 
 def run(scale: float, seed: int) -> Outcome:
-    """Kill the linear model and a module ``60 · scale`` times in all (tests/support/kills.py)."""
+    """Kill the training of a module ``60 · scale`` times in all (tests/support/kills.py)."""
     kills = max(2, int(60 * scale))
     command = [sys.executable, "-m", "tests.support.kills", "--kills", str(kills), "--seed", str(seed)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600, check=False)

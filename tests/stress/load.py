@@ -2,7 +2,7 @@
 
     python tests/stress/load.py --fits 10000
 
-Ten kinds of fit in turn: the compiled loop, watched or not, several seeds, autograd, weights, checkpoints,
+Ten kinds of fit in turn: the linear model in NumPy and compiled, several seeds, a module, weights, checkpoints,
 and the scikit-learn classifier. Linux only, for it reads /proc. After a tenth of the fits (compiling, caches,
 the allocator's own store) what the process holds is noted, and again at the end; it fails where files or
 threads are more than they were, or memory has grown by more than 16 MiB and 2 KiB a fit.
@@ -22,7 +22,6 @@ import torch
 
 from fairsieve import FairRobustClassifier, fit, fit_seeds
 from fairsieve.data import make_synthetic
-from fairsieve.training.linear_trainer import stop_switching
 
 SHORT = {"epochs": 4, "warmup_epochs": 1, "clean_ratio": 0.9, "batch_size": 20}
 SPARE = 16 * 2**20
@@ -32,6 +31,7 @@ PER_FIT = 2**11
 def kinds(folder: Path) -> list[Callable[[int], object]]:
     """Return the kinds of fits; each gets the number of the fit."""
     data = make_synthetic(60, seed=0)
+    module = torch.nn.Linear(3, 2)
     weights = data.features[:, 0] ** 2 + 0.1
 
     def classify(number: int) -> object:
@@ -39,14 +39,16 @@ def kinds(folder: Path) -> list[Callable[[int], object]]:
         return model.fit(data.features, data.labels, sensitive_features=data.groups).suspects()
 
     def checkpointed(number: int) -> object:
-        return fit(None, data, seed=number, checkpoint_dir=folder / str(number), checkpoint_every=2, **SHORT)
+        return fit(
+            module, data, seed=number, checkpoint_dir=folder / str(number), checkpoint_every=2, **SHORT
+        )
 
     def again(number: int) -> object:
-        return fit(None, data, seed=number - 1, checkpoint_dir=folder / str(number - 1), **SHORT)
+        return fit(module, data, seed=number - 1, checkpoint_dir=folder / str(number - 1), **SHORT)
 
     return [
         lambda number: fit(None, data, seed=number, **SHORT),
-        lambda number: fit(None, data, seed=number, watched=False, **SHORT),
+        lambda number: fit(None, data, seed=number, compiled=True, **SHORT),
         lambda number: fit_seeds(None, data, seeds=[number, number + 1], **SHORT),
         lambda number: fit(torch.nn.Linear(3, 2), data, seed=number, **SHORT),
         lambda number: fit(None, data, "lr", seed=number, **SHORT),
@@ -73,7 +75,6 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     began, first = time.perf_counter(), {}
-    stop_switching("compiled")  # loading compiled code in the middle would look like a leak
     with tempfile.TemporaryDirectory(prefix="fairsieve-load-") as scratch:
         fits = kinds(Path(scratch))
         for number in range(arguments.fits):

@@ -25,35 +25,31 @@ from fairsieve.data.corruption.flips import flip_margin
 OPTIONS = {"epochs": 40, "warmup_epochs": 10, "clean_ratio": 0.9, "batch_size": 50, "average_last": 8}
 
 
-def make_model(engine: str) -> torch.nn.Module | None:
-    """Make the linear model or, for autograd, one with dropout, whose random numbers must continue too."""
-    if engine == "compiled":
-        return None
+def make_model() -> torch.nn.Module:
+    """Make a module with dropout, whose random numbers must continue too."""
     torch.manual_seed(0)
     return torch.nn.Sequential(
         torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 2)
     )
 
 
-def trained(engine: str, samples: int, folder: Path | None) -> bytes:
+def trained(samples: int, folder: Path | None) -> bytes:
     """Train, and return all weights and the history as bytes."""
     clean = make_synthetic(samples, seed=0)
     data = clean.with_labels(flip_margin(clean, 0.1).labels)
-    fitted = fit(
-        make_model(engine), data, engine="auto", checkpoint_dir=folder, checkpoint_every=1, **OPTIONS
-    )
+    fitted = fit(make_model(), data, checkpoint_dir=folder, checkpoint_every=1, **OPTIONS)
     parts = [value.detach().numpy() for value in fitted.model.state_dict().values()]
     parts += [fitted.indices, fitted.ratios, fitted.history.cell_losses, fitted.history.times_selected]
     return b"".join(part.tobytes() for part in parts)
 
 
-def start(engine: str, samples: int, folder: Path) -> int:
+def start(samples: int, folder: Path) -> int:
     """Train in a process of its own, which writes its result to a file; return its number."""
     child = os.fork()
     if child:
         return child
     try:
-        result = trained(engine, samples, folder)
+        result = trained(samples, folder)
         (folder.parent / "result").write_bytes(result)
         os._exit(0)
     except BaseException:
@@ -61,13 +57,13 @@ def start(engine: str, samples: int, folder: Path) -> int:
         os._exit(1)
 
 
-def kill_until_it_ends(engine: str, samples: int, seconds: float, chance: random.Random, most: int) -> dict:
+def kill_until_it_ends(samples: int, seconds: float, chance: random.Random, most: int) -> dict:
     """Kill one training at most ``most`` times; return how it went."""
     told = {"kills": 0, "parts": 0, "starts": 0, "result": b""}
     with tempfile.TemporaryDirectory(prefix="fairsieve-kills-") as scratch:
         folder = Path(scratch) / "checkpoints"
         while True:
-            child = start(engine, samples, folder)
+            child = start(samples, folder)
             told["starts"] += 1
             if told["kills"] < most:
                 time.sleep(chance.uniform(0, seconds / 2))
@@ -90,21 +86,16 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)  # threads do not survive a fork
     chance, samples = random.Random(arguments.seed), arguments.samples
-    whole, seconds = {}, {}
-    for engine in ("compiled", "autograd"):
-        trained(engine, samples, None)  # compiles
-        with tempfile.TemporaryDirectory() as scratch:
-            began = time.perf_counter()
-            whole[engine] = trained(engine, samples, Path(scratch))
-            seconds[engine] = time.perf_counter() - began
-        assert whole[engine] == trained(engine, samples, None)
+    with tempfile.TemporaryDirectory() as scratch:
+        began = time.perf_counter()
+        whole = trained(samples, Path(scratch))
+        seconds = time.perf_counter() - began
+    assert whole == trained(samples, None)
     total = {"kills": 0, "parts": 0, "starts": 0, "trainings": 0, "same": 0}
     while total["kills"] < arguments.kills:
-        engine = ("compiled", "autograd")[total["trainings"] % 2]
-        left = arguments.kills - total["kills"]
-        told = kill_until_it_ends(engine, samples, seconds[engine], chance, left)
+        told = kill_until_it_ends(samples, seconds, chance, arguments.kills - total["kills"])
         total["trainings"] += 1
-        total["same"] += told.pop("result") == whole[engine]
+        total["same"] += told.pop("result") == whole
         for name, value in told.items():
             total[name] += value
     print(json.dumps(total))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import contextmanager
 
 import pytest
 
-from fairsieve import CheckpointWarning, fit
 from fairsieve.training.autograd import AutogradTrainer
-from fairsieve.training.checkpoint import store as checkpoints
-from fairsieve.training.checkpoint.resume import TrainerCheckpoints
-from fairsieve.training.linear_trainer import LinearTrainer
 
 SHORT = {
     "epochs": 12,
@@ -20,7 +16,6 @@ SHORT = {
     "step_size": 0.01,
     "average_last": 5,
 }
-ENGINES = ["compiled", "autograd"]
 
 
 class Killed(BaseException):
@@ -45,51 +40,30 @@ def everything(fitted):
     return [part.tobytes() for part in parts]
 
 
-def names(folder):
-    return sorted(path.name for path in folder.iterdir() if path.name != checkpoints.MARK)
+@contextmanager
+def stop_after(epochs):
+    """Let the training of a module stop when it begins the epoch after."""
+    original = AutogradTrainer.run_epoch
+
+    def run_epoch(self):
+        if self.done >= epochs:
+            raise Killed
+        original(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AutogradTrainer, "run_epoch", run_epoch)
+        yield
 
 
-def stop_after(monkeypatch, epochs):
-    """Training stops when it begins the epoch after; resumed, it goes to its end."""
+@contextmanager
+def resumed_epochs():
+    """Yield a list of the epochs that trainings go on from."""
+    original, begun = AutogradTrainer.restore, []
 
-    def stopping(original):
-        def method(self, *count):
-            if self.done >= epochs:
-                raise Killed
-            original(self, *count)
+    def restore(self, state):
+        original(self, state)
+        begun.append(self.done)
 
-        return method
-
-    for kind, name in (
-        (AutogradTrainer, "run_epoch"),
-        (LinearTrainer, "run_epoch"),
-        (LinearTrainer, "run_epochs"),
-    ):
-        monkeypatch.setattr(kind, name, stopping(getattr(kind, name)))
-
-
-def stopped_then_resumed(monkeypatch, stop, train):
-    with monkeypatch.context() as patch:
-        stop_after(patch, stop)
-        with pytest.raises(Killed):
-            train()
-    begun = []
-    with monkeypatch.context() as patch:
-        original = TrainerCheckpoints.resume
-        patch.setattr(
-            TrainerCheckpoints, "resume", lambda self: (original(self), begun.append(self.trainer.done))
-        )
-        return train(), begun
-
-
-def resume(noisy, folder, options, *damaged):
-    """Train on from a folder; every damaged checkpoint, and no other, is named in a warning."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fitted = fit(None, noisy, checkpoint_dir=folder, checkpoint_every=2, **options)
-    told = [str(one.message) for one in caught if issubclass(one.category, CheckpointWarning)]
-    assert len(told) == len(caught) == len(damaged), [str(one.message) for one in caught]
-    for message, number in zip(told, damaged, strict=True):
-        assert number in message
-        assert str(folder) in message
-    return everything(fitted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AutogradTrainer, "restore", restore)
+        yield begun

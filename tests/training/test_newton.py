@@ -191,28 +191,6 @@ def test_it_warns_when_it_has_not_converged(monkeypatch):
         fit_newton(None, draw(), clean_ratio=0.9, epochs=5)
 
 
-def test_checkpoints_lead_to_the_same_bits(tmp_path, monkeypatch):
-    data = draw()
-    whole = fit_newton(None, data, clean_ratio=0.9)
-    taken = newton_trainer.take_step
-    steps = []
-
-    def stop(*arguments):
-        steps.append(1)
-        if len(steps) == 23:
-            raise RuntimeError("the power failed")
-        return taken(*arguments)
-
-    monkeypatch.setattr(newton_trainer, "take_step", stop)
-    with pytest.raises(RuntimeError, match="power"):
-        fit_newton(None, data, clean_ratio=0.9, checkpoint_dir=tmp_path, checkpoint_every=2)
-    monkeypatch.setattr(newton_trainer, "take_step", taken)
-    resumed = fit_newton(None, data, clean_ratio=0.9, checkpoint_dir=tmp_path, checkpoint_every=2)
-    assert resumed.predictor.coef.tolist() == whole.predictor.coef.tolist()
-    assert resumed.history.ratios.tolist() == whole.history.ratios.tolist()
-    assert resumed.indices.tolist() == whole.indices.tolist()
-
-
 def test_control_c_returns_the_best_so_far(monkeypatch):
     taken = newton_trainer.take_step
     steps = []

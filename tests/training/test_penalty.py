@@ -70,7 +70,7 @@ def test_directions_give_the_value_of_the_penalty(data, many, notion):
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_compiled_equals_autograd_on_full_batches(data, notion):
+def test_the_linear_loop_equals_autograd_on_full_batches(data, notion):
     options = {
         "epochs": 30,
         "batch_size": 300,
@@ -82,9 +82,9 @@ def test_compiled_equals_autograd_on_full_batches(data, notion):
     def double(generator):
         return LogisticRegression(3, generator=generator).double()
 
-    one, other = (fit(double, data, "lr", engine=engine, **options) for engine in ("compiled", "autograd"))
+    one, other = (fit(model, data, "lr", **options) for model in (None, double))
     for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-9)
+        assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-6)
 
 
 def test_a_penalty_makes_the_covariance_small(data):

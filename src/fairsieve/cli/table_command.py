@@ -161,7 +161,7 @@ def _say_left(checkpoint_dir: Path | None) -> str:
     """Say what a training that was stopped leaves behind, and how to go on."""
     if checkpoint_dir is None:
         return "Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on."
-    if not any(checkpoint_dir.rglob("*.safetensors")):
+    if not any(checkpoint_dir.rglob("rounds.npz")):
         return f"Nothing was written, and no checkpoint yet to {checkpoint_dir}."
     return f"Checkpoints are in {checkpoint_dir}: give the same command again to go on from the last."
 

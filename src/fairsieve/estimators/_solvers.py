@@ -112,8 +112,6 @@ class _NewtonSolver:
         data, weights, estimator = self.checked.data, self.checked.weights, self.estimator
         options: dict[str, Any] = self.settings | {
             "progress": bool(estimator.verbose),
-            "checkpoint_dir": estimator.checkpoint_dir and Path(estimator.checkpoint_dir) / "fair",
-            "checkpoint_every": estimator.checkpoint_every,
         }
         if estimate is not None:
             options |= {"seed": self.seed, "sample_weight": weights, "signal": estimator.signal}
@@ -192,12 +190,11 @@ class _AdamSolver:
 
     def options(self, name: str) -> dict[str, Any]:
         """Return everything that ``fit`` takes but the model, the data and the method."""
-        estimator, watched = self.estimator, bool(self.estimator.verbose)
+        estimator = self.estimator
         return self.settings | {
             "seed": self.seed,
             "sample_weight": self.checked.weights,
-            "progress": watched,
-            "watched": watched,
+            "progress": bool(estimator.verbose),
             "checkpoint_dir": estimator.checkpoint_dir and Path(estimator.checkpoint_dir) / name,
             "checkpoint_every": estimator.checkpoint_every,
         }

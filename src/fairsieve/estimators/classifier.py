@@ -35,7 +35,6 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.samples import merge_rows
-from fairsieve.training.checkpoint.store import warn_of_one_folder
 from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.result import Fitted
@@ -233,9 +232,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         solver = new_solver(self, checked, seed)
         self._estimate(checked, seed, given, check_verification(checked, verified_labels, verified_weight))
-        with warn_of_one_folder():
-            fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
-            plain = None if fitted.interrupted else solver.train_plain()
+        fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
+        plain = None if fitted.interrupted else solver.train_plain()
         self.interrupted_ = plain is None
         self.n_iter_ = len(fitted.history)
         self.plain_model_ = plain

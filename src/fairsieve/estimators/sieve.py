@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -33,7 +35,7 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, merge_rows
 from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.checkpoint.round_results import RoundCheckpoints, describe_sieve
+from fairsieve.training.checkpoints import remember_calls
 from fairsieve.validation import (
     check_at_least,
     check_choice,
@@ -293,17 +295,13 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         verified: Verification | None,
     ) -> list[Round]:
         """Run the rounds, and take from checkpoints what they hold."""
-        ask = task.out_of_fold
+        ask: Callable[[Any], NDArray[np.float64]] = task.out_of_fold
         if self.checkpoint_dir is not None:
-            described = describe_sieve(
-                self.estimator,
-                task.plain.X,
-                data,
-                task.own,
-                **describe_task(self, settings, seed, task, verified),
-            )
-            shape = (len(task.cells), len(task.plain.classes))
-            ask = RoundCheckpoints(ask, Path(self.checkpoint_dir), described, shape, self.rounds + 1)
+            learner = type(self.estimator).__qualname__, repr(self.estimator.get_params())
+            described = describe_task(self, settings, seed, task, verified)
+            inputs = task.plain.X, data.cells.codes, data.cells.classes, data.cells.groups, task.own
+            fingerprint = joblib.hash((learner, described, inputs))
+            ask = remember_calls(Path(self.checkpoint_dir) / "rounds.npz", fingerprint, ask)
         with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
             return run_rounds(ask, weigh_labels, task.cells, settings, self.rounds, report)
 

@@ -16,7 +16,6 @@ from fairsieve.paper.methods.registry import METHODS
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.fit import fit
-from fairsieve.training.linear_trainer import stop_switching
 from fairsieve.training.result import Fitted
 
 __all__ = ["DEMO_METHODS", "Demo", "run_demo"]
@@ -65,7 +64,6 @@ def run_demo(
     scores: dict[str, list[tuple[float, float, float]]] = {name: [] for name in DEMO_METHODS}
     seconds = dict.fromkeys(DEMO_METHODS, 0.0)
     first: dict[str, Fitted] = {}
-    stop_switching()
     small = synthetic_splits(0)  # imports and loads what is needed, so that no method's time has it
     fit(None, small.train, evaluation=small.test, epochs=2, warmup_epochs=1)
     for seed in seeds:

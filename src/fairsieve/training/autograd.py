@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,20 +23,16 @@ from fairsieve.sampling.losses import (
     is_single,
     predicted_classes,
 )
-from fairsieve.training.checkpoint.optimizer_state import (
-    as_tensor,
-    pack,
-    restore_optimizer,
-    tensor_array,
-)
 from fairsieve.training.linear_model import LinearModel, initial_parameters
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.penalty import EVERYONE, penalised_classes
-from fairsieve.training.settings import Settings, TrainingSpec
-from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
+from fairsieve.training.settings import TrainingSpec
+from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_seed, shown
 
-__all__ = ["AutogradTrainer", "can_compile", "covariance_penalty", "make_module", "seeded"]
+__all__ = ["AutogradTrainer", "covariance_penalty", "make_module", "seeded"]
+
+State = dict[str, Any]  # tensors by name
 
 REDUCED = (torch.float16, torch.bfloat16)
 _GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator
@@ -119,12 +114,6 @@ def make_module(
     return made
 
 
-def can_compile(model: nn.Module, settings: Settings) -> bool:
-    """Return whether the compiled loop can train this module."""
-    is_linear = type(model) is LogisticRegression and model.linear.weight.device.type == "cpu"
-    return is_linear and settings.allow_compiled
-
-
 def covariance_penalty(
     decision: torch.Tensor, labels: torch.Tensor, groups: torch.Tensor, n_groups: int, classes: list[int]
 ) -> torch.Tensor:
@@ -154,8 +143,6 @@ class AutogradTrainer(Trainer):
     small steps would be lost.
     """
 
-    engine = "autograd"
-
     def __init__(self, model: nn.Module, spec: TrainingSpec) -> None:
         super().__init__(spec)
         settings, cells = spec.settings, self.plan.cells
@@ -181,6 +168,9 @@ class AutogradTrainer(Trainer):
             if settings.optimizer is None
             else settings.optimizer(trained)
         )
+        self.best: State | None = None  # as an epoch after the warm-up began
+        self.best_merit = -np.inf
+        self.last: list[State] = []  # after each of the epochs whose predictions are averaged
         with seeded(spec.seed, self.device):
             self.random = _random_states(self.device)
 
@@ -205,9 +195,14 @@ class AutogradTrainer(Trainer):
         return predicted_classes(self.outputs(self.shown)).cpu().numpy()
 
     def train(self, batches: NDArray[np.int64]) -> None:
+        if not self.plan.in_warmup:
+            self.keep_if_best()
         self.model.train()
         for batch in torch.from_numpy(batches).to(self.device):
             self.train_step(batch)
+        first = self.settings.epochs - self.settings.average_last
+        if self.settings.average_last > 1 and self.done >= first:
+            self.last.append(self.state())
 
     def train_step(self, batch: torch.Tensor) -> None:
         """Take one step of the optimiser on a batch."""
@@ -246,18 +241,23 @@ class AutogradTrainer(Trainer):
         return covariance_penalty(decision[inside], labels[inside], groups[inside], named, classes)
 
     def state(self) -> State:
+        """Copy everything that the model has learned."""
         learned = self.model.state_dict() | self.precise
         return {name: value.detach().clone() for name, value in learned.items()}
 
-    def predictor(self, state: State | None) -> nn.Module:
-        if state is not None:
-            self.model.load_state_dict(state)
-        return self.model.eval()
+    def keep_if_best(self) -> None:
+        """Remember the state if it is the best so far, in case the training is interrupted."""
+        merit = float(self.merits(self.done, self.done + 1)[0])
+        if merit > self.best_merit:
+            self.best_merit, self.best = merit, self.state()
 
-    def describe_model(self) -> str:
-        learned = self.model.state_dict()
-        parts = [f"{name} {value.dtype} {tuple(value.shape)}" for name, value in learned.items()]
-        return f"{type(self.model).__qualname__} {hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    def finish(self, *, interrupted: bool) -> nn.Module:
+        states = [self.best] if interrupted and self.best is not None else [] if interrupted else self.last
+        modules = []
+        for state in states:
+            self.model.load_state_dict({name: state[name] for name in self.model.state_dict()})
+            modules.append(self.model if len(states) == 1 else copy.deepcopy(self.model))
+        return (self.model if len(modules) < 2 else AveragedModule(modules)).eval()
 
     def live_tensors(self) -> State:
         """Return the tensors themselves that training changes, but for the optimiser's."""
@@ -265,32 +265,53 @@ class AutogradTrainer(Trainer):
         live = {f"model.{name}": value for name, value in (buffers | self.model.state_dict()).items()}
         return live | {f"precise.{name}": value for name, value in self.precise.items()}
 
-    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
-        tensors = self.live_tensors() | self.random
-        values = {"optimizer": pack(self.optimizer.state_dict(), "optimizer", tensors)}
-        return values, {name: tensor_array(value) for name, value in tensors.items()}
+    def checkpoint(self) -> State:
+        """Return all that training changes, in plain values and tensors."""
+        plan = self.plan.state_dict()
+        return {
+            "live": self.live_tensors(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": self.random,
+            "best": self.best,
+            "best_merit": self.best_merit,
+            "last": list(self.last),
+            "plan": plan | {name: torch.from_numpy(plan[name]) for name in ("ratios", "indices")},
+            "recording": {name: torch.from_numpy(part) for name, part in self.recording._asdict().items()},
+        }
 
-    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
-        live = self.live_tensors()
-        found = {name: as_tensor(arrays[name], value) for name, value in (live | self.random).items()}
-        for name in self.random:
-            try:
-                torch.Generator("cpu" if name == "random.cpu" else self.device).set_state(found[name])
-            except RuntimeError as error:
-                raise CheckpointError(f"it has no state of random numbers in {name!r}: {error}") from error
-        restore_optimizer(
-            self.optimizer, values.get("optimizer"), arrays, adam=self.settings.optimizer is None
-        )
-        with torch.no_grad():
-            for name, value in live.items():
-                value.copy_(found[name])
-        self.random = {name: found[name] for name in self.random}
+    def restore(self, state: State) -> None:
+        """Put back what :meth:`checkpoint` returned."""
+        try:
+            with torch.no_grad():
+                for name, value in self.live_tensors().items():
+                    value.copy_(state["live"][name])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.random, self.best, self.best_merit = state["random"], state["best"], state["best_merit"]
+            self.last.extend(state["last"])
+            self.plan.load_state_dict(state["plan"])
+            for name, part in self.recording._asdict().items():
+                part[...] = state["recording"][name].numpy()
+        except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"checkpoint_dir must hold checkpoints that fit the model; {error!r}: pass another folder"
+            ) from error
+        self.done = self.plan.epoch
 
-    def state_arrays(self, state: State) -> Arrays:
-        return {name: tensor_array(value) for name, value in state.items()}
 
-    def state_from_arrays(self, arrays: Arrays) -> State:
-        return {name: as_tensor(arrays[name], value).to(value.device) for name, value in self.state().items()}
+class AveragedModule(nn.Module):
+    """Several states of one module, whose probabilities are averaged (Sec. A.3): gives the logits of the mean."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(modules)
+
+    def forward(self, *inputs: Any) -> torch.Tensor:
+        outputs = torch.stack([_precise(member(*inputs)) for member in self.members])
+        if is_single(outputs[0]):
+            chances = torch.sigmoid(outputs.double()).mean(dim=0)
+            return torch.logit(chances, eps=1e-12).to(outputs.dtype)
+        logits: torch.Tensor = torch.log_softmax(outputs, dim=-1).logsumexp(dim=0) - np.log(len(outputs))
+        return logits
 
 
 def _precise(outputs: torch.Tensor) -> torch.Tensor:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,15 +20,13 @@ from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget
-from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between, seed_folders
-from fairsieve.training.checkpoint.store import warn_of_one_folder
-from fairsieve.training.linear_trainer import LinearTrainer
-from fairsieve.training.loop import train_all
+from fairsieve.training.checkpoints import Checkpoints, epochs_between, seed_folders
+from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings, TrainingSpec
 from fairsieve.training.trainer import Trainer
-from fairsieve.validation import check_choice, check_seed, shown
+from fairsieve.validation import check_seed, shown
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +38,7 @@ else:
 
 __all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "new_trainer"]
 
-Engine = Literal["auto", "compiled", "autograd"]
+SLICES = 20  # in which a compiled training can be stopped
 
 
 def fit(
@@ -48,8 +50,7 @@ def fit(
     sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
-    engine: Engine = "auto",
-    watched: bool = True,
+    compiled: bool = False,
     checkpoint_dir: Path | str | None = None,
     checkpoint_every: int | None = None,
     **settings: Any,
@@ -78,15 +79,11 @@ def fit(
         Measured on every epoch, never trained on.
     progress : bool
         Show a progress bar.
-    engine : {"auto", "compiled", "autograd"}
-        The linear model has a loop of its own, "compiled", which starts in NumPy and changes to compiled
-        code once that pays, with the same bits. "auto" uses it if it can, and autograd otherwise.
-    watched : bool
-        Train epoch by epoch, so that Ctrl-C stops within one. Otherwise the linear model trains in
-        twenty slices of epochs, each in one compiled call (once it is compiled), in about half the time;
-        the result is the same.
+    compiled : bool
+        Train the linear model (``model=None``) in compiled code: it takes a twentieth of the time, after half a minute
+        of compiling. Needs numba, the extra ``reproduce``.
     checkpoint_dir : path, optional
-        A folder for checkpoints. If it holds some of this training, training goes on from the last whole
+        A folder for checkpoints of a module. If it holds some of this training, training goes on from the last whole
         one, to the same bits on a CPU as if it had not been stopped. Those of another training are an
         error.
     checkpoint_every : int, optional
@@ -116,15 +113,13 @@ def fit(
         sample_weight=sample_weight,
         evaluation=evaluation,
         progress=progress,
-        engine=engine,
-        watched=watched,
+        compiled=compiled,
         checkpoint_dir=checkpoint_dir,
         checkpoint_every=checkpoint_every,
         **settings,
     )[0]
 
 
-@warn_of_one_folder()
 def fit_seeds(
     model: ModelLike,
     data: Samples,
@@ -134,8 +129,7 @@ def fit_seeds(
     sample_weight: ArrayLike | None = None,
     evaluation: Samples | None = None,
     progress: bool = False,
-    engine: Engine = "auto",
-    watched: bool = True,
+    compiled: bool = False,
     checkpoint_dir: Path | str | None = None,
     checkpoint_every: int | None = None,
     **settings: Any,
@@ -165,14 +159,19 @@ def fit_seeds(
         )
         for seed in seeds
     ]
-    trainers = [new_trainer(model, spec, engine) for spec in specs]
-    folders = seed_folders(checkpoint_dir, seeds)
+    trainers = [new_trainer(model, spec, compiled=compiled) for spec in specs]
     checkpoints = [
-        TrainerCheckpoints(trainer, folder, every) for trainer, folder in zip(trainers, folders, strict=True)
+        None if folder is None else _open_checkpoints(trainer, folder, every)
+        for trainer, folder in zip(trainers, seed_folders(checkpoint_dir, seeds), strict=True)
     ]
     title = chosen.name if len(trainers) == 1 else f"{chosen.name}, {len(trainers)} seeds"
+    interrupted = False
     with progress_bar(title, wanted.epochs * len(trainers), shown=progress) as report:
-        interrupted = train_all(trainers, checkpoints, report, watched=watched)
+        # Below this an interruption is an exception; here it ends the training, and the result says so.
+        try:
+            _train_all(trainers, checkpoints, report, compiled=compiled)
+        except KeyboardInterrupt:
+            interrupted = True
     seconds = time.perf_counter() - started
     return [
         Fitted(
@@ -188,6 +187,58 @@ def fit_seeds(
         ).over(rows, len(data))
         for trainer in trainers
     ]
+
+
+def _open_checkpoints(trainer: Trainer, folder: Path, every: int) -> Checkpoints:
+    """Open the folder of a trainer's checkpoints; refuse one for the linear model."""
+    if isinstance(trainer, LinearTrainer):
+        raise InvalidInputError(
+            "checkpoint_dir must be None for the linear model, which trains in seconds: leave it out, or pass a module"
+        )
+    from fairsieve.training.autograd import AutogradTrainer
+
+    assert isinstance(trainer, AutogradTrainer)
+    return Checkpoints(trainer, folder, every)
+
+
+def _train_all(
+    trainers: Sequence[Trainer],
+    checkpoints: Sequence[Checkpoints | None],
+    report: Callable[[int], None],
+    *,
+    compiled: bool,
+) -> None:
+    """Train until all trainers are at their end.
+
+    ``report`` is called with the number of epochs that are done. Compiled trainers share the processors, and train
+    in slices of epochs.
+    """
+    stop = threading.Event()
+
+    def work(trainer: Trainer, kept: Checkpoints | None) -> None:
+        if kept is not None:
+            kept.resume()
+        at_once = max(1, trainer.settings.epochs // SLICES) if compiled else 1
+        while trainer.done < trainer.settings.epochs and not stop.is_set():
+            trainer.run_epochs(at_once)
+            if kept is not None:
+                kept.write_if_due()
+            report(sum(each.done for each in trainers))
+
+    if not compiled:
+        for trainer, kept in zip(trainers, checkpoints, strict=True):
+            work(trainer, kept)
+        return
+    with ThreadPoolExecutor(min(len(trainers), os.cpu_count() or 1)) as pool:
+        waiting = [
+            pool.submit(copy_context().run, work, trainer, kept)
+            for trainer, kept in zip(trainers, checkpoints, strict=True)
+        ]
+        try:
+            for worker in waiting:
+                worker.result()
+        finally:
+            stop.set()
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:
@@ -240,23 +291,17 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
         )
 
 
-def new_trainer(model: ModelLike, spec: TrainingSpec, engine: Engine = "auto") -> Trainer:
-    """Make a trainer at its start: compiled for the linear model, by autograd for any other."""
-    check_choice("engine", engine, ("auto", "compiled", "autograd"))
+def new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool = False) -> Trainer:
+    """Make a trainer at its start: without torch for the linear model, by autograd for any other."""
     check_seed("seed", spec.seed)
-    if model is None and spec.settings.allow_compiled and engine != "autograd":
-        return LinearTrainer(spec)
+    if model is None and spec.settings.allow_linear:
+        return LinearTrainer(spec, compiled=compiled)
+    if compiled:
+        raise InvalidInputError(
+            "compiled=True takes the linear model, with its own loss and optimiser, on a CPU: pass None for the model, "
+            "and leave out loss, optimizer and device"
+        )
     require("torch", extra="torch", purpose="training a module by autograd")
     from fairsieve.training import autograd
-    from fairsieve.training.models import LogisticRegression
 
-    module = autograd.make_module(model, spec.data, spec.seed)
-    compilable = autograd.can_compile(module, spec.settings)
-    if engine == "compiled" and not compilable:
-        raise InvalidInputError(
-            "engine='compiled' takes the linear model with its own loss and optimiser on a CPU; use engine='auto'"
-        )
-    if compilable and engine != "autograd":
-        assert isinstance(module, LogisticRegression)
-        return LinearTrainer(spec, module.parameters_flat, finish_with=module.load)
-    return autograd.AutogradTrainer(module, spec)
+    return autograd.AutogradTrainer(autograd.make_module(model, spec.data, spec.seed), spec)

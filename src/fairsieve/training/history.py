@@ -184,7 +184,7 @@ class History:
         shape = (rows, *cells.shape)
 
         def scores(tables: NDArray[np.float64]) -> Scores:
-            return Scores.from_tables(tables[:rows].reshape(*shape, -1), cells.groups, positive)
+            return Scores.from_tables(tables[:rows].reshape(*shape, cells.shape[0]), cells.groups, positive)
 
         return cls(
             epochs=epochs,

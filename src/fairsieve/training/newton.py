@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.training.checkpoint.resume import TrainerCheckpoints, epochs_between
 from fairsieve.training.fit import check_data
-from fairsieve.training.loop import train_all
 from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, new_objective
 from fairsieve.training.newton_trainer import (
@@ -60,8 +57,6 @@ def fit_newton(
     evaluation: Samples | None = None,
     start: NDArray[np.float64] | None = None,
     progress: bool = False,
-    checkpoint_dir: Path | str | None = None,
-    checkpoint_every: int | None = None,
     **settings: Any,
 ) -> Fitted:
     """Train the linear model as :func:`~fairsieve.training.fit.fit` does, by Newton steps.
@@ -100,10 +95,14 @@ def fit_newton(
     rows = np.zeros(0, np.int64) if is_whole else rows  # eight bytes a sample that nobody needs
     trainer = NewtonTrainer(spec, start)
     updates = spec.settings.epochs
-    folder = None if checkpoint_dir is None else Path(checkpoint_dir)
-    checkpoints = TrainerCheckpoints(trainer, folder, epochs_between(checkpoint_every, updates))
     with progress_bar(spec.method.name, updates, shown=progress) as report:
-        interrupted = train_all([trainer], [checkpoints], report)
+        interrupted = False
+        try:
+            while trainer.done < updates:
+                trainer.run_epoch()
+                report(trainer.done)
+        except KeyboardInterrupt:
+            interrupted = True
     if not interrupted and not trainer.converged and spec.method.fair:
         warnings.warn(
             f"the model has not converged after {updates} updates: the last step still promised to lower the mean "

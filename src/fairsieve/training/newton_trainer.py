@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import CheckpointError, FairsieveError
+from fairsieve.errors import FairsieveError
 from fairsieve.optional import is_tensor
 from fairsieve.selection.batches import sample_weights
 from fairsieve.training.cell_weights import CellWeights
@@ -25,9 +24,11 @@ from fairsieve.training.newton_steps import (
     to_model,
 )
 from fairsieve.training.settings import TrainingSpec
-from fairsieve.training.trainer import Arrays, Measurement, State, Trainer
+from fairsieve.training.trainer import Measurement, Trainer
 
 __all__ = ["AVERAGED", "STEP_SIZE", "STEP_SIZE_WITHOUT_CLEANING", "UPDATES", "NewtonTrainer", "to_host"]
+
+State = dict[str, Any]
 
 UPDATES = 40
 STEP_SIZE = 0.0096  # of the first update; 0.22 in all
@@ -55,10 +56,11 @@ class NewtonTrainer(Trainer):
         Parameters to start from; a short warm-up when None.
     """
 
-    engine = "newton"
-
     def __init__(self, spec: TrainingSpec, start: NDArray[np.float64] | None = None) -> None:
         super().__init__(replace(spec, settings=replace(spec.settings, warmup_epochs=0, batch_size=1)))
+        self.best_merit = -np.inf
+        self.best: State | None = None
+        self.average: State | None = None
         self.objective = new_objective(spec.data, self.settings.device)
         self.objective.ridge = max(1.0, RIDGE * len(spec.data))
         self.given = None if spec.weights is None else self.objective.as_values(spec.weights)
@@ -244,42 +246,31 @@ class NewtonTrainer(Trainer):
         """Return the model in a state (its present one when None)."""
         return to_model(self.parameters if state is None else state["parameters"])
 
-    def describe_model(self) -> str:
-        """Name the model and its sizes."""
-        return f"linear {self.parameters.shape[0]} x {self.parameters.shape[1] - 1}"
+    def finish(self, *, interrupted: bool) -> Any:
+        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
+        return self.predictor(self.best if interrupted else self.average)
 
-    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what training changes; the factorised curvature serves several updates."""
-        self.recording.times_selected[:] = to_host(self.times_selected)
-        factor = self.curvature.factor[0] if self.objective.has_matrix else np.zeros((0, 0))
-        return {}, {
-            "parameters": self.parameters,
-            "decrement": self.decrement,
-            "curvature.factor": factor,
-            "curvature.diagonal": self.curvature.diagonal,
-        }
+    def keep_if_best(self) -> None:
+        """Remember the state if it is the best so far, in case the training is interrupted."""
+        merit = float(self.merits(self.done, self.done + 1)[0])
+        if merit > self.best_merit:
+            self.best_merit, self.best = merit, self.state()
 
-    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
-        """Put back what :meth:`checkpoint` returned."""
-        self.recording.times_selected[:] = arrays["recording.times_selected"]
-        self.times_selected = self.objective.as_values(self.recording.times_selected)
-        self.places = None  # the plan gets its selection later
-        names = ("parameters", "curvature.factor", "curvature.diagonal")
-        if not all(np.isfinite(arrays[name]).all() for name in names):
-            raise CheckpointError("its parameters and its curvature must be finite")
-        self.decrement = arrays["decrement"].copy()
-        self.curvature = Curvature(
-            diagonal=arrays["curvature.diagonal"], factor=(arrays["curvature.factor"], False)
-        )
-        self.go_to(arrays["parameters"])
+    @property
+    def first_averaged(self) -> int:
+        """The first epoch whose outcome is averaged."""
+        return max(0, self.settings.epochs - self.settings.average_last)
 
-    def state_arrays(self, state: State) -> Arrays:
-        """Return the arrays of a state, for a checkpoint."""
-        return state
-
-    def state_from_arrays(self, arrays: Arrays) -> State:
-        """Make a state from what :meth:`state_arrays` returned."""
-        return arrays
+    def add_to_average(self, state: State, number: int) -> None:
+        """Update the running mean of states; this is the ``number``-th."""
+        if self.average is None:
+            self.average = state
+            return
+        for name, value in state.items():
+            if is_tensor(value) and not value.is_floating_point():  # a counter of batches, for example
+                self.average[name] = value
+            else:
+                self.average[name] += (value - self.average[name]) / number
 
     def diverged(self) -> FairsieveError:
         """Make the error that says what to do about losses that are not numbers."""

@@ -28,6 +28,11 @@ __all__ = ["OptimizerFactory", "Settings", "TrainingSpec"]
 
 OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
+REMOVED = {  # settings of 0.1, and what to write in their place
+    "engine": "a module trains by autograd; pass None for the paper's linear model, and compiled=True to compile it",
+    "watched": "leave it out",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -88,6 +93,9 @@ class Settings:
     def of(cls, settings: Mapping[str, Any]) -> Settings:
         """Make settings from names and values; an unknown name is an error that suggests the right one."""
         names = [field.name for field in fields(cls)]
+        for name, instead in REMOVED.items():
+            if name in settings:
+                raise InvalidInputError(f"{name} is no setting any more: {instead}")
         unknown = next((name for name in settings if name not in names), None)
         if unknown is not None:
             close = difflib.get_close_matches(unknown, names, n=1)
@@ -118,8 +126,8 @@ class Settings:
             _check_device(self.device)
 
     @property
-    def allow_compiled(self) -> bool:
-        """Whether the compiled loop of the linear model can follow these settings."""
+    def allow_linear(self) -> bool:
+        """Whether the loop of the linear model, which needs no torch, can follow these settings."""
         return self.loss is None and self.optimizer is None and self.device in (None, "cpu")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,14 +10,10 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
-from fairsieve.optional import is_tensor
 from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
 from fairsieve.training.settings import TrainingSpec
 
-__all__ = ["Arrays", "Measurement", "State", "Trainer"]
-
-Arrays = dict[str, NDArray[Any]]
-State = dict[str, Any]  # what a model has learned: arrays of the linear model, tensors of a module
+__all__ = ["Measurement", "Trainer"]
 
 
 class Measurement(NamedTuple):
@@ -36,26 +31,17 @@ class Trainer(ABC):
 
     Attributes
     ----------
-    engine : str
-        How the subclass trains: "compiled" or "autograd".
     plan : Plan
         Ratios, selection and batches of the present epoch.
     done : int
         Epochs that are finished.
-    best, average : State or None
-        The best state as an epoch after the warm-up began, and the mean of the last states.
     """
-
-    engine: str
 
     def __init__(self, spec: TrainingSpec) -> None:
         self.spec, self.settings, self.evaluation = spec, spec.settings, spec.evaluation
         self.plan = spec.new_plan()
         self.recording = new_recording(self.settings.epochs, self.plan.cells)
         self.done = 0
-        self.best_merit = -np.inf
-        self.best: State | None = None
-        self.average: State | None = None
 
     @abstractmethod
     def measure(self) -> Measurement:
@@ -70,60 +56,30 @@ class Trainer(ABC):
         """Take one optimiser step for each batch."""
 
     @abstractmethod
-    def state(self) -> State:
-        """Copy everything the model has learned."""
-
-    @abstractmethod
-    def predictor(self, state: State | None) -> Any:
-        """Return the model in a state (its present one when None)."""
-
-    @abstractmethod
-    def describe_model(self) -> str:
-        """Name the kind of model, and the shapes of what it learns."""
-
-    @abstractmethod
-    def checkpoint(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what training changes in model, optimiser and random numbers: plain values and arrays."""
-
-    @abstractmethod
-    def restore(self, values: Mapping[str, Any], arrays: Arrays) -> None:
-        """Put back what :meth:`checkpoint` returned; check everything before anything is changed."""
-
-    @abstractmethod
-    def state_arrays(self, state: State) -> Arrays:
-        """Return the arrays of a state, for a checkpoint."""
-
-    @abstractmethod
-    def state_from_arrays(self, arrays: Arrays) -> State:
-        """Make a state from what :meth:`state_arrays` returned."""
+    def finish(self, *, interrupted: bool) -> Any:
+        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
 
     def run_epoch(self) -> None:
         """Measure, plan and train for one epoch."""
         plan, epoch, measured = self.plan, self.done, self.measure()
         if np.isnan(measured.losses).any():
             raise self.diverged()
-        self.record(measured)
+        codes, recording = plan.cells.codes, self.recording
+        record_model(recording, epoch, measured.losses, measured.predicted, codes, plan.indices, plan.counts)
+        if self.evaluation is not None:
+            table = recording.evaluation_tables[epoch]
+            count_predictions(self.predict_evaluation(), self.evaluation.cells.codes, table)
         plan.update(measured.losses, measured.signals)
         self.check_selected()
-        record_plan(self.recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
-        if not plan.in_warmup:
-            self.keep_if_best()
+        record_plan(recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
         self.train(plan.batches())
         plan.epoch += 1
         self.done += 1
-        if self.done > self.first_averaged:
-            self.add_to_average(self.state(), self.done - self.first_averaged)
 
-    def record(self, measured: Measurement) -> None:
-        """Record how the model does as the epoch begins."""
-        plan, recording = self.plan, self.recording
-        codes = plan.cells.codes
-        record_model(
-            recording, self.done, measured.losses, measured.predicted, codes, plan.indices, plan.counts
-        )
-        if self.evaluation is not None:
-            table = recording.evaluation_tables[self.done]
-            count_predictions(self.predict_evaluation(), self.evaluation.cells.codes, table)
+    def run_epochs(self, epochs: int) -> None:
+        """Do :meth:`run_epoch` so many times, but no more than the settings ask for."""
+        for _ in range(min(epochs, self.settings.epochs - self.done)):
+            self.run_epoch()
 
     def check_selected(self) -> None:
         """Refuse to train on nobody, which the ratios can lead to where the budget is tiny."""
@@ -132,12 +88,6 @@ class Trainer(ABC):
                 f"clean_ratio must leave samples to train on; with {self.settings.clean_ratio} of "
                 f"{len(self.plan.cells)} samples epoch {self.done} or one soon after selects nobody: raise it"
             )
-
-    def keep_if_best(self) -> None:
-        """Remember the state if it is the best so far, in case the training is interrupted."""
-        merit = float(self.merits(self.done, self.done + 1)[0])
-        if merit > self.best_merit:
-            self.best_merit, self.best = merit, self.state()
 
     def merits(self, first: int, last: int) -> NDArray[np.float64]:
         """Compute accuracy less disparity over the selected samples, as each epoch began."""
@@ -153,26 +103,6 @@ class Trainer(ABC):
         """Position of the positive class."""
         label = self.settings.pos_label
         return -1 if label is None else self.plan.cells.class_index(label)
-
-    @property
-    def first_averaged(self) -> int:
-        """The first epoch whose outcome is averaged."""
-        return max(0, self.settings.epochs - self.settings.average_last)
-
-    def add_to_average(self, state: State, number: int) -> None:
-        """Update the running mean of states; this is the ``number``-th."""
-        if self.average is None:
-            self.average = state
-            return
-        for name, value in state.items():
-            if is_tensor(value) and not value.is_floating_point():  # a counter of batches, for example
-                self.average[name] = value
-            else:
-                self.average[name] += (value - self.average[name]) / number
-
-    def finish(self, *, interrupted: bool) -> Any:
-        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
-        return self.predictor(self.best if interrupted else self.average)
 
     def history(self) -> History:
         """Return what happened in the epochs that are finished."""

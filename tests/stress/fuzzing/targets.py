@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveError
 from fairsieve.paper import compare as comparing
 from fairsieve.paper.methods.registry import find_methods
@@ -26,11 +23,6 @@ from fairsieve.tabular.reading.groups import find_groups
 from fairsieve.tabular.reading.labels import find_labels
 from fairsieve.tabular.reading.read import read_table
 from fairsieve.tabular.reading.table import Reading
-from fairsieve.training.checkpoint.resume import TrainerCheckpoints, _restore_trainer
-from fairsieve.training.checkpoint.store import _signed
-from fairsieve.training.fit import new_trainer
-from fairsieve.training.methods import selection_method
-from fairsieve.training.settings import Settings, TrainingSpec
 
 __all__ = ["TARGETS", "Target"]
 
@@ -88,63 +80,6 @@ def csv_target(folder: Path) -> Target:
     return Target([bytes([i % len(READINGS)]) + table for i, table in enumerate(TABLES)], run)
 
 
-def checkpoint_target(folder: Path) -> Target:
-    """A checkpoint of either engine, to which a trainer is restored.
-
-    The first byte says what the others are: the JSON as it stands, what is written into a JSON whose
-    checksum is right, or tensors whose checksum is right.
-    """
-    settings = Settings(epochs=3, warmup_epochs=1, batch_size=4, clean_ratio=0.9, average_last=2)
-    data = make_synthetic(12, seed=0)
-    spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings)
-    trainers, kept, seeds = [], [], []
-    for number, engine in enumerate(("compiled", "autograd")):
-        trainer, place = new_trainer(None, spec, engine), folder / engine
-        checkpoints = TrainerCheckpoints(trainer, place, 2)
-        for _ in range(2):
-            trainer.run_epoch()
-        checkpoints.write_if_due()
-        trainers.append(new_trainer(None, spec, engine))
-        assert checkpoints.folder is not None
-        kept.append(checkpoints.folder)
-        description, tensors = (
-            (place / "000002.json").read_bytes(),
-            (place / "000002.safetensors").read_bytes(),
-        )
-        values = json.dumps({"values": json.loads(description)["values"]}).encode()
-        seeds += [bytes([number]) + description, bytes([number + 2]) + values, bytes([number + 4]) + tensors]
-
-    originals = [{path.name: path.read_bytes() for path in one.folder.iterdir()} for one in kept]
-
-    def run_one(content: bytes) -> None:
-        which, content = (content[0], content[1:]) if content else (0, b"")
-        number, kind = which % 2, which // 2 % 3
-        place, original = kept[number].folder, originals[number]
-        for name, whole in original.items():
-            (place / name).write_bytes(whole)
-        if kind == 0:
-            (place / "000002.json").write_bytes(content)
-        else:
-            described = json.loads(original["000002.json"])
-            del described["sha256"]
-            if kind == 1:
-                try:
-                    described.update(json.loads(content))
-                    changed = _signed(described)
-                except (ValueError, TypeError, RecursionError):
-                    return
-            else:
-                (place / "000002.safetensors").write_bytes(content)
-                described["tensors_sha256"] = hashlib.sha256(content).hexdigest()
-                changed = _signed(described)
-            (place / "000002.json").write_bytes(changed)
-        with warnings.catch_warnings(), ours:
-            warnings.simplefilter("ignore")
-            kept[number].resume(lambda checkpoint: _restore_trainer(trainers[number], checkpoint))
-
-    return Target(seeds, run_one)
-
-
 def records_target(folder: Path) -> Target:
     """Records, which a comparison and a reproduction go on from; what they lack is not run, but noted."""
     path, asked = folder / "records.jsonl", comparing.Comparison(epochs=2, tune=False)
@@ -192,6 +127,5 @@ def records_target(folder: Path) -> Target:
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
     "csv": csv_target,
-    "checkpoint": checkpoint_target,
     "records": records_target,
 }

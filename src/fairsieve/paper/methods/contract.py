@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 from fairsieve.errors import InvalidInputError
@@ -47,6 +48,10 @@ class TrainingInput:
     evaluation: Samples | None = None
     progress: bool = False
 
+    def compiles(self, settings: Settings) -> bool:
+        """Return whether the training can run in compiled code: the linear model, where numba is installed."""
+        return self.model is None and settings.allow_linear and find_spec("numba") is not None
+
     def fit(self, method: str | SelectionMethod, settings: Settings, **options: Any) -> Fitted:
         """Train by :func:`~fairsieve.fit`, with these settings."""
         named = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
@@ -57,7 +62,7 @@ class TrainingInput:
             seed=self.seed,
             evaluation=self.evaluation,
             progress=self.progress,
-            watched=self.progress,
+            compiled=self.compiles(settings),
             **named,
             **options,
         )

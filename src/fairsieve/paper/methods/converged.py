@@ -19,11 +19,9 @@ from fairsieve.paper.methods.planned import plan_trainer
 from fairsieve.progress import progress_bar
 from fairsieve.training.fit import check_data, new_trainer
 from fairsieve.training.history import Recording
-from fairsieve.training.linear_trainer import LinearTrainer
 from fairsieve.training.methods import selection_method
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import TrainingSpec
-from fairsieve.training.trainer import Trainer
 
 __all__ = ["converged_trainer"]
 
@@ -71,19 +69,19 @@ def _train_to_the_end(method: str, given: TrainingInput) -> Fitted:
         seed=given.seed,
         evaluation=given.evaluation,
     )
-    trainer = new_trainer(given.model, spec)
+    trainer = new_trainer(given.model, spec, compiled=given.compiles(settings))
     with progress_bar(method, settings.epochs, shown=given.progress) as report:
         try:
-            _run_epochs(trainer, min(FEWEST_EPOCHS, settings.epochs))
+            trainer.run_epochs(FEWEST_EPOCHS)
             while trainer.done < settings.epochs and not _has_converged(
                 _mean_losses(trainer.recording, trainer.done)
             ):
-                _run_epochs(trainer, min(EPOCHS_BETWEEN, settings.epochs - trainer.done))
+                trainer.run_epochs(EPOCHS_BETWEEN)
                 report(trainer.done)
         except KeyboardInterrupt:
             interrupted = True
     return Fitted(
-        predictor=trainer.predictor(trainer.best if interrupted else None),
+        predictor=trainer.finish(interrupted=interrupted),
         history=trainer.history(),
         indices=trainer.plan.indices,
         ratios=trainer.plan.ratios,
@@ -93,15 +91,6 @@ def _train_to_the_end(method: str, given: TrainingInput) -> Fitted:
         seconds=time.perf_counter() - started,
         interrupted=interrupted,
     )
-
-
-def _run_epochs(trainer: Trainer, epochs: int) -> None:
-    """Train so many epochs; those of the linear model go in one call."""
-    if isinstance(trainer, LinearTrainer):
-        trainer.run_epochs(epochs)
-        return
-    for _ in range(epochs):
-        trainer.run_epoch()
 
 
 def _mean_losses(recording: Recording, epochs: int) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ def train_fairsieve_auto(given: TrainingInput, **hyperparameters: Any) -> Fitted
         seed=given.seed,
         evaluation=given.evaluation,
         progress=given.progress,
-        watched=given.progress,
+        compiled=given.compiles(chosen),
         **named | {"signal": None},
     )
     return replace(fitted, seconds=time.perf_counter() - started)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from fairsieve.paper.methods.fr_train_linear import COIN, LEAK, Discriminators, GameArrays, run_epochs
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
 from fairsieve.sampling.losses import check_outputs, cross_entropy, is_single
-from fairsieve.training.linear_task import new_adam
+from fairsieve.training.linear import new_adam
 from fairsieve.training.models import LogisticRegression
 from fairsieve.training.settings import Settings
 

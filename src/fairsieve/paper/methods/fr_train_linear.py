@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.fr_train_options import FRTrainOptions
-from fairsieve.selection.backends.jit import compiled
-from fairsieve.training.compiled_linear import adam_step, scores
-from fairsieve.training.fastmath import exp_negative, log1p_unit, sigmoid
-from fairsieve.training.linear_task import Adam
+from fairsieve.training.compiled import adam_step, compiled, exp_negative, log1p_unit, sigmoid
+from fairsieve.training.linear import Adam
 
 __all__ = ["HIDDEN", "LEAK", "Discriminators", "GameArrays", "run_epochs"]
 
@@ -71,6 +69,19 @@ class _Buffers(NamedTuple):
     label: NDArray[np.float64]  # (HIDDEN, BLOCK): … apart for each place in a block, …
     exit: NDArray[np.float64]  # (HIDDEN + 1, BLOCK): … since sums within one are slow
     total: NDArray[np.float64]  # (BLOCK,) the loss likewise
+
+
+@compiled
+def _scores(
+    features: NDArray[Any], rows: NDArray[np.int64], parameters: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Compute the outputs of the linear layer, (rows, 1)."""
+    d = features.shape[1]
+    for r in range(rows.size):
+        total = parameters[d]
+        for j in range(d):
+            total += features[rows[r], j] * parameters[j]
+        out[r, 0] = total
 
 
 @compiled
@@ -365,7 +376,7 @@ def run_epochs(
     pulls, weights, gradient = np.zeros(size), np.ones(size), np.empty(parameters.size)
     for epoch in range(first, last):
         rows = batches[(epoch - first) % batches.shape[0]]
-        scores(arrays.features, rows, parameters, buffers.out)
+        _scores(arrays.features, rows, parameters, buffers.out)
         for r in range(size):
             buffers.chances[r] = sigmoid(2.0 * buffers.out[r, 0])
         turn = epoch - options.pretrain_epochs + 1

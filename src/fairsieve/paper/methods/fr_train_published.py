@@ -35,8 +35,8 @@ from fairsieve.samples import Samples
 from fairsieve.selection.ratios import initial_ratios
 from fairsieve.training.fit import check_data
 from fairsieve.training.history import History, new_recording, record_model, record_plan
+from fairsieve.training.linear import new_adam
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_task import new_adam
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least

@@ -18,8 +18,9 @@ from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples
 from fairsieve.sampling.losses import check_outputs, compute_outputs, cross_entropy, predicted_classes
 from fairsieve.selection.ratios import initial_ratios
-from fairsieve.training.autograd import can_compile, make_module
+from fairsieve.training.autograd import make_module
 from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
+from fairsieve.training.models import LogisticRegression
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
@@ -45,7 +46,8 @@ def train_against_discriminators(
     arrays = _make_arrays(data, validation, settings)
     rng = np.random.default_rng(seed)
     discriminators = _make_discriminators(arrays, data.cells.shape[1], settings.fairness, rng)
-    compilable = can_compile(module, settings) and next(module.parameters()).shape[0] == 1
+    on_cpu = next(module.parameters()).device.type == "cpu"
+    compilable = type(module) is LogisticRegression and settings.allow_linear and on_cpu
     if engine == "compiled" and not compilable:
         raise InvalidInputError(
             "engine='compiled' takes the linear model with its own loss and optimiser on a CPU; use engine='auto'"

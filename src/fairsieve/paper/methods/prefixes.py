@@ -6,7 +6,7 @@ import numpy as np
 
 from fairsieve.samples import Samples
 from fairsieve.training.fit import new_trainer
-from fairsieve.training.linear_trainer import LinearTrainer
+from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.methods import selection_method
 from fairsieve.training.settings import Settings, TrainingSpec
 

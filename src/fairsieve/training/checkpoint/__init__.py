@@ -1,1 +1,0 @@
-"""Checkpoints: written whole or not at all, with no code in them."""

@@ -1,0 +1,408 @@
+"""The paper's loop for the linear model in compiled code: whole epochs in one call. Needs numba.
+
+A step on a hundred samples is so short that dispatching it is what takes the time. Here an epoch of the synthetic
+experiment takes a tenth of a millisecond, and a call releases the interpreter lock, so that seeds train side by side.
+The order of an epoch is that of :meth:`~fairsieve.training.trainer.Trainer.run_epoch`, and its parts do what NumPy
+does there; sums are taken in another order, so that last digits differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairsieve.optional import require
+from fairsieve.selection.batches import batch_count, batch_shares
+from fairsieve.selection.ratios import cell_sizes, move_ratios, selection_bounds
+from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
+from fairsieve.training.history import Recording, count_predictions, record_model, record_plan
+from fairsieve.training.linear import Adam, LinearProblem, Rows
+
+numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
+
+__all__ = ["adam_step", "compiled", "exp_negative", "log1p_unit", "sigmoid", "train_epochs"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LINE = 16  # numbers of single precision in a line of the cache
+DIGIT = 11  # bits of a loss that one pass of the sort looks at
+LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
+LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, so that k · ln 2 is exact enough
+LN2_LOW = 1.90821492927058770002e-10
+LOWEST_POWER = 1024
+POWERS = 2.0 ** np.arange(-LOWEST_POWER, 1)
+
+
+def compiled(function: Function) -> Function:
+    """Compile ``function`` to machine code on first use, cached on disk where a folder can be written."""
+    try:
+        kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:  # no folder for the cache can be written: compile anew in each process
+        kernel = numba.njit(nogil=True, error_model="numpy")(function)
+    else:  # a full or read-only disk must not end the call that compiles
+        kernel._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
+    return kernel  # type: ignore[no-any-return]
+
+
+# Plain functions that are written so that numba can compile them too: what they do is said once.
+for _shared in (
+    *(batch_count, batch_shares, cell_sizes, move_ratios, selection_bounds),
+    *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan),
+):
+    numba.extending.register_jitable(_shared)
+
+
+# exp and log1p without branches or calls, so that loops over them become vector instructions; right to a few ulp.
+
+
+@compiled
+def exp_negative(x: float) -> float:
+    """Compute exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway; NaN of NaN."""
+    bounded = x if x > -708.0 else -708.0  # also of NaN: the table below must not be left
+    k = np.floor(bounded * LOG2_E + 0.5)
+    r = (bounded - k * LN2_HIGH) - k * LN2_LOW
+    series = 1.0 / 6227020800  # exp(r) for |r| ≤ ln 2 / 2, to the 13th power
+    series = series * r + 1.0 / 479001600
+    series = series * r + 1.0 / 39916800
+    series = series * r + 1.0 / 3628800
+    series = series * r + 1.0 / 362880
+    series = series * r + 1.0 / 40320
+    series = series * r + 1.0 / 5040
+    series = series * r + 1.0 / 720
+    series = series * r + 1.0 / 120
+    series = series * r + 1.0 / 24
+    series = series * r + 1.0 / 6
+    series = series * r + 0.5
+    series = series * r + 1.0
+    series = series * r + 1.0
+    power = POWERS[np.int32(k) + LOWEST_POWER]
+    return series * power if x > -708.0 else (0.0 if x <= -708.0 else x)
+
+
+@compiled
+def log1p_unit(u: float) -> float:
+    """Compute log(1 + u) for u in [0, 1] as 2·artanh(s), with 1 + u halved where that makes s smaller."""
+    halve = u > 0.41421356237309503
+    s = (u - 1.0) / (u + 3.0) if halve else u / (u + 2.0)
+    q = s * s
+    series = 1.0 / 21
+    series = series * q + 1.0 / 19
+    series = series * q + 1.0 / 17
+    series = series * q + 1.0 / 15
+    series = series * q + 1.0 / 13
+    series = series * q + 1.0 / 11
+    series = series * q + 1.0 / 9
+    series = series * q + 1.0 / 7
+    series = series * q + 1.0 / 5
+    series = series * q + 1.0 / 3
+    result = 2.0 * (s + s * q * series)
+    return result + LN2 if halve else result
+
+
+@compiled
+def sigmoid(x: float) -> float:
+    """Compute 1 / (1 + exp(−x)) for any x."""
+    small = exp_negative(-abs(x))
+    return (1.0 if x >= 0 else small) / (1.0 + small)
+
+
+@compiled
+def _scores(rows: Rows, chosen: Integers, parameters: Floats, out: Floats) -> None:
+    """Compute the outputs of the linear layer for the chosen rows, (chosen, outputs)."""
+    entries, columns, outputs = rows.entries, rows.columns, out.shape[1]
+    d = parameters.size // outputs - 1
+    # Rows of a batch lie far apart. A number of every cache line is read first, so that the processor need not wait
+    # for memory in the middle of a sum; what is read is overwritten below.
+    ahead = 0.0
+    for r in range(chosen.size):
+        for t in range(0, entries.shape[1], LINE):
+            ahead += entries[chosen[r], t] + columns[chosen[r], t]
+    out[:1] = ahead
+    for k in range(outputs):
+        bias = parameters[outputs * d + k]
+        for r in range(chosen.size):
+            i, total = chosen[r], bias
+            for t in range(entries.shape[1]):
+                total += entries[i, t] * parameters[k * d + columns[i, t]]
+            out[r, k] = total
+
+
+@compiled
+def _cross_entropies(out: Floats, labels: Integers, losses: Floats) -> None:
+    """Compute the loss of each row of outputs against its label; one output f stands for σ(2·f)."""
+    if out.shape[1] == 1:
+        for r in range(losses.size):
+            logit = (2.0 - 4.0 * labels[r]) * out[r, 0]
+            losses[r] = max(logit, 0.0) + log1p_unit(exp_negative(-abs(logit)))
+        return
+    for r in range(losses.size):
+        highest = out[r].max()
+        total = 0.0
+        for k in range(out.shape[1]):
+            total += exp_negative(out[r, k] - highest)
+        losses[r] = highest - out[r, labels[r]] + np.log(total)
+
+
+@compiled
+def _predict(rows: Rows, parameters: Floats, out: Floats, predicted: Integers) -> None:
+    """Compute outputs and predicted classes of all rows; one output above 0 stands for the second class."""
+    _scores(rows, np.arange(predicted.size), parameters, out)
+    for r in range(predicted.size):
+        predicted[r] = (1 if out[r, 0] > 0 else 0) if out.shape[1] == 1 else out[r].argmax()
+
+
+@compiled
+def _measure(
+    problem: LinearProblem, out: Floats, predicted: Integers, losses: Floats, signals: Floats
+) -> None:
+    """Compute losses, and what groups are compared by, from the outputs."""
+    _cross_entropies(out, problem.labels, losses)
+    for t in range(problem.targets.size):
+        target, labels = problem.targets[t], problem.labels
+        if target >= 0:
+            labels = np.full(labels.size, target)
+        if problem.by_error:
+            for i in range(labels.size):
+                signals[t, i] = 1.0 if predicted[i] != labels[i] else 0.0
+        elif target >= 0:
+            _cross_entropies(out, labels, signals[t])
+        else:
+            signals[t] = losses
+
+
+@compiled
+def _order(losses: Floats) -> Integers:
+    """Sort by loss, equal ones by index: digit after digit of the bits, which order like losses (none is negative)."""
+    bits = losses.view(np.uint64)
+    order, sorted_order = np.arange(losses.size), np.empty(losses.size, np.int64)
+    mask = np.uint64((1 << DIGIT) - 1)
+    for shift in range(0, 64, DIGIT):
+        starts = np.zeros((1 << DIGIT) + 1, np.int64)
+        for pattern in bits:
+            starts[((pattern >> np.uint64(shift)) & mask) + np.uint64(1)] += 1
+        for digit in range(1 << DIGIT):
+            starts[digit + 1] += starts[digit]
+        for i in order:
+            digit = (bits[i] >> np.uint64(shift)) & mask
+            sorted_order[starts[digit]] = i
+            starts[digit] += 1
+        order, sorted_order = sorted_order, order
+    return order
+
+
+@compiled
+def _select(losses: Floats, codes: NDArray[Any], bounds: Floats, constrained: bool, budget: int) -> Any:
+    """Select by Algorithm 1, as it is written: walk up the losses, refuse what would break a budget of Eq. 7.
+
+    Returns the selected samples, ascending, and their counts by cell.
+    """
+    classes, groups = bounds.shape
+    taken, of_class = np.zeros(bounds.size, np.int64), np.zeros(classes, np.int64)
+    chosen, total = np.zeros(losses.size, np.bool_), 0
+    for i in _order(losses):
+        if total == budget:
+            break
+        cell = codes[i]
+        taken[cell] += 1
+        of_class[cell // groups] += 1
+        fits, bound = True, budget + max(1e-9, 8.9e-16 * (total + 1))
+        if constrained and 2 * (total + 1) > budget:  # before that no budget can be broken
+            for label in range(classes):
+                for group in range(groups):
+                    used = total + 1 + taken[label * groups + group] - bounds[label, group] * of_class[label]
+                    fits = fits and used <= bound
+        if fits:
+            chosen[i], total = True, total + 1
+        else:
+            taken[cell] -= 1
+            of_class[cell // groups] -= 1
+    return np.flatnonzero(chosen), taken
+
+
+@compiled
+def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, places: NDArray[np.uint64]) -> None:
+    """Write the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
+    constants = shuffle_constants(seed, epoch, cell, lap)
+    mask, half = shuffle_shape(size)
+    for j in range(places.size):
+        places[j] = j
+    _send_through(constants, np.uint64(mask), np.uint64(half), places)
+    for j in range(places.size):
+        while places[j] >= np.uint64(size):
+            _send_through(constants, np.uint64(mask), np.uint64(half), places[j : j + 1])
+
+
+@compiled
+def _send_through(constants: NDArray[np.uint64], mask: Any, half: Any, places: NDArray[np.uint64]) -> None:
+    """Apply all rounds of a shuffle over its next power of two, in place."""
+    for i in range(0, 2 * ROUNDS, 2):
+        factor, summand = constants[i] | np.uint64(1), constants[i + 1]
+        for j in range(places.size):
+            value = (places[j] * factor + summand) & mask
+            places[j] = value ^ (value >> half)
+
+
+@compiled
+def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers, counts: Integers) -> Any:
+    """Draw the epoch's batches, as :meth:`~fairsieve.selection.epoch.Plan.batches` does."""
+    size, batches = min(problem.batch_size, selected.size), batch_count(selected.size, problem.batch_size)
+    by_cell = problem.weighted and epoch >= problem.warmup_epochs and selected.size > 0
+    members, sizes, shares = selected, np.full(1, selected.size), np.full(1, size)
+    if by_cell:
+        sizes, shares = counts, batch_shares(ratios, counts, size)
+        members, filled = np.empty_like(selected), np.cumsum(counts) - counts
+        for i in selected:
+            members[filled[problem.codes[i]]] = i
+            filled[problem.codes[i]] += 1
+    drawn = np.empty((batches, shares.sum()), np.int64)
+    column, start = 0, 0
+    for cell in range(sizes.size):
+        size, share, row, k = sizes[cell], shares[cell], 0, 0
+        for first in range(
+            0, batches * share, max(size, 1)
+        ):  # a cell is gone through again when it is used up
+            places = np.empty(min(size, batches * share - first), np.uint64)
+            _shuffle(size, problem.seed, epoch, cell, first // size, places)
+            for place in places:
+                drawn[row, column + k] = members[start + place]
+                k += 1
+                if k == share:
+                    row, k = row + 1, 0
+        column, start = column + share, start + size
+    return drawn
+
+
+@compiled
+def _residuals(labels: Integers, batch: Integers, out: Floats) -> None:
+    """Replace outputs by the derivatives of the mean loss by them."""
+    if out.shape[1] == 1:
+        for r in range(batch.size):
+            out[r, 0] = sigmoid(2.0 * out[r, 0])
+        for r in range(batch.size):
+            out[r, 0] = 2.0 * (out[r, 0] - labels[batch[r]]) / batch.size
+        return
+    for r in range(batch.size):
+        highest = out[r].max()
+        total = 0.0
+        for k in range(out.shape[1]):
+            out[r, k] = exp_negative(out[r, k] - highest)
+            total += out[r, k]
+        for k in range(out.shape[1]):
+            hit = 1.0 if labels[batch[r]] == k else 0.0
+            out[r, k] = (out[r, k] / total - hit) / batch.size
+
+
+@compiled
+def _gradient(
+    problem: LinearProblem, parameters: Floats, batch: Integers, out: Floats, slope: Floats
+) -> None:
+    """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
+    entries, columns, outputs = problem.rows.entries, problem.rows.columns, out.shape[1]
+    d = parameters.size // outputs - 1
+    _scores(problem.rows, batch, parameters, out)
+    _residuals(problem.labels, batch, out)
+    slope[:] = 0.0
+    for r in range(batch.size):
+        i = batch[r]
+        for k in range(outputs):
+            pull = out[r, k] * (problem.weights[i] if problem.weights.size > 0 else 1.0)
+            slope[outputs * d + k] += pull
+            for t in range(entries.shape[1]):
+                slope[k * d + columns[i, t]] += pull * entries[i, t]
+
+
+@compiled
+def adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
+    """Take one step of Adam with torch's defaults."""
+    adam.steps[0] += 1
+    unbias_first = 1 - 0.9 ** adam.steps[0]
+    unbias_second = np.sqrt(1 - 0.999 ** adam.steps[0])
+    first, second = adam.first, adam.second
+    for k in range(parameters.size):
+        first[k] += 0.1 * (slope[k] - first[k])
+        second[k] = 0.999 * second[k] + 0.001 * slope[k] * slope[k]
+        scale = np.sqrt(second[k]) / unbias_second + 1e-8
+        parameters[k] -= learning_rate / unbias_first * first[k] / scale
+
+
+@compiled
+def _train(
+    problem: LinearProblem, parameters: Floats, adam: Adam, batches: Integers, penalised: bool
+) -> None:
+    """Take one step for each batch."""
+    slope = np.empty(parameters.size)
+    out = np.empty((batches.shape[1], parameters.size // (problem.columns + 1)))
+    for b in range(batches.shape[0]):
+        _gradient(problem, parameters, batches[b], out, slope)
+        if penalised:
+            for direction in problem.directions:
+                covariance = 0.0
+                for k in range(parameters.size):
+                    covariance += direction[k] * parameters[k]
+                for k in range(parameters.size):
+                    slope[k] += problem.penalty_weight * np.sign(covariance) * direction[k]
+        adam_step(parameters, slope, adam, problem.learning_rate)
+
+
+@compiled
+def train_epochs(
+    problem: LinearProblem,
+    parameters: Floats,
+    adam: Adam,
+    ratios: Floats,
+    selected: Integers,
+    counts: Integers,
+    first: int,
+    recording: Recording,
+    parameters_by_epoch: Floats,
+) -> Any:
+    """Train as many epochs as ``parameters_by_epoch`` has room for, from epoch ``first`` on.
+
+    ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the parameters as each epoch
+    begins) are updated in place. Returns the last selection, its counts, and whether all losses were numbers:
+    training ends at an epoch that begins with one that is not.
+    """
+    n, outputs = problem.labels.size, parameters.size // (problem.columns + 1)
+    out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
+    signals = np.empty((problem.targets.size, n))
+    shown = np.empty(problem.shown_codes.size, np.int64)
+    shown_out = np.empty((shown.size, outputs))
+    for epoch in range(first, first + len(parameters_by_epoch)):
+        parameters_by_epoch[epoch - first] = parameters
+        _predict(problem.rows, parameters, out, predicted)
+        _measure(problem, out, predicted, losses, signals)
+        if np.isnan(losses.sum()):
+            return selected, counts, False
+        record_model(recording, epoch, losses, predicted, problem.codes, selected, counts)
+        _predict(problem.shown, parameters, shown_out, shown)
+        count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
+        selective = epoch >= problem.warmup_epochs
+        if selective:
+            if problem.compared.shape[0] > 0:
+                sums = np.zeros((problem.targets.size, ratios.size))
+                for t in range(problem.targets.size):
+                    for i in selected:
+                        sums[t, problem.codes[i]] += signals[t, i]
+                sizes = cell_sizes(counts, problem.by_group, problem.count_offset)
+                move_ratios(
+                    ratios,
+                    sums,
+                    sizes,
+                    problem.compared,
+                    problem.by_group,
+                    problem.step_size,
+                    problem.has_ungrouped,
+                )
+            bounds = selection_bounds(ratios, problem.has_ungrouped)
+        if selective and (problem.constrained or problem.budget < n):
+            selected, counts = _select(losses, problem.codes, bounds, problem.constrained, problem.budget)
+        record_plan(recording, epoch, ratios, selected, counts, selective)
+        _train(problem, parameters, adam, _draw(problem, epoch, ratios, selected, counts), selective)
+    return selected, counts, True

@@ -1,0 +1,234 @@
+"""Checkpoints: the training of a module that was stopped goes on to the same bits."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.support.stopping import SHORT, Killed, everything, resumed_epochs, stop_after
+
+from fairsieve import CheckpointError, CheckpointWarning, InvalidInputError, fit, fit_seeds
+from fairsieve.data import make_synthetic
+from fairsieve.training import checkpoints
+from fairsieve.training.checkpoints import load_arrays, remember_calls, save_arrays
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+
+def network():
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Linear(3, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.4), torch.nn.Linear(6, 2)
+    )
+
+
+def train(data, folder, **change):
+    return fit(network(), data, **(SHORT | {"checkpoint_dir": folder, "checkpoint_every": 2} | change))
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def whole(noisy):
+    return everything(fit(network(), noisy, **SHORT))
+
+
+@pytest.mark.parametrize("stop", [2, 5, 11])
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_stopped_training_ends_with_the_bits_of_an_unstopped_one(noisy, whole, tmp_path, stop, every):
+    with stop_after(stop), pytest.raises(Killed):
+        train(noisy, tmp_path, checkpoint_every=every)
+    with resumed_epochs() as begun:
+        assert everything(train(noisy, tmp_path, checkpoint_every=every)) == whole
+    assert begun == ([stop // every * every] if stop >= every else [])
+    assert everything(train(noisy, tmp_path, checkpoint_every=every)) == whole
+    assert names(tmp_path) == [f"{number:06d}.checkpoint" for number in (12 - every, 12)]
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, nesterov=True),
+        lambda parameters: torch.optim.AdamW(parameters, lr=0.01, amsgrad=True),
+        lambda parameters: torch.optim.RMSprop(parameters, lr=0.01, centered=True),
+        lambda parameters: torch.optim.Adafactor(parameters, lr=0.01),
+    ],
+    ids=["sgd", "adamw", "rmsprop", "adafactor"],
+)
+def test_other_optimisers_resume(noisy, tmp_path, optimizer):
+    expected = everything(fit(network(), noisy, optimizer=optimizer, **SHORT))
+    with stop_after(7), pytest.raises(Killed):
+        train(noisy, tmp_path, optimizer=optimizer)
+    assert everything(train(noisy, tmp_path, optimizer=optimizer)) == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_reduced_precision_resumes_to_the_same_bits(noisy, tmp_path, dtype):
+    module = network().to(dtype)
+    expected = fit(module, noisy, **SHORT)
+    options = SHORT | {"checkpoint_dir": tmp_path, "checkpoint_every": 1}
+    with stop_after(6), pytest.raises(Killed):
+        fit(module, noisy, **options)
+    resumed = fit(module, noisy, **options)
+    expected.model.float(), resumed.model.float()
+    assert everything(resumed) == everything(expected)
+
+
+def test_each_of_several_seeds_resumes(noisy, tmp_path):
+    options = SHORT | {"seeds": [4, 2]}
+    expected = [everything(one) for one in fit_seeds(network(), noisy, **options)]
+    with stop_after(6), pytest.raises(Killed):
+        fit_seeds(network(), noisy, checkpoint_dir=tmp_path, **options)
+    resumed = fit_seeds(network(), noisy, checkpoint_dir=tmp_path, **options)
+    assert [everything(one) for one in resumed] == expected
+    assert names(tmp_path) == ["seed-2", "seed-4"]
+    with pytest.raises(InvalidInputError, match=r"seeds must be different.*\[1, 1\]"):
+        fit_seeds(network(), noisy, checkpoint_dir=tmp_path, seeds=[1, 1], **SHORT)
+
+
+@pytest.mark.parametrize("damage", ["cut", "a bit", "empty", "noise"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_used(noisy, whole, tmp_path, damage):
+    with stop_after(9), pytest.raises(Killed):
+        train(noisy, tmp_path)
+    last = tmp_path / "000008.checkpoint"
+    content = bytearray(last.read_bytes())
+    content[len(content) // 2] ^= 1
+    changed = {"cut": content[:-5], "a bit": content, "empty": b"", "noise": os.urandom(500)}
+    last.write_bytes(changed[damage])
+    with resumed_epochs() as begun, pytest.warns(CheckpointWarning, match=r"000008.checkpoint is not used"):
+        assert everything(train(noisy, tmp_path)) == whole
+    assert begun == [6]
+
+
+def test_a_checkpoint_that_could_run_code_is_refused(noisy, whole, tmp_path):
+    import hashlib
+    import io
+
+    class Code:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "it ran"),)
+
+    buffer = io.BytesIO()
+    torch.save({"training": {}, "state": Code()}, buffer)
+    content = buffer.getvalue()
+    (tmp_path / "000008.checkpoint").write_bytes(hashlib.sha256(content).digest() + content)
+    with pytest.warns(CheckpointWarning, match=r"000008.checkpoint is not used: torch cannot load it"):
+        assert everything(train(noisy, tmp_path)) == whole
+    assert not (tmp_path / "it ran").exists()
+
+
+def test_a_checkpoint_whose_state_does_not_fit_is_an_error(noisy, tmp_path):
+    train(noisy, tmp_path)
+    path = tmp_path / "000012.checkpoint"
+    content = checkpoints._read(path)
+    del content["state"]["optimizer"]
+    path.write_bytes(checkpoints._pack(content))
+    with pytest.raises(CheckpointError, match=r"checkpoints that fit the model; KeyError\('optimizer'\)"):
+        train(noisy, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learning_rate": 0.01}, r"learning_rate was 0.0005 and is 0.01"),
+        ({"seed": 1}, "seed was 0 and is 1"),
+        ({"sample_weight": np.arange(1, 201)}, "sample_weight was None and is"),
+        ({"method": "itlm"}, "method was .*fairsieve.* and is .*itlm"),
+    ],
+)
+def test_checkpoints_of_another_training_are_an_error(noisy, tmp_path, change, message):
+    train(noisy, tmp_path)
+    with pytest.raises(InvalidInputError, match=f"must hold checkpoints of this training.*{message}"):
+        train(noisy, tmp_path, **change)
+    with pytest.raises(InvalidInputError, match="another: data was"):
+        train(make_synthetic(200, seed=1), tmp_path)
+
+
+def test_a_full_disk_gives_one_warning_and_does_not_stop_training(noisy, whole, tmp_path, monkeypatch):
+    write_whole = checkpoints.write_whole
+
+    def writing(target, content):
+        if target.name in {"000004.checkpoint", "000006.checkpoint"}:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_whole(target, content)
+
+    monkeypatch.setattr(checkpoints, "write_whole", writing)
+    with pytest.warns(CheckpointWarning, match=r"000004.* could not be written \(No space left") as told:
+        assert everything(train(noisy, tmp_path)) == whole
+    assert len(told) == 1
+    assert names(tmp_path) == ["000010.checkpoint", "000012.checkpoint"]
+
+
+def test_bad_input_is_named_in_the_error(noisy, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        InvalidInputError, match=r"checkpoint_dir must be a folder that can be written; .*file"
+    ):
+        train(noisy, tmp_path / "file")
+    with pytest.raises(
+        InvalidInputError, match="checkpoint_every must be a whole number of at least 1; got 0"
+    ):
+        train(noisy, tmp_path / "new", checkpoint_every=0)
+    with pytest.raises(InvalidInputError, match="checkpoint_dir must be None for the linear model"):
+        fit(None, noisy, checkpoint_dir=tmp_path / "new", **SHORT)
+
+
+def test_an_optimiser_state_that_cannot_be_stored_is_named(noisy, tmp_path):
+    class Odd(torch.optim.SGD):
+        def state_dict(self):
+            return super().state_dict() | {"odd": Path("x")}
+
+    with pytest.raises(InvalidInputError, match=r"numbers, text and tensors only.*use another optimizer"):
+        train(noisy, tmp_path, optimizer=Odd)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are signals")
+def test_trainings_killed_at_random_moments_end_with_the_same_bits():
+    kills = 30 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.support.kills", "--kills", str(kills), "--samples", "300"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        cwd=Path(__file__).parents[2],
+    )
+    assert told.returncode == 0, told.stderr
+    total = json.loads(told.stdout)
+    assert total["kills"] == kills
+    assert total["same"] == total["trainings"] > 0
+
+
+def test_answers_of_a_slow_function_are_kept(tmp_path):
+    path, asked = tmp_path / "new" / "rounds.npz", []
+
+    def slow(weights):
+        asked.append(weights)
+        return np.ones(2) if weights is None else 2 * weights
+
+    for _ in range(2):
+        ask = remember_calls(path, "the same", slow)
+        assert ask(None).tolist() == [1, 1]
+        assert ask(np.array([1.0, 3.0])).tolist() == [2, 6]
+    assert len(asked) == 2
+    with pytest.warns(CheckpointWarning, match=r"rounds.npz is not used: it is of another computation"):
+        remember_calls(path, "another", slow)(None)
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("part", [slice(0, -20), slice(0, 0)])
+def test_damaged_arrays_are_not_used(tmp_path, part):
+    path = tmp_path / "a.npz"
+    save_arrays(path, "x", {"one": np.ones(3)})
+    path.write_bytes(path.read_bytes()[part])
+    with pytest.warns(CheckpointWarning, match=r"a.npz is not used: it cannot be read"):
+        assert load_arrays(path, "x") == {}
