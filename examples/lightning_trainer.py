@@ -15,8 +15,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve import accuracy, equalized_odds_disparity
+from fairsieve.adapters.lightning import FairRobustCallback
 from fairsieve.data import flip_group_targeted, synthetic_splits
-from fairsieve.sampling.adapters.lightning import FairRobustCallback
 
 
 class Classifier(LightningModule):

@@ -18,8 +18,8 @@ from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, TrainingArguments
 
 from fairsieve import Samples, accuracy, equalized_odds_disparity
+from fairsieve.adapters.transformers import FairRobustTrainer
 from fairsieve.data import flip_group_targeted, synthetic_splits
-from fairsieve.sampling.adapters.transformers import FairRobustTrainer
 
 
 class Sentences(Dataset[dict[str, Any]]):

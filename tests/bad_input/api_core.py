@@ -17,7 +17,7 @@ from fairsieve import (
     select,
     shard_of,
 )
-from fairsieve.sampling.adapters.shared import Sieve
+from fairsieve.adapters.sieve import Sieve
 
 __all__ = ["ENTRIES"]
 

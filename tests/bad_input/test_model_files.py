@@ -19,8 +19,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from tests.support.people import people, write_csv
 
+from fairsieve.adapters.transformers import _read_state
 from fairsieve.errors import CheckpointError, InvalidInputError
-from fairsieve.sampling.adapters.transformers import _read_state
 from fairsieve.tabular import saved_model as model_module
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.saved_model import load_model, save_model

@@ -1,1 +1,1 @@
-"""Public import path of the adapters; the code is in :mod:`fairsieve.sampling.adapters`."""
+"""Thin shells around other people's training loops; each needs its library, an extra of its own."""

@@ -47,12 +47,11 @@ class ShardedPlan(Plan):
         workers: Workers,
         *,
         clean_ratio: float = 1.0,
-        backend: str = "auto",
         **options: Any,
     ) -> None:
         self.workers = workers
         workers.together(lambda: Plan.__init__(self, cells, batch_size, clean_ratio=clean_ratio, **options))
-        self._choice, self.backend = "sharded", ShardedBackend(cells, workers, backend)
+        self._choice, self.backend = "sharded", ShardedBackend(cells, workers)
         self.shard = Shard(self.backend.first, len(cells), self.backend.samples)
         self.rules = self.rules._replace(budget=count_budget(clean_ratio, self.shard.samples))
         settings = ("budget", "batch_size", "seed", "warmup_epochs", "constrained", "weighted", "by_group")

@@ -24,7 +24,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     """:class:`~fairsieve.FairRobustBatchSampler` where each worker holds a shard of the samples.
 
     Labels, groups, losses and indices are those of the worker's own shard, in order; the shards
-    follow one another in the order of the ranks (see :func:`~fairsieve.distributed.shard_of`). All
+    follow one another in the order of the ranks (see :func:`~fairsieve.shard_of`). All
     workers together train exactly the batches that one process would for the same losses and seed:
     each gets its own samples of every global batch. Only tables of counts travel, whose size does not
     depend on the number of samples.

@@ -9,8 +9,8 @@ from examples import accelerate_loop, transformers_trainer
 from torch.utils.data import TensorDataset
 
 from fairsieve import CheckpointError, InvalidInputError
-from fairsieve.sampling.adapters.accelerate import prepared_sieve
-from fairsieve.sampling.adapters.transformers import FairRobustTrainer
+from fairsieve.adapters.accelerate import prepared_sieve
+from fairsieve.adapters.transformers import FairRobustTrainer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

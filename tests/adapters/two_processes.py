@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from examples import accelerate_loop, lightning_trainer, transformers_trainer
 
-from fairsieve.sampling.adapters.shared import Sieve, _FilledBatches
+from fairsieve.adapters.sieve import Sieve, _FilledBatches
 
 warnings.filterwarnings("ignore")  # the frameworks' advice on workers and logging
 EPOCHS = {"accelerate": 8, "lightning": 8, "transformers": 4}

@@ -13,7 +13,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader
 
 from fairsieve import FairsieveWarning, InvalidInputError
-from fairsieve.sampling.adapters.lightning import FairRobustCallback
+from fairsieve.adapters.lightning import FairRobustCallback
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
 

@@ -1,1 +1,0 @@
-"""Thin shells around other people's training loops; each needs its library, an extra of its own."""
