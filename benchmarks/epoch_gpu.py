@@ -4,18 +4,16 @@
 
 Times are medians of repeats, host work included: from ``sampler.update(outputs)`` until the epoch's batches
 are a tensor on the device. The first call, with a new sampler, is measured in a fresh process whose
-GPU is awake and whose kernels are not compiled yet.
+GPU is awake.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,21 +78,18 @@ def check(problems: int, seed: int = 0) -> int:
         losses, labels, groups, options, signals = problem(rng, int(10 ** rng.uniform(2, 6)))
         tensors = [torch.from_numpy(array).cuda() for array in (losses, labels, groups, signals)]
         host = Plan(Cells.of(labels, groups), **options, backend="numpy")
-        plans = [
-            Plan(Cells.of(*tensors[1:3]), **options, backend=name) for name in ("auto", "torch", "triton")
-        ]
+        plan = Plan(Cells.of(*tensors[1:3]), **options)
         for epoch in range(3):
             rows = len(host.comparisons.targets)
             host.update(losses, signals[:rows])
             expected = torch.from_numpy(host.batches())
-            for plan in plans:
-                plan.epoch = epoch
-                plan.update(tensors[0], tensors[3][:rows])
-                batches = plan.batches()
-                assert batches.is_cuda
-                assert torch.equal(batches.cpu(), expected)
-                assert torch.equal(plan.indices.cpu(), torch.from_numpy(host.indices))
-                assert plan.ratios.tobytes() == host.ratios.tobytes()
+            plan.epoch = epoch
+            plan.update(tensors[0], tensors[3][:rows])
+            batches = plan.batches()
+            assert batches.is_cuda
+            assert torch.equal(batches.cpu(), expected)
+            assert torch.equal(plan.indices.cpu(), torch.from_numpy(host.indices))
+            assert plan.ratios.tobytes() == host.ratios.tobytes()
             host.epoch = epoch + 1
             tensors[0], losses = tensors[0].roll(1), np.roll(losses, 1)
         found = select(tensors[0], *tensors[1:3], host.ratios, options["clean_ratio"])
@@ -130,15 +125,10 @@ def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 9) -> dict[str, Any]:
             "samples": n,
             "torch.sort": median_ms(lambda o=outputs: torch.sort(o), repeats),
         }
-        for name in ("torch", "triton"):
-            sampler = FairRobustBatchSampler(labels, groups, 1000, **OPTIONS)
-            plan = sampler.plan = Plan(sampler.plan.cells, 1000, **OPTIONS, backend=name, device="cuda")
-            label = "torch operations" if name == "torch" else "with kernels"
-            row[f"epoch, {label}"] = median_ms(lambda s=sampler, o=outputs: one_epoch(s, o), repeats)
-            row |= {
-                f"{part}, {label}": value for part, value in parts(plan, sampler, outputs, repeats).items()
-            }
-        del sampler, plan
+        sampler = FairRobustBatchSampler(labels, groups, 1000, **OPTIONS)
+        row["epoch"] = median_ms(lambda s=sampler, o=outputs: one_epoch(s, o), repeats)
+        row |= parts(sampler, outputs, repeats)
+        del sampler
         losses, ratios = outputs.abs(), np.full((2, 2), 0.5)
         row["select"] = median_ms(
             lambda a=losses, y=labels, z=groups, r=ratios: select(a, y, z, r, 0.9), repeats
@@ -154,11 +144,9 @@ def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 9) -> dict[str, Any]:
     }
 
 
-def parts(
-    plan: Plan, sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int
-) -> dict[str, float]:
+def parts(sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int) -> dict[str, float]:
     """Return milliseconds of the parts of an epoch."""
-    backend = plan.backend
+    plan, backend = sampler.plan, sampler.plan.backend
     losses, signals = sampler._measured(outputs, torch_loss)
     measured = backend.measure(losses, signals)
     bounds = plan.ratios
@@ -196,10 +184,7 @@ print(time.perf_counter() - started)
 
 def first_call_seconds() -> float:
     """Return the seconds of a new sampler and its first epoch, ten million samples, in a fresh process."""
-    with tempfile.TemporaryDirectory() as cache:  # nothing is compiled yet
-        environment = os.environ | {"TRITON_CACHE_DIR": cache}
-        command = [sys.executable, "-c", FIRST]
-        run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    run = subprocess.run([sys.executable, "-c", FIRST], check=True, capture_output=True, text=True)
     return float(run.stdout.split()[-1])
 
 

@@ -5,7 +5,7 @@
 
 Features, labels and groups are files, mapped and read by a map-style dataset item by item; the losses that
 the sampler keeps are files too. What the process allocates (mapped files do not count, the system may drop
-their pages) is bounded to ``--limit`` MiB above what Python, torch and compiled code take: beyond it,
+their pages) is bounded to ``--limit`` MiB above what Python and torch take: beyond it,
 allocating fails. The losses of all samples in chunks, then epochs from running losses, some steps in each.
 Prints a line of JSON; memory in MiB. The last number is what the sampler alone takes for ten million samples.
 """
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
 from fairsieve import FairRobustBatchSampler, sample_losses
-from fairsieve.selection.backends.auto import wait_for_compiled
 from selection import status
 
 MIB = 2**20
@@ -158,7 +157,6 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
         small, large = Path(scratch) / "small", Path(scratch) / "large"
-        wait_for_compiled()
         write(small, 1000, 1)
         train(small, epochs=2, steps=2, chunk_size=1024)  # compiles what will be needed
         found: dict[str, Any] = {}

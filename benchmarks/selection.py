@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ import torch
 from timing import median_seconds
 
 from fairsieve import Cells, Plan, select
-from fairsieve.selection.backends.auto import wait_for_compiled
 from fairsieve.selection.select import select_cells
 
 SIZES = (10**5, 10**6, 10**7)
@@ -31,7 +28,6 @@ GROUPS = (2, 8)
 
 def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, Any]]:
     """Seconds by samples and cells."""
-    wait_for_compiled()
     rng, rows = np.random.default_rng(0), []
     for n in sizes:
         losses = torch.from_numpy(rng.exponential(size=n).astype(np.float32))
@@ -40,10 +36,8 @@ def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, 
             labels, columns = rng.integers(0, 2, n), rng.integers(0, groups, n)
             cells, ratios = Cells.of(labels, columns), rng.dirichlet(np.full(groups, 10.0), 2)
             options = {"clean_ratio": 0.9, "warmup_epochs": 0}
-            plan = Plan(cells, 1000, **options, backend="compiled")
-            plain = Plan(cells, 1000, **options, backend="numpy")
-            for each in (plan, plain):
-                each.update(losses)
+            plan = Plan(cells, 1000, **options)
+            plan.update(losses)
             rows.append(
                 {
                     "samples": n,
@@ -58,45 +52,12 @@ def measure(sizes: tuple[int, ...] = SIZES, repeats: int = 5) -> list[dict[str, 
                     ),
                     "ratios and selection": median_seconds(lambda p=plan, v=losses: p.update(v), repeats),
                     "batches": median_seconds(plan.batches, repeats),
-                    **parts(plan, "compiled", losses, ratios, repeats),
-                    **parts(plain, "NumPy", losses, ratios, repeats),
                     "np.argpartition": median_seconds(
                         lambda v=losses: np.argpartition(v.numpy(), int(0.9 * len(v))), repeats
                     ),
                 }
             )
     return rows
-
-
-def parts(plan: Plan, name: str, losses: torch.Tensor, ratios: Any, repeats: int) -> dict[str, float]:
-    """Return the seconds of each part of an epoch: what a hand-written kernel gains over NumPy's operations."""
-    backend = plan.backend
-    measured = backend.measure(losses, None)
-    return {
-        f"sums, {name}": median_seconds(lambda: backend.sum_signals(measured, plan._selected), repeats),
-        f"select, {name}": median_seconds(
-            lambda: backend.select(measured, ratios, plan.rules.budget), repeats
-        ),
-        f"batches, {name}": median_seconds(plan.batches, repeats),
-    }
-
-
-def first_call(samples: int, backend: str) -> float:
-    """Return the seconds of a first ``Plan.update`` and batches in a fresh process, without a compiler's cache."""
-    program = (
-        "import time, numpy as np; from fairsieve import Cells, Plan\n"
-        f"rng = np.random.default_rng(0); n = {samples}\n"
-        "cells = Cells.of(rng.integers(0, 2, n), rng.integers(0, 2, n)); losses = rng.exponential(size=n)\n"
-        "started = time.perf_counter()\n"
-        f"plan = Plan(cells, 100, clean_ratio=0.9, warmup_epochs=0, backend={backend!r})\n"
-        "plan.update(losses); plan.batches(); print(time.perf_counter() - started)"
-    )
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-        run = subprocess.run(
-            [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
-        )
-    return float(run.stdout)
 
 
 def measure_memory(sizes: tuple[int, ...] = SIZES[-1:]) -> list[dict[str, Any]]:
@@ -121,8 +82,7 @@ def memory_of(n: int) -> dict[str, float]:
             rng.integers(0, 2, size, np.uint8),
         )
 
-    wait_for_compiled()
-    small = problem(2**19)  # starts threads
+    small = problem(2**19)  # what a first call imports
     select(*small, ratios, 0.9)
     select_cells(small[0], Cells.of(*small[1:]), ratios, 0.9)
     losses, labels, groups = problem(n)
@@ -157,9 +117,6 @@ def main() -> None:
         return
     for row in measure(tuple(arguments.sizes), arguments.repeats):
         print({name: round(value, 5) for name, value in row.items()})
-    for samples in (2000, 10**6):
-        for backend in ("auto", "compiled"):
-            print(f"first call, {samples:,} samples, {backend}: {first_call(samples, backend):.4f} s")
     print(measure_memory())
 
 

@@ -92,9 +92,9 @@ tries = {
     "parquet": parquet,
     "method": method,
     "cluster": cluster,
-    "Lightning": lambda folder: importlib.import_module("fairsieve.sampling.adapters.lightning"),
-    "Accelerate": lambda folder: importlib.import_module("fairsieve.sampling.adapters.accelerate"),
-    "Trainer": lambda folder: importlib.import_module("fairsieve.sampling.adapters.transformers"),
+    "Lightning": lambda folder: importlib.import_module("fairsieve.adapters.lightning"),
+    "Accelerate": lambda folder: importlib.import_module("fairsieve.adapters.accelerate"),
+    "Trainer": lambda folder: importlib.import_module("fairsieve.adapters.transformers"),
 }
 
 

@@ -16,7 +16,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import count_budget
 
 FORMATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-BACKENDS = ["numpy", "compiled", "torch"]
+BACKENDS = ["numpy", "torch"]
 
 
 def chosen(problem, **changes):

@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairsieve import Cells, InvalidInputError
-from fairsieve.selection.backends.compiled_sums import sum_by_cell
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios
@@ -106,12 +105,6 @@ def test_ratios_stop_at_their_bounds(even):
     moved = step(even, [0, 1, 0, 0], "equalized_odds", ratios=[[0.05, 0.95], [0.5, 0.5]])
     assert moved[0].tolist() == [0.0, 1.0]
     assert step(even, [0, 1, 0, 0], "equalized_odds", ratios=[[0, 1], [0.5, 0.5]])[0].tolist() == [0, 1]
-
-
-def test_sums_are_those_of_the_selected_samples():
-    signals = np.array([[1.0, 2, 4, 8], [1, 1, 1, 1]])
-    sums = sum_by_cell(signals, np.array([0, 1, 1, 0]), np.array([0, 1, 3]), 2)
-    assert sums.tolist() == [[9, 2], [2, 1]]
 
 
 def test_names_of_fairness_with_underscores_and_dashes():

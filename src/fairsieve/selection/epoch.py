@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.selection.backends.auto import choose_backend
-from fairsieve.selection.backends.base import Backend
+from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.exact_sums import rounded_sums
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios, selection_bounds
-from fairsieve.selection.search import digit_width, fits
+from fairsieve.selection.search import fits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
@@ -37,7 +35,6 @@ class Rules(NamedTuple):
     budget: int
     constrained: bool  # the ratios bound the selection (Eq. 7)
     weighted: bool  # the ratios weigh the training (Eq. 3)
-    width: int  # bits of a loss counted at once
     batch_size: int
     seed: int
     warmup_epochs: int
@@ -71,9 +68,9 @@ class Plan:
         Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its authors'
         code has 1 for equalized odds.
     seed : int
-    backend : {"auto", "numpy", "compiled", "torch", "triton"}
-        Who does the work; all give the same bits. ``"auto"`` takes NumPy for few samples, compiled code
-        for many as soon as it is ready, and the device of the losses where they are on one.
+    backend : {"auto", "numpy", "torch"}
+        Who does the work; all select the same. ``"auto"`` is NumPy, or torch on the device of the losses
+        where they are on one.
     device : torch device, optional
         Where the samples' values are kept. That of the codes or of the losses when None.
 
@@ -117,7 +114,6 @@ class Plan:
             count_budget(clean_ratio, len(cells)),
             bool(constrained),
             bool(weighted),
-            digit_width(len(cells), cells.counts.size),
             check_at_least("batch_size", batch_size, 1),
             check_seed("seed", seed),
             check_at_least("warmup_epochs", warmup_epochs, 0),
@@ -177,7 +173,7 @@ class Plan:
         self._follow(losses)
         measured = self.backend.measure(losses, self._check_signals(signals))
         if len(rules.rows):
-            sums = rounded_sums(self.backend.sum_signals(measured, self._selected))
+            sums = self.backend.sum_signals(measured, self._selected)
             sizes = cell_sizes(self.counts, rules.by_group, rules.count_offset)
             move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
         if rules.constrained:
@@ -188,7 +184,7 @@ class Plan:
         self.is_selective = True
 
     def _follow(self, losses: Any) -> None:
-        """Go to the device of the losses, or to compiled code once that is ready."""
+        """Go to the device of the losses."""
         if self._choice != "auto":
             return
         device = tensor_device(losses)
@@ -286,8 +282,8 @@ def check_room(plan: Plan, clean_ratio: float) -> None:
         if rules.constrained
         else np.ones(plan.ratios.shape)
     )
-    first = np.eye(counts.size, dtype=np.int64)
-    if not any(fits(first[cell], bounds, rules.budget) for cell in np.flatnonzero(counts)):
+    first = np.eye(counts.size, dtype=np.int64)[:, counts > 0]
+    if not fits(first, bounds, rules.budget).any():
         raise InvalidInputError(
             f"clean_ratio must leave room for at least one sample; {shown(clean_ratio)} of {plan.selected} samples "
             f"is a budget of {rules.budget}, under which none is selected: raise it"

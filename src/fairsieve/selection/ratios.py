@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.cells import Cells
 
-__all__ = ["cell_sizes", "class_shares", "initial_ratios", "move_ratios", "selection_bounds"]
+__all__ = ["cell_sizes", "class_shares", "initial_ratios", "move_ratios", "rounded", "selection_bounds"]
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -70,16 +70,22 @@ def move_ratios(
                 continue
             size = float(group_sizes[group] if by_group else counts[cell])
             value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
-            if value > highest:
+            if rounded(value) > rounded(highest):
                 highest, top = value, group
-            if value < lowest:
+            if rounded(value) < rounded(lowest):
                 lowest, bottom = value, group
-        if highest - lowest > widest:
-            widest, mover, rising, falling = highest - lowest, label, top, bottom
+        gap = rounded(highest - lowest)
+        if gap > widest:
+            widest, mover, rising, falling = gap, label, top, bottom
     if mover >= 0:
         amount = min(step_size, ratios[mover, falling], 1 - ratios[mover, rising])
         ratios[mover, rising] = min(1.0, ratios[mover, rising] + amount)
         ratios[mover, falling] = max(0.0, ratios[mover, falling] - amount)
+
+
+def rounded(value: float) -> float:
+    """Round a mean or a gap to a multiple of 2⁻³², so that sums added up in another order compare alike."""
+    return float(np.rint(value * 4294967296.0)) / 4294967296.0
 
 
 def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDArray[np.float64]:

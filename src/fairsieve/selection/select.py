@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import is_tensor
-from fairsieve.selection.backends.auto import choose_backend
-from fairsieve.selection.backends.base import Backend, check_shape
+from fairsieve.selection.backends.base import Backend, check_shape, choose_backend
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.validation import check_clean_ratio
 
@@ -81,7 +80,7 @@ def select(
     classes, group_values : sequences, optional
         What the rows and columns of ``ratios`` stand for, when some may be absent from the data.
         Integer labels 0, 1, … that fit the shape of ``ratios`` need none.
-    backend : {"auto", "numpy", "compiled", "torch", "triton"}
+    backend : {"auto", "numpy", "torch"}
         Who does the work. All give the same answer.
 
     Returns

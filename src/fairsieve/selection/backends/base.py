@@ -1,8 +1,8 @@
-"""What a backend must answer.
+"""What a backend must answer, and which one does.
 
 A plan (:mod:`fairsieve.selection.epoch`) holds the order of an epoch and a few small tables. Everything that
-has one value per sample belongs to its backend: where the values are stored, on how many threads,
-devices or workers they are looked at. All backends give the same bits.
+has one value per sample belongs to its backend: where the values are stored, on which device or on how many
+workers they are looked at. All backends select the same samples.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.optional import require
 from fairsieve.selection.batches import Draw
-from fairsieve.selection.search import Walk, advance, digit_width, new_walk
+from fairsieve.selection.cells import Cells
+from fairsieve.validation import shown
 
-__all__ = ["Backend", "Keys", "SearchBackend", "check_shape", "refuse_nan"]
+__all__ = ["Backend", "check_shape", "choose_backend", "refuse_nan"]
+
+NAMES = ("auto", "numpy", "torch")
 
 
 class Backend(ABC):
@@ -38,17 +42,20 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def sum_signals(self, measured: Any, selected: Any) -> NDArray[np.int64]:
-        """Add up the signals of the selected samples by cell, exactly: digits, (targets, cells, slots).
-
-        See :mod:`fairsieve.selection.exact_sums`.
-        """
+    def sum_signals(self, measured: Any, selected: Any) -> NDArray[np.float64]:
+        """Add up the signals of the selected samples by cell, in double precision: (targets, cells)."""
 
     @abstractmethod
     def select(
-        self, measured: Any, bounds: NDArray[np.float64] | None, budget: int
+        self,
+        measured: Any,
+        bounds: NDArray[np.float64] | None,
+        budget: int,
+        caps: NDArray[np.int64] | None = None,
     ) -> tuple[Any, NDArray[np.int64]]:
         """Select by Algorithm 1 under ``bounds`` (classes × groups); without bounds, the ``budget`` lowest losses.
+
+        ``caps`` are the most samples that each cell may have; they come with bounds.
 
         Returns
         -------
@@ -69,46 +76,20 @@ class Backend(ABC):
         """Return the ascending indices of a selection."""
 
 
-class Keys(ABC):
-    """The losses of some samples as integers of the same order, for the search over their bits."""
+def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None) -> Backend:
+    """Return the backend of that name; ``"auto"`` is torch where there is a device, else NumPy."""
+    if isinstance(name, Backend):
+        return name
+    if name not in NAMES:
+        raise InvalidInputError(f"backend must be one of {', '.join(NAMES)}; got {shown(name)}")
+    if name == "torch" or (name == "auto" and device is not None):
+        require("torch", extra="torch", purpose="selecting where tensors are")
+        from fairsieve.selection.backends.torch import TorchBackend
 
-    least: int  # of the samples here; greater than `greatest` where there are none
-    greatest: int
+        return TorchBackend(cells, device or "cpu")
+    from fairsieve.selection.backends.numpy import NumpyBackend
 
-    @abstractmethod
-    def count(self, walk: Walk, least: int) -> NDArray[np.int64]:
-        """Count the samples by cell and by the digit that ``walk.window`` asks for.
-
-        ``least`` is the key that the walk counts from.
-        """
-
-    @abstractmethod
-    def take(self, walk: Walk, least: int) -> NDArray[np.int64]:
-        """Return the samples below their cell's closing point, ascending."""
-
-
-class SearchBackend(Backend):
-    """A backend that selects by counting digits of the losses' bits, and sorts nothing."""
-
-    @abstractmethod
-    def keys(self, measured: Any, by_cell: bool, first: int = 0) -> Keys:
-        """Return the losses as keys; ``first`` is the number of the first sample among all."""
-
-    def select(
-        self, measured: Any, bounds: NDArray[np.float64] | None, budget: int
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """Search the closing points and take the samples below them."""
-        samples = len(measured.losses)
-        if samples == 0 or (bounds is None and budget >= samples):
-            return self.hold(None)
-        keys = self.keys(measured, bounds is not None)
-        ratios = np.ones((1, 1)) if bounds is None else bounds
-        width = digit_width(samples, ratios.size)
-        walk = new_walk(ratios, budget, np.uint64(keys.greatest - keys.least), samples, width)
-        while not advance(walk, keys.count(walk, keys.least)):
-            pass
-        selected = keys.take(walk, keys.least)
-        return (selected, walk.taken) if bounds is not None else self.hold(selected)
+    return NumpyBackend(cells)
 
 
 def check_shape(losses: Any, samples: int) -> None:

@@ -1,4 +1,4 @@
-"""The backend in NumPy: nothing to compile, and fast enough for few samples."""
+"""The backend in NumPy, which selects by counting digits of the losses' bits and sorts nothing."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.backends.base import Keys, SearchBackend, check_shape, refuse_nan
+from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.exact_sums import MINUS, NOT, PLUS, SLOTS, as_digits, limbs
-from fairsieve.selection.search import (
-    KEY,
-    ON_INDEX,
-    PREFIX,
-    SHIFT,
-    TOP,
-    WIDTH,
-    Walk,
-    asked_digit,
-)
+from fairsieve.selection.search import Walk, Window, digit_width
 
-__all__ = ["HostBackend", "Measured", "NumpyBackend"]
+__all__ = ["Keys", "Measured", "NumpyBackend"]
 
-CHUNK = 2**16  # samples counted together, so that they stay in the cache
-MOST = 2**61  # what limbs of parts of the samples may add up to
+CHUNK = 2**16  # samples looked at together, so that they stay in the cache
 
 
 class Measured(NamedTuple):
@@ -36,8 +25,10 @@ class Measured(NamedTuple):
     signals: NDArray[np.floating[Any]]
 
 
-class HostBackend(SearchBackend):
-    """What the backends over NumPy arrays have in common. Selections are ascending indices."""
+class NumpyBackend(Backend):
+    """Answers in NumPy operations. Selections are ascending indices."""
+
+    name = "numpy"
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
@@ -51,123 +42,117 @@ class HostBackend(SearchBackend):
         rows = as_array("signals", signals)
         return Measured(values, np.ascontiguousarray(rows, None if rows.dtype.kind == "f" else np.float64))
 
-    def hold(self, indices: Any | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def hold(self, indices: Any | None) -> tuple[Any, NDArray[np.int64]]:
         """Return the selection of the given ascending indices, and its counts."""
         if indices is None:
             return np.arange(len(self.cells)), self.cells.counts.reshape(-1).copy()
         selected = np.asarray(as_array("indices", indices), np.int64)
         return selected, np.bincount(self.codes[selected], minlength=self.cells.counts.size)
 
-    def indices(self, selected: NDArray[np.int64]) -> NDArray[np.int64]:
+    def indices(self, selected: Any) -> NDArray[np.int64]:
         """Return the ascending indices of a selection, which are the selection."""
-        return selected
+        return selected  # type: ignore[no-any-return]
 
-
-class NumpyBackend(HostBackend):
-    """Answers in NumPy operations."""
-
-    name = "numpy"
-
-    def keys(self, measured: Measured, by_cell: bool, first: int = 0) -> Keys:
-        """Return the losses as keys."""
-        return _NumpyKeys(measured.losses, self.codes if by_cell else None, first)
-
-    def sum_signals(self, measured: Measured, selected: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Add up the signals of the selected samples by cell, some samples at a time: digits add up."""
-        found = np.zeros((len(measured.signals), self.cells.counts.size, SLOTS), np.int64)
+    def sum_signals(self, measured: Measured, selected: Any) -> NDArray[np.float64]:
+        """Add up the signals of the selected samples by cell, some samples at a time."""
+        cells = self.cells.counts.size
+        sums = np.zeros((len(measured.signals), cells))
         for part in _chunks(len(selected)):
-            found += self._sum_signals(measured.signals, selected[part])
-        return found
+            some = selected[part]
+            codes = self.codes[some]
+            for row, signal in zip(sums, measured.signals, strict=True):
+                row += np.bincount(codes, signal[some], cells)
+        return sums
 
-    def _sum_signals(
-        self, signals: NDArray[np.floating[Any]], selected: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        cells, codes = self.cells.counts.size, self.codes[selected]
-        order = np.argsort(codes, kind="stable")
-        selected, ends = selected[order], np.cumsum(np.bincount(codes, minlength=cells))
-        totals = [_sums_of_runs(row[selected].astype(np.float64), ends) for row in signals]
-        return np.array(totals, np.int64).reshape(len(signals), cells, SLOTS)
+    def select(
+        self,
+        measured: Measured,
+        bounds: NDArray[np.float64] | None,
+        budget: int,
+        caps: NDArray[np.int64] | None = None,
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """Search the closing points and take the samples below them."""
+        samples = len(measured.losses)
+        if samples == 0 or (bounds is None and budget >= samples):
+            return self.hold(None)
+        keys = Keys(measured.losses, None if bounds is None else self.codes)
+        ratios = np.ones((1, 1)) if bounds is None else bounds
+        walk = Walk(
+            ratios, budget, keys.greatest - keys.least, samples, digit_width(samples, ratios.size), caps
+        )
+        while not walk.advance(keys.count(walk.asked, ratios.size, keys.least)):
+            pass
+        selected = keys.take(walk, keys.least)
+        return (selected, walk.taken) if bounds is not None else self.hold(selected)
 
-    def draw(self, selected: NDArray[np.int64], counts: NDArray[np.int64], draw: Draw) -> NDArray[np.int64]:
+    def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
         """Draw an epoch's batches."""
         sizes = counts if draw.by_cell else counts.sum(keepdims=True)
         return draw_batches(selected, self.codes, sizes, draw.shares, draw.batches, draw.seed, draw.epoch)
 
 
-def _sums_of_runs(values: NDArray[np.float64], ends: NDArray[np.int64]) -> list[list[int]]:
-    """Return the digits of the exact sums of consecutive runs of values, which end at ``ends``."""
-    parts: list[list[tuple[int, int]]] = [[] for _ in ends]
-    finite = np.isfinite(values)
-    kinds = [np.zeros(len(ends), np.int64)] * 3
-    if not finite.all():
-        kinds = [_differences(kind, ends) for kind in (values == np.inf, values == -np.inf, values != values)]
-        values = np.where(finite, values, 0.0)
-    largest = np.abs(values).max(initial=0.0)
-    while largest > 0:
-        shift, unit = limbs(largest, len(values))
-        whole = np.trunc(np.ldexp(values, shift))
-        for cell, number in enumerate(_differences(whole.astype(np.int64), ends).tolist()):
-            if number:
-                parts[cell].append((number, unit))
-        values = values - np.ldexp(whole, unit)
-        largest = np.abs(values).max()
-    digits = [as_digits(part) for part in parts]
-    for cell, row in enumerate(digits):
-        row[PLUS], row[MINUS], row[NOT] = (int(kind[cell]) for kind in kinds)
-    return digits
+class Keys:
+    """Losses as integers of the same order, and the samples of the first window's digit that was last asked about.
 
+    Parameters
+    ----------
+    losses : float array
+    codes : integer array, or None
+        The cell of each sample; one cell for all when None.
+    first : int
+        The number of the first sample among those of all workers, which decides among equal losses.
+    """
 
-def _differences(values: NDArray[Any], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums of consecutive runs of integers, by differences of a running sum."""
-    running = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
-    return np.asarray(np.diff(running[np.concatenate([[0], ends])]))
-
-
-class _NumpyKeys(Keys):
-    """Keys, and the samples of the digit of the first window that was last asked about."""
-
-    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any] | None, first: int) -> None:
+    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any] | None, first: int = 0) -> None:
         self.bits = losses.view(f"i{losses.itemsize}")
         self.codes, self.first = codes, first
+        # Without samples here, the least is greater than the greatest.
         self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
         for part in _chunks(len(losses)):
             key = self._key(part)
             self.least, self.greatest = min(self.least, int(key.min())), max(self.greatest, int(key.max()))
+        self.shift = -1  # of the first window
         self.digit = -1
         self.some: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.top = 0
 
-    def count(self, walk: Walk, least: int) -> NDArray[np.int64]:
-        """Count by chunks, or among the few samples of one digit of the first window."""
-        cells, window = walk.taken.size, walk.window
-        if window[TOP]:
-            self.top = int(window[SHIFT])
-            return sum(
-                _count(self._order(part, least), self._codes(part), None, window, cells)
-                for part in _chunks(len(self.bits))
-            ) + np.zeros((cells, 1 << int(window[WIDTH])), np.int64)
-        digit = asked_digit(window, self.top)
+    def count(self, asked: Window, cells: int, least: int) -> NDArray[np.int64]:
+        """Count the samples by cell and digit: all, or the few of one digit of the first window.
+
+        ``least`` is the key that the walk counts from.
+        """
+        if self.shift < 0:
+            self.shift = asked.shift
+            counts = np.zeros((cells, 1 << asked.width), np.int64)
+            for part in _chunks(len(self.bits)):
+                digits = self._order(part, least) >> np.uint64(asked.shift)
+                counts += _count(digits, self._codes(part), asked.width, cells)
+            return counts
+        digit = asked.first_digit(self.shift)
         if digit != self.digit:
-            self.digit, top = digit, np.uint64(self.top)
+            self.digit = digit
             found = [
-                np.flatnonzero(self._order(part, least) >> top == np.uint64(digit)) + part.start
+                np.flatnonzero(self._order(part, least) >> np.uint64(self.shift) == np.uint64(digit))
+                + part.start
                 for part in _chunks(len(self.bits))
             ]
             self.some = np.concatenate([np.zeros(0, np.int64), *found])
-        return _count(
-            self._order(self.some, least), self._codes(self.some), self.some + self.first, window, cells
-        )
+        some, order = self.some, self._order(self.some, least)
+        if asked.key is not None:
+            some = some[order == np.uint64(asked.key)]
+            order = (some + self.first).astype(np.uint64)
+        digits = (order >> np.uint64(asked.shift)) - np.uint64(asked.prefix << asked.width)
+        inside = digits < np.uint64(1 << asked.width)
+        return _count(digits[inside], self._codes(some[inside]), asked.width, cells)
 
     def take(self, walk: Walk, least: int) -> NDArray[np.int64]:
         """Return the samples below their cell's closing point, ascending."""
         room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
         found, filled = np.empty(room, np.int64), 0
         for part in _chunks(len(self.bits)):
-            order = self._order(part, least)
-            codes = self._codes(part)
+            order, codes = self._order(part, least), self._codes(part)
             limit = walk.key_limit[codes]
-            tied = np.flatnonzero(order == limit)
             is_below = order < limit
+            tied = np.flatnonzero(order == limit)
             index_limit = walk.index_limit[codes if np.ndim(codes) == 0 else codes[tied]]
             is_below[tied] = (tied + part.start + self.first).astype(np.uint64) < index_limit
             own = np.flatnonzero(is_below) + part.start
@@ -183,10 +168,8 @@ class _NumpyKeys(Keys):
         return np.where(bits >= 0, bits, np.iinfo(self.bits.dtype).min - bits)  # −0 equals 0
 
     def _order(self, part: Any, least: int) -> NDArray[np.uint64]:
-        """Return the distance of some samples' keys from the least."""
-        return np.asarray(
-            (self._key(part) - np.int64(least)).view(np.uint64)
-        )  # may wrap for float64 of both signs
+        """Return the distance of some samples' keys from the least; it may wrap for float64 of both signs."""
+        return np.asarray((self._key(part) - np.int64(least)).view(np.uint64))
 
     def _codes(self, part: Any) -> Any:
         return 0 if self.codes is None else self.codes[part]
@@ -196,28 +179,11 @@ def _chunks(samples: int) -> list[slice]:
     return [slice(first, min(first + CHUNK, samples)) for first in range(0, samples, CHUNK)]
 
 
-def _count(
-    order: NDArray[np.uint64],
-    codes: Any,
-    index: NDArray[np.int64] | None,
-    window: NDArray[np.uint64],
-    cells: int,
-) -> NDArray[np.int64]:
-    """Count some samples by cell and by the digit that the window asks for."""
-    width, shift = int(window[WIDTH]), window[SHIFT]
-    if window[ON_INDEX]:
-        assert index is not None
-        equal = np.flatnonzero(order == window[KEY])
-        order, codes = index[equal].astype(np.uint64), codes if np.ndim(codes) == 0 else codes[equal]
-    digits = (order >> shift) - (window[PREFIX] << np.uint64(width))
-    if not window[TOP]:
-        inside = np.flatnonzero(digits < np.uint64(1 << width))
-        digits, codes = digits[inside], codes if np.ndim(codes) == 0 else codes[inside]
-    flat = (
-        digits.view(np.int64)
-        if np.ndim(codes) == 0
-        else (codes.astype(np.int64) << width) + digits.view(np.int64)
-    )
+def _count(digits: NDArray[np.uint64], codes: Any, width: int, cells: int) -> NDArray[np.int64]:
+    """Count some samples by cell and digit."""
+    flat = digits.view(np.int64)
+    if np.ndim(codes):
+        flat = (codes.astype(np.int64) << width) + flat
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
 
 

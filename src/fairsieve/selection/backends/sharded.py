@@ -14,12 +14,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.selection.backends.auto import choose_backend
-from fairsieve.selection.backends.base import Backend
-from fairsieve.selection.backends.numpy import HostBackend, Measured
+from fairsieve.selection.backends.numpy import Keys, Measured, NumpyBackend
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.search import advance, new_walk
+from fairsieve.selection.search import Walk
 from fairsieve.selection.shuffle import unshuffled
 
 __all__ = ["DIGIT_WIDTH", "Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
@@ -33,7 +31,7 @@ Result = TypeVar("Result")
 
 
 class Group(Protocol):
-    """Workers that add up tables; see :class:`fairsieve.distributed.Workers`."""
+    """Workers that add up tables; see :class:`fairsieve.sampling.workers.Workers`."""
 
     rank: int
     size: int
@@ -73,7 +71,7 @@ class OwnBatches(NamedTuple):
     columns: NDArray[np.int64]
 
 
-class ShardedBackend(Backend):
+class ShardedBackend(NumpyBackend):
     """Answers for the samples of all workers; every worker asks the same questions together.
 
     Parameters
@@ -81,50 +79,49 @@ class ShardedBackend(Backend):
     cells : Cells
         Of the worker's own samples.
     workers : Group
-    local : {"auto", "numpy", "compiled"}
-        Who counts the worker's own samples.
     """
 
     name = "sharded"
 
-    def __init__(self, cells: Cells, workers: Group, local: str = "auto") -> None:
-        self.cells, self.workers, self._local = cells, workers, local
+    def __init__(self, cells: Cells, workers: Group) -> None:
+        super().__init__(cells)
+        self.workers = workers
         sizes = workers.gather([len(cells)])[:, 0]
         self.first, self.samples = int(sizes[: workers.rank].sum()), int(sizes.sum())
 
-    @property
-    def local(self) -> HostBackend:
-        """The backend of the worker's own samples."""
-        backend = choose_backend(self._local, self.cells)
-        assert isinstance(backend, HostBackend)
-        return backend
-
     def measure(self, losses: Any, signals: Any | None) -> Measured:
         """Take in the losses of the own samples; all workers raise when one refuses."""
-        measured: Measured = self.workers.together(lambda: self.local.measure(losses, signals))
+        own = super().measure
+        measured: Measured = self.workers.together(lambda: own(losses, signals))
         self.workers.agree(bytes_of_a_loss=measured.losses.itemsize)
         return measured
 
-    def sum_signals(self, measured: Measured, selected: ShardSelection) -> NDArray[np.int64]:
-        """Add up the signals over all workers."""
-        return self.workers.sum(self.local.sum_signals(measured, selected.indices))
+    def sum_signals(self, measured: Measured, selected: ShardSelection) -> NDArray[np.float64]:
+        """Add up the signals by cell over all workers, in the order of the ranks: the same bits on each."""
+        own = super().sum_signals(measured, selected.indices)
+        parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
+        return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
     def select(
-        self, measured: Measured, bounds: NDArray[np.float64] | None, budget: int
+        self,
+        measured: Measured,
+        bounds: NDArray[np.float64] | None,
+        budget: int,
+        caps: NDArray[np.int64] | None = None,
     ) -> tuple[ShardSelection, NDArray[np.int64]]:
         """Search the closing points over the sums of all workers' counts, and take the own samples."""
-        keys = self.local.keys(measured, bounds is not None, self.first)
+        keys = Keys(measured.losses, None if bounds is None else self.codes, self.first)
         ends = self.workers.max([-keys.least, keys.greatest])
         least, greatest = -int(ends[0]), int(ends[1])
         ratios = np.ones((1, 1)) if bounds is None else bounds
-        walk = new_walk(ratios, budget, np.uint64(greatest - least), self.samples, DIGIT_WIDTH)
-        while not advance(walk, self.workers.sum(keys.count(walk, least))):
+        walk = Walk(ratios, budget, greatest - least, self.samples, DIGIT_WIDTH, caps)
+        while not walk.advance(self.workers.sum(keys.count(walk.asked, ratios.size, least))):
             pass
         return self.hold(keys.take(walk, least))
 
     def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
         """Tell the other workers how much of each cell is selected here, and learn it of them."""
-        selected, own = self.local.hold(indices)
+        selected, own = super().hold(indices)
         table = self.workers.gather(own)
         before = table[: self.workers.rank].sum(axis=0)
         return ShardSelection(selected, own, before), table.sum(axis=0)
@@ -135,7 +132,7 @@ class ShardedBackend(Backend):
 
     def draw(self, selected: ShardSelection, counts: NDArray[np.int64], draw: Draw) -> OwnBatches:
         """Return the worker's part of the global batches."""
-        return own_places(selected, self.local.codes if draw.by_cell else None, counts, draw)
+        return own_places(selected, self.codes if draw.by_cell else None, counts, draw)
 
 
 def own_places(

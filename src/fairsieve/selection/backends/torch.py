@@ -1,7 +1,7 @@
 """The backend in torch operations, on any device: no vector of length n leaves it.
 
 A device sorts fast, so the samples are sorted by their losses, and the search of Algorithm 1 runs over
-their ranks. Sums are exact in integers, and shuffles are elementwise arithmetic.
+their ranks. Shuffles are elementwise arithmetic. Few answers are waited for: each costs a device its pace.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.backends.torch_cells import FEW_CELLS, count_codes
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.exact_sums import MINUS, NOT, PLUS, SLOTS, as_digits, limbs
-from fairsieve.selection.search import NO_LIMIT, PREFIX, SHIFT, WIDTH, advance, asked_digit, new_walk
+from fairsieve.selection.search import NO_LIMIT, Walk
 from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
 
-__all__ = ["DeviceSelection", "Sorted", "TorchBackend"]
+__all__ = ["TorchBackend"]
 
-CHUNK = 2**22  # values that are added or shuffled together, so that they stay in the cache
+CHUNK = 2**25  # places of a shuffle that are computed together
 
 
 class Sorted(NamedTuple):
@@ -100,125 +99,97 @@ class TorchBackend(Backend):
         """Return the ascending indices of a selection, on the device."""
         return selected.indices
 
-    def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.int64]:
+    def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.float64]:
         """Add up the signals of the selected samples by cell."""
-        rows = [self._sums(signal, selected) for signal in measured.signals]
-        return np.array(rows, np.int64).reshape(len(rows), self.size, SLOTS)
-
-    def _sums(self, signal: torch.Tensor, selected: DeviceSelection) -> list[list[int]]:
-        """Return the digits of the sum of each cell."""
-        parts: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
-        kinds = np.zeros((3, self.size), np.int64)
-        ends = np.cumsum(selected.counts)
-        for first in range(0, len(selected.members), CHUNK):
-            last = min(first + CHUNK, len(selected.members))
-            values = signal[selected.members[first:last]].double()
-            inside = np.clip(ends, first, last) - first
-            self._add_chunk(values, inside, parts, kinds)
-        digits = [as_digits(part) for part in parts]
-        for cell, row in enumerate(digits):
-            row[PLUS], row[MINUS], row[NOT] = kinds[:, cell].tolist()
-        return digits
-
-    def _add_chunk(
-        self,
-        values: torch.Tensor,
-        ends: NDArray[np.int64],
-        parts: list[list[tuple[int, int]]],
-        kinds: NDArray[np.int64],
-    ) -> None:
-        """Add values, cell after cell up to the given ends, to the sums of their cells."""
-        largest = float(values.abs().max())
-        if not math.isfinite(largest):
-            for row, kind in zip(
-                kinds, (values == math.inf, values == -math.inf, values.isnan()), strict=True
-            ):
-                row += _differences(kind, ends)
-            values = values.masked_fill(~values.isfinite(), 0.0)
-            largest = float(values.abs().max())
-        while largest > 0:
-            shift, unit = limbs(largest, len(values))
-            whole = _scaled(values, shift).trunc_()
-            for cell, number in enumerate(_differences(whole.long(), ends).tolist()):
-                if number:
-                    parts[cell].append((number, unit))
-            values = values - _scaled(whole, unit)
-            largest = float(values.abs().max())
+        parts = selected.members.split(selected.counts.tolist())
+        rows = [
+            torch.stack([signal[part].sum(dtype=torch.float64) for part in parts])
+            for signal in measured.signals
+        ]
+        return torch.stack(rows).cpu().numpy()
 
     def select(
-        self, measured: Sorted, bounds: NDArray[np.float64] | None, budget: int
+        self,
+        measured: Sorted,
+        bounds: NDArray[np.float64] | None,
+        budget: int,
+        caps: NDArray[np.int64] | None = None,
     ) -> tuple[DeviceSelection, NDArray[np.int64]]:
         """Search the closing points over the ranks, and take the samples below them."""
-        if len(measured.losses) == 0:
+        if len(measured.losses) == 0 or (bounds is None and budget >= len(measured.losses)):
             return self.hold(None)
         if bounds is None:
-            cell = self._mark(measured, np.full(self.size, budget))
+            cell = self._mark(measured, None, np.array([budget]))
             counts = count_codes(cell, self.size)
         else:
-            ranks, counts = self._search(measured.order, bounds, budget)
-            cell = self._mark(measured, ranks)
+            in_order = self.codes[measured.order]
+            ranks, counts = self._search(in_order, bounds, budget, caps)
+            cell = self._mark(measured, in_order, ranks)
         return DeviceSelection(cell, counts), counts
 
     def _search(
-        self, order: torch.Tensor, bounds: NDArray[np.float64], budget: int
+        self,
+        in_order: torch.Tensor,
+        bounds: NDArray[np.float64],
+        budget: int,
+        caps: NDArray[np.int64] | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rank at which each cell closes, and how many samples it takes.
 
-        Only a table of counts and the codes of a few short stretches come to the host.
+        ``in_order`` are the codes by ascending loss. Only a table of counts and the codes of a few short
+        stretches come to the host.
         """
-        n = len(order)
-        walk = new_walk(bounds, budget, np.uint64(n - 1), n, 10 if n < 2**24 else 12)
-        top, digit, stretch = int(walk.window[SHIFT]), -1, np.zeros(0, np.int64)
-        counts = self._count_blocks(order, 1 << top, 1 << int(walk.window[WIDTH]))
-        while not advance(walk, counts):
-            window = walk.window
-            if asked_digit(window, top) != digit:
-                digit = asked_digit(window, top)
-                samples = order[digit << top : (digit + 1) << top]
-                stretch = self.codes[samples].cpu().numpy().astype(np.int64)
-            width, shift = int(window[WIDTH]), int(window[SHIFT])
-            first = (int(window[PREFIX]) << width + shift) - (digit << top)
-            part = stretch[first : first + (1 << width + shift)]
-            flat = (part << width) + (np.arange(len(part)) >> shift)
-            counts = np.bincount(flat, minlength=self.size << width).reshape(self.size, 1 << width)
+        n = len(in_order)
+        walk = Walk(bounds, budget, n - 1, n, 12, caps)
+        shift, digit, stretch = walk.asked.shift, -1, np.zeros(0, np.int64)
+        counts = self._count_blocks(in_order, 1 << shift, 1 << walk.asked.width)
+        while not walk.advance(counts):
+            asked = walk.asked
+            if asked.first_digit(shift) != digit:
+                digit = asked.first_digit(shift)
+                stretch = in_order[digit << shift : (digit + 1) << shift].cpu().numpy().astype(np.int64)
+            first = (asked.prefix << asked.width + asked.shift) - (digit << shift)
+            part = stretch[first : first + (1 << asked.width + asked.shift)]
+            flat = (part << asked.width) + (np.arange(len(part)) >> asked.shift)
+            counts = np.bincount(flat, minlength=self.size << asked.width).reshape(self.size, -1)
         is_whole = walk.key_limit == NO_LIMIT
         return np.where(is_whole, n, walk.key_limit.astype(np.int64)), walk.taken
 
-    def _count_blocks(self, order: torch.Tensor, block: int, blocks: int) -> NDArray[np.int64]:
+    def _count_blocks(self, in_order: torch.Tensor, block: int, blocks: int) -> NDArray[np.int64]:
         """Count the samples by cell and block of consecutive ranks, on the host: (cells, blocks)."""
-        codes, cells = self.codes[order], self.size
-        whole = len(codes) // block
-        counts = torch.zeros((cells, blocks), dtype=torch.int64, device=codes.device)
-        table, rest = codes[: whole * block].view(whole, block), codes[whole * block :]
+        cells, whole = self.size, len(in_order) // block
+        counts = torch.zeros((cells, blocks), dtype=torch.int64, device=self.device)
+        table, rest = in_order[: whole * block].view(whole, block), in_order[whole * block :]
         if cells <= FEW_CELLS:
             for cell in range(cells):
                 counts[cell, :whole] = (table == cell).sum(dim=1)
-        elif whole:
-            number = torch.arange(whole, device=codes.device)[:, None]
-            flat = table.long() * blocks + number
-            counts += torch.bincount(flat.reshape(-1), minlength=cells * blocks).view(cells, blocks)
-        found = counts.cpu().numpy()
-        if len(rest):
-            found[:, whole] = count_codes(rest, cells)
-        return found
+                if len(rest):
+                    counts[cell, whole] = (rest == cell).sum()
+        else:
+            number = torch.arange(len(in_order), device=self.device) // block
+            flat = number.add_(in_order.long().mul_(blocks))
+            counts = torch.bincount(flat, minlength=cells * blocks).view(cells, blocks)
+        return counts.cpu().numpy()
 
-    def _limits(self, measured: Sorted, ranks: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the loss, and among equal losses the index, below which a cell's samples are taken."""
-        n = len(measured.losses)
-        is_whole = torch.from_numpy(ranks >= n).to(self.device)
-        places = torch.from_numpy(np.minimum(ranks, n - 1)).to(self.device)
-        limits = measured.ascending[places].masked_fill_(is_whole, math.inf)
-        return limits, measured.order[places].masked_fill_(is_whole, n)
+    def _mark(
+        self, measured: Sorted, in_order: torch.Tensor | None, ranks: NDArray[np.int64]
+    ) -> torch.Tensor:
+        """Return the cells of the samples that come before the rank at which their cell closes.
 
-    def _mark(self, measured: Sorted, ranks: NDArray[np.int64]) -> torch.Tensor:
-        """Return the cells of the samples that come before the rank at which their cell closes."""
-        limits, indices = self._limits(measured, ranks)
-        cell = self.codes.int()
-        limit = limits.index_select(0, cell)
-        below = measured.losses < limit
-        tied = (measured.losses == limit).nonzero().squeeze(1)
-        below[tied] = tied < indices[cell[tied]]
-        marked: torch.Tensor = self.codes.masked_fill(~below, self.size)
+        ``in_order`` are the codes by ascending loss; with None all samples are one cell.
+        """
+        places = torch.from_numpy(np.minimum(ranks, len(measured.losses) - 1)).to(self.device)
+        limits = measured.ascending[places]
+        equal = torch.searchsorted(measured.ascending, limits).tolist()  # the first rank of that loss
+        # Nothing is above NaN: so a cell that never closes is taken whole, infinite losses included.
+        limits.masked_fill_(torch.from_numpy(ranks >= len(measured.losses)).to(self.device), math.nan)
+        limit = limits if in_order is None else limits.index_select(0, self.codes.int())
+        refused = measured.losses >= limit
+        for cell, (first, last) in enumerate(zip(equal, ranks.tolist(), strict=True)):
+            if first < last < len(refused):  # equal losses of lower index are taken
+                tied = measured.order[first:last]
+                refused[tied if in_order is None else tied[in_order[first:last] == cell]] = False
+        marked: torch.Tensor = self.codes.masked_fill(refused, self.size)
         return marked
 
     def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
@@ -227,73 +198,57 @@ class TorchBackend(Backend):
         if not draw.by_cell:
             members, sizes = selected.indices, counts.sum(keepdims=True)
         drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
-        if drawn.numel():
-            self._fill(drawn, members, sizes, draw)
-        return drawn
-
-    def _fill(self, drawn: torch.Tensor, members: torch.Tensor, sizes: NDArray[np.int64], draw: Draw) -> None:
-        """Fill the batches with the members, which stand cell after cell, in shuffled orders."""
         column, start = 0, 0
         for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
-            if share:
+            if share and draw.batches:
+                key = draw.seed, draw.epoch, cell
+                places = _shuffled(size, key, draw.batches * share, self.device)
                 target = drawn[:, column : column + share]
-                self._draw_cell(members[start : start + size], cell, draw, target)
-            column += share
-            start += size
-
-    def _draw_cell(self, own: torch.Tensor, cell: int, draw: Draw, target: torch.Tensor) -> None:
-        """Fill a cell's columns of the batches with its members in a shuffled order."""
-        key = draw.seed, draw.epoch, cell
-        rows = max(1, CHUNK // target.shape[1])
-        for first in range(0, len(target), rows):
-            part = target[first : first + rows]
-            position = first * target.shape[1]
-            places = _shuffled(len(own), key, position, position + part.numel(), self.device)
-            part.copy_(own[places].view(part.shape))
+                target.copy_(members[start : start + size][places].view(target.shape))
+            column, start = column + share, start + size
+        return drawn
 
 
-def _differences(values: torch.Tensor, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums of consecutive runs of integers, by differences of a running sum."""
-    running = values.cumsum(0, dtype=torch.int64)
-    at = running[torch.from_numpy(np.maximum(ends - 1, 0)).to(running.device)].cpu().numpy()
-    return np.diff(np.where(ends > 0, at, 0), prepend=0)
-
-
-def _scaled(values: torch.Tensor, power: int) -> torch.Tensor:
-    """Multiply by a power of two that may itself be out of a double's range."""
-    half = power // 2
-    return values * 2.0**half * 2.0 ** (power - half) if abs(power) > 1000 else values * 2.0**power
-
-
-def _shuffled(
-    size: int, key: tuple[int, int, int], first: int, last: int, device: torch.device
-) -> torch.Tensor:
-    """Return the elements at some positions of a cell's endless order, see :mod:`fairsieve.selection.shuffle`."""
+def _shuffled(size: int, key: tuple[int, int, int], count: int, device: torch.device) -> torch.Tensor:
+    """Return the first elements of a cell's endless order, see :mod:`fairsieve.selection.shuffle`."""
     mask, half = shuffle_shape(size)
-    first_lap, last_lap = first // size, (last - 1) // size
-    constants = shuffle_constants(*key, np.arange(first_lap, last_lap + 1)[:, None]).view(np.int64)
-    constants[:, ::2] |= 1
-    kind = torch.int32 if size <= 2**31 else torch.int64
-    if kind == torch.int32:
-        constants = constants.astype(np.int32)
-    values = torch.arange(first, last, device=device)
-    row = values // size - first_lap if last_lap > first_lap else None
-    values = (values % size if last_lap else values).to(kind)
-    table = constants[0].tolist() if row is None else torch.from_numpy(constants.T.copy()).to(device)
-    _send_through(values, table, row, mask, half)
-    pending = (values >= size).nonzero().squeeze(1) if size <= mask else values[:0].long()
-    while len(pending):
-        moved = values[pending]
-        _send_through(moved, table, None if row is None else row[pending], mask, half)
-        values[pending] = moved
-        pending = pending[moved >= size]
-    return values
+    laps, together = -(-count // size), max(1, CHUNK // (mask + 1))
+    parts = []
+    for first in range(0, laps, together):
+        rows = np.arange(first, min(laps, first + together))[:, None]
+        parts.append(_shuffle_laps(size, shuffle_constants(*key, rows), mask, half, device))
+    return (parts[0] if len(parts) == 1 else torch.cat(parts))[:count]
 
 
-def _send_through(values: torch.Tensor, table: Any, row: torch.Tensor | None, mask: int, half: int) -> None:
-    """Apply all rounds of a shuffle over its next power of two, in place."""
+def _shuffle_laps(
+    size: int, constants: NDArray[np.uint64], mask: int, half: int, device: torch.device
+) -> torch.Tensor:
+    """Return whole laps through a cell, one after the other.
+
+    A place whose element is beyond the cell is sent through again until it is not. In place of a loop over
+    fewer and fewer of them, which a device would wait for, the ways of all elements beyond the cell are
+    doubled: after k turns everyone has gone 2ᵏ steps, or as far as it must.
+    """
+    factors = constants.view(np.int64)
+    factors[:, ::2] |= 1
+    kind = torch.int32 if mask < 2**31 else torch.int64
+    table = torch.from_numpy(factors.astype(np.int32) if kind == torch.int32 else factors).to(device)
+    values = torch.arange(mask + 1, dtype=kind, device=device).repeat(len(constants), 1)
     for i in range(0, 2 * ROUNDS, 2):
-        values *= table[i] if row is None else table[i][row]
-        values += table[i + 1] if row is None else table[i + 1][row]
+        values *= table[:, i : i + 1]
+        values += table[:, i + 1 : i + 2]
         values &= mask
         values ^= values >> half
+    if size > mask:
+        return values.view(-1)
+    inside, beyond = values[:, :size], values[:, size:]
+    while (
+        True
+    ):  # cycles that lie beyond the cell as a whole go round for ever, but nobody inside comes to them
+        for _ in range(5):
+            step = beyond.gather(1, (beyond - size).clamp_(min=0).long())
+            beyond = torch.where(beyond < size, beyond, step)
+        step = beyond.gather(1, (inside - size).clamp_(min=0).long())
+        inside = torch.where(inside < size, inside, step)
+        if not bool((inside >= size).any()):
+            return inside.reshape(-1)

@@ -16,7 +16,7 @@ from fairsieve.validation import shown
 
 __all__ = ["FEW_CELLS", "cells_on", "count_codes"]
 
-FEW_CELLS = 16  # cells that are counted one after the other
+FEW_CELLS = 32  # cells that are counted one after the other
 
 
 def cells_on(
