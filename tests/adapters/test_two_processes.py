@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from examples.transformers_trainer import chosen_rows
-from tests.sampling.adapters.two_processes import EPOCHS, run
+from tests.adapters.two_processes import EPOCHS, run
 from tests.sampling.launch import torchrun
 
 from fairsieve import FairRobustBatchSampler
@@ -20,7 +20,7 @@ WARMUP = {"accelerate": 5, "lightning": 5, "transformers": 2}
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outcome")
-    torchrun(2, "tests/sampling/adapters/two_processes.py", folder, *EPOCHS)
+    torchrun(2, "tests.adapters.two_processes.py", folder, *EPOCHS)
     return folder
 
 

@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples, select
 from fairsieve.data import flip_uniform, make_synthetic
-from fairsieve.selection.backends import auto
 from fairsieve.training import linear_objective, newton_steps, newton_trainer
 from fairsieve.training.newton import find_plain_optimum, fit_newton, new_objective
 from fairsieve.training.newton_trainer import DAMPING, LAST_STEP, RIDGE, STEP_SIZE, UPDATES, WARMUP_STEPS
@@ -171,7 +170,6 @@ def test_very_many_samples_start_on_a_part_of_them(monkeypatch):
 @pytest.mark.filterwarnings("ignore:the model has not converged")
 def test_a_fit_holds_few_bytes_for_each_sample(monkeypatch):
     """Scores and losses, two selections and some codes: 40; it was 130 before."""
-    monkeypatch.setattr(auto, "FEW", 10**9)  # a compiler's memory is not what is measured
     rng = np.random.default_rng(0)
     features = rng.standard_normal((300_000, 2), dtype=np.float32)
     labels = (features[:, 0] + rng.standard_normal(300_000) > 0).astype(np.int8)
