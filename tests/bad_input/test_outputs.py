@@ -22,7 +22,7 @@ from fairsieve.paper.compare import Comparison
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
 from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
-from fairsieve.tabular.reading import parquet as parquet_module
+from fairsieve.tabular.reading import read as parquet_module
 from fairsieve.tabular.reading.read import read_table
 
 FORMULA = "=HYPERLINK(1)"
@@ -158,7 +158,7 @@ def test_a_parquet_file_with_a_pickled_type_runs_nothing(tmp_path, monkeypatch):
     table = pyarrow.table([["x", "y"]], schema=pyarrow.schema([field], metadata={"pandas": b"{not json"}))
     pyarrow.parquet.write_table(table, tmp_path / "people.parquet")
     try:
-        assert read_table(tmp_path / "people.parquet").columns["a"].tolist() == ["x", "y"]
+        assert read_table(tmp_path / "people.parquet").cells("a") == ["x", "y"]
     except InvalidInputError as error:
         assert "is not a Parquet file that can be read" in str(error)
     assert not (tmp_path / "ran").exists()

@@ -14,7 +14,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.bootstrap import score_models
 from fairsieve.tabular.dropped import dropped_cells, most_uneven
 from fairsieve.tabular.evaluation import measure_groups, widest_gap
-from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.roles import Labels
 
 NAMES = ("a", "b", "c")
 GROUPS = ("men", "women", None)

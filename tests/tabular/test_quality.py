@@ -17,7 +17,7 @@ from fairsieve.intervals import average_of_shares
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.calibration import measure_calibration
 from fairsieve.tabular.quality import ModelOutput, measure_quality
-from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.roles import Labels
 
 fairlearn = pytest.importorskip("fairlearn.metrics")
 

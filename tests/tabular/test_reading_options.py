@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,12 +14,11 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.leaks import _area, rank_columns
 from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.preparation import read_whole
-from fairsieve.tabular.reading.dates import days_since_1970
-from fairsieve.tabular.reading.table import TextColumn
+from fairsieve.tabular.reading.columns import days_since_1970
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.telling_columns import _area, rank_columns
 
 COUNT = 600
 
@@ -70,12 +70,12 @@ def test_chance_tells_nothing_and_missing_can_tell_all():
     rng = np.random.default_rng(0)
     target = rng.integers(0, 2, 4000)
     gaps = np.where(target == 1, np.nan, rng.normal(size=4000))
-    many = TextColumn.of([f"v{i}" for i in rng.integers(0, 2000, 4000)])
-    found = rank_columns({"gaps": gaps, "noise": rng.normal(size=4000), "many": many}, target)
+    many = pd.Categorical([f"v{i}" for i in rng.integers(0, 2000, 4000)])
+    found = rank_columns(pd.DataFrame({"gaps": gaps, "noise": rng.normal(size=4000), "many": many}), target)
     assert found["gaps"] == 1.0
     assert abs(found["noise"] - 0.5) < 0.06
     assert abs(found["many"] - 0.5) < 0.06  # held out, many values tell nothing
-    assert rank_columns({"gaps": gaps}, np.zeros(4000, int)) == {}
+    assert rank_columns(pd.DataFrame({"gaps": gaps}), np.zeros(4000, int)) == {}
 
 
 def test_dates_are_days_in_training_and_in_predicting(result, path):
@@ -102,7 +102,7 @@ def test_dates_are_days_in_training_and_in_predicting(result, path):
     ],
 )
 def test_dates_that_mean_one_day_are_read(texts, expected):
-    found = days_since_1970(TextColumn.of(texts))
+    found = days_since_1970(pd.Series(texts, dtype=object).astype("category"))
     assert found is None if expected is None else np.array_equal(found, expected, equal_nan=True)
 
 

@@ -11,10 +11,9 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.model_files import read_model, write_model
+from fairsieve.tabular.model_files import decision_threshold, read_model, write_model
 from fairsieve.tabular.report.model_phrases import model_sentences
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.saved_model import decision_threshold
 from fairsieve.tabular.table_run import train_table
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point
 
@@ -39,7 +38,7 @@ def test_the_models_between_are_kept_and_one_is_chosen_on_training_rows(chosen):
     place = choose_point([point.held_out for point in points], 0.03)
     assert [point.kept for point in points].index(True) == place
     assert chosen.model is points[place].model
-    frame, codes = chosen.problem.test.frame, chosen.problem.test.label_codes
+    frame, codes = chosen.problem.test.values, chosen.problem.test.label_codes
     classes = np.array(chosen.problem.labels.classes)
     for point in points:
         accuracy = (point.model.predict(frame) == classes[codes]).mean()
@@ -69,7 +68,7 @@ def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path)
 def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
     threshold, label = decision_threshold(chosen.model)
     train = chosen.problem.train
-    scores = chosen.model.predict_proba(train.frame)[:, chosen.model.classes_.tolist().index(label)]
+    scores = chosen.model.predict_proba(train.values)[:, chosen.model.classes_.tolist().index(label)]
     assert label == "high"
     assert np.mean(scores >= threshold) == pytest.approx(0.25, abs=0.01)
     result = tabular.train(

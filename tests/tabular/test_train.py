@@ -14,9 +14,7 @@ from fairsieve.estimators import _held_out
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.tabular.label_audit import audit_table
-from fairsieve.tabular.reading.encoding import encode
 from fairsieve.tabular.request import Asked, _parse_clean_ratio
-from fairsieve.tabular.saved_model import column_kinds
 from fairsieve.tabular.table_run import STAGES, train_table
 
 FEW = {"epochs": 8, "clean_ratio": 0.9}
@@ -27,13 +25,13 @@ def test_what_is_kept_predicts_as_the_classifier_does(run):
     model = FairRobustClassifier(
         clean_ratio=0.9, epochs=24, random_state=0, on_collapse="fallback", pos_label=0
     ).fit(
-        encode(prepared, run.problem.train.values),
+        prepared.transform(run.problem.train.values),
         run.problem.train.label_codes,
         sensitive_features=run.problem.train.group_codes,
     )
     np.testing.assert_allclose(
-        run.model.predict_proba(run.problem.test.frame),
-        model.predict_proba(encode(prepared, run.problem.test.values)),
+        run.model.predict_proba(run.problem.test.values),
+        model.predict_proba(prepared.transform(run.problem.test.values)),
         atol=1e-6,  # which is single precision
     )
 
@@ -57,9 +55,9 @@ def test_the_parts_have_all_rows_and_every_cell(run):
 
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
-    assert set(column_kinds(run.model)) == {"age", "hours", "job"}
+    assert set(run.model["prepare"].kinds) == {"age", "hours", "job"}
     kept = train_table(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
-    assert set(column_kinds(kept.model)) == {"age", "hours", "job", "sex"}
+    assert set(kept.model["prepare"].kinds) == {"age", "hours", "job", "sex"}
 
 
 def test_the_same_seed_gives_the_same_run(run, people_csv):
@@ -156,7 +154,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
     monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
     found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
     (model,) = fits
-    codes = model.plain_model_.predict_codes(encode(found.model["prepare"], found.problem.test.values))
+    codes = model.plain_model_.predict_codes(found.model["prepare"].transform(found.problem.test.values))
     accuracy = (codes == found.problem.test.label_codes).mean()
     assert found.scores[0]["accuracy"].value == pytest.approx(accuracy)
 

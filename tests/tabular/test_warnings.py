@@ -14,7 +14,6 @@ from tests.support.people import people, write_csv
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
-from fairsieve.tabular.reading.encoding import encode
 from fairsieve.tabular.report.phrases import estimate_sentence
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
@@ -97,6 +96,6 @@ def test_large_numbers_do_no_harm(tmp_path, size):
     assert np.isfinite(run.model["model"].coef_).all()
     (hours,) = (feature for feature in run.problem.features if feature.column == "hours")
     assert hours.kind == ("categories" if size == "1e308" else "numbers")
-    numbers = encode(run.model["prepare"], run.problem.train.values)
+    numbers = run.model["prepare"].transform(run.problem.train.values)
     assert np.isfinite(numbers).all()
     assert np.abs(numbers).max() < 100

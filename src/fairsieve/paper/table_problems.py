@@ -20,7 +20,7 @@ from fairsieve.samples import Samples
 from fairsieve.tabular.answers import table_checksum
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.preparation import WholeTable, read_whole
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.request import Asked
 
 __all__ = [
@@ -93,13 +93,13 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     80 % of the rest. Rows without a group are left out.
     """
     whole = _read_source(source)
-    part = whole.part.take(whole.part.groups.known)
+    part = whole.part.take(whole.part.grouped)
     tested = np.zeros(len(part), bool) if part.verified is None else part.verified >= 0
     rest = np.flatnonzero(~tested)
     train, test, validation = (
         rest[rows] for rows in split_indices(part.take(rest).cells, test=TEST, seed=seed)
     )
-    prepared = fit_preparation(part.take(train).values)
+    prepared = Preparation().fit(part.take(train).values)
     labels = _positive_last(part.label_codes, whole)
     weights = None
     if tested.any():
@@ -111,7 +111,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
 
     def samples(rows: NDArray[np.int64]) -> Samples:
         return Samples(
-            encode(prepared, part.take(rows).values),
+            prepared.transform(part.take(rows).values),
             labels[rows],
             part.groups.codes[rows].astype(np.int64),
             classes=list(range(len(whole.labels.classes))),

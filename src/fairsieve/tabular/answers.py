@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.reading.columns import exact_value, parse_numbers
-from fairsieve.tabular.reading.labels import Labels
-from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.reading.table import InputTable, TextColumn, closest
+from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
+from fairsieve.tabular.reading.roles import Labels
+from fairsieve.tabular.reading.table import InputTable, closest, is_text
 
 __all__ = [
     "ANSWER_COLUMNS",
@@ -86,10 +85,10 @@ def unsure_word(classes: Sequence[str]) -> str:
 def count_answers(path: Path) -> int:
     """Count the answers in a file; 0 where it is not one to fill in."""
     try:
-        column = read_table(path).columns.get("verified_label")
+        frame = read_table(path).frame
     except (InvalidInputError, OSError):
         return 0
-    return 0 if column is None else int(column.known.sum())
+    return int(frame["verified_label"].notna().sum()) if "verified_label" in frame else 0
 
 
 def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> Answers:
@@ -105,13 +104,16 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     found: dict[int, tuple[int, float, str]] = {}
     unsure = unanswered = 0
     given = labels.read(table).codes.astype(np.int64)
-    files = [read_frame(source) if is_frame(source) else read_table(source) for source in sources]
+    files = [
+        read_frame(source) if is_frame(source) else read_table(source, what="--verified")
+        for source in sources
+    ]
     for file in files:
         places = _find_rows(file, table)
         if "given_label" in file.columns:
             own = [labels.classes[code] if code >= 0 else None for code in given[places]]
             _check_given(file, own, table.rows[places], table.name)
-        texts = file.columns["verified_label"].tolist()
+        texts = file.cells("verified_label")
         for place, text, weight in zip(places.tolist(), texts, _read_weights(file, len(table)), strict=True):
             if text is None or str(text).lower() == unsure_word(labels.classes):
                 unsure, unanswered = unsure + (text is not None), unanswered + (text is None)
@@ -146,8 +148,8 @@ def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
             f"--verified must be a file that fairsieve review wrote, with the columns {', '.join(NEEDED)}; {file.name} "
             f"has no {absent[0]}: give that file with its column verified_label filled in"
         )
-    numbers = parse_numbers(file.columns["row"], file.reading.decimal).numbers
-    sums = file.columns["row_checksum"].tolist()
+    numbers = parse_numbers(file.frame["row"], file.reading.decimal).numbers
+    sums = file.cells("row_checksum")
     for shift in SHIFTS:
         if np.isin(numbers + shift, table.rows).all():
             places = np.searchsorted(table.rows, numbers + shift)
@@ -181,10 +183,10 @@ def _find_checksums(
 
 def _read_weights(file: InputTable, most: int) -> list[float]:
     """Read the weights of a file; their mean was 1, so that none is larger than the number of rows."""
-    weights = parse_numbers(file.columns["sampling_weight"], file.reading.decimal).numbers
+    weights = parse_numbers(file.frame["sampling_weight"], file.reading.decimal).numbers
     wrong = np.flatnonzero(~((weights > 0) & (weights <= most)))
     if len(wrong):
-        row, text = (file.columns[name].tolist()[wrong[0]] for name in ("row", "sampling_weight"))
+        row, text = (file.cells(name)[wrong[0]] for name in ("row", "sampling_weight"))
         raise InvalidInputError(
             f"sampling_weight in {file.name} must be a number above 0 and at most {most:,}, the number of rows of the "
             f"table; got {text!r} for row {row}: leave that column as it was"
@@ -196,7 +198,7 @@ def _check_given(
     file: InputTable, own: Sequence[str | None], rows: NDArray[np.int64], table_name: str
 ) -> None:
     """Check that nobody wrote corrections into the column of the given labels."""
-    for text, label, row in zip(file.columns["given_label"].tolist(), own, rows, strict=True):
+    for text, label, row in zip(file.cells("given_label"), own, rows, strict=True):
         if text is None or label is None or not _same(str(text), label):
             raise InvalidInputError(
                 f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table_name} and "
@@ -256,7 +258,7 @@ def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> li
     names, decimal = sorted(rows.columns), table.reading.decimal
     columns = []
     for name in names:
-        values = rows.columns[name].tolist()
+        values = rows.cells(name)
         written = {one: json.dumps(exact_value(one, decimal)) for one in set(values) if one is not None}
         columns.append([written.get(value, "null") for value in values])
     return [
@@ -268,11 +270,11 @@ def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> li
 def table_checksum(table: InputTable) -> str:
     """Compute a checksum of a whole table as it was read."""
     found = hashlib.sha256(json.dumps([list(table.columns), len(table)]).encode())
-    for column in table.columns.values():
-        if isinstance(column, TextColumn):
-            found.update(json.dumps(column.values.tolist()).encode())
-            found.update(np.ascontiguousarray(column.codes).tobytes())
+    for name in table.columns:
+        column = table.frame[name]
+        if is_text(column):
+            found.update(json.dumps(column.cat.categories.tolist()).encode())
+            found.update(column.cat.codes.to_numpy().astype(np.int32).tobytes())
         else:
-            found.update(np.ascontiguousarray(column.numbers).tobytes())
-            found.update(np.ascontiguousarray(column.known).tobytes())
+            found.update(column.to_numpy(dtype=np.float64, na_value=np.nan).tobytes())
     return found.hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,17 +13,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from fairsieve.optional import require
 
-__all__ = ["BoosterClassifier", "NativeTrees", "bare_trees", "has_lightgbm", "import_lightgbm"]
+__all__ = ["BoosterClassifier", "NativeTrees", "has_lightgbm", "import_lightgbm", "named_trees"]
 
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
-KEPT = (  # what scikit-learn's trees need to predict, beside what is set anew
-    "_baseline_prediction",
-    "_bin_mapper",
-    "_loss",
-    "_predictors",
-    "n_features_in_",
-    "n_trees_per_iteration_",
-)
 
 
 def has_lightgbm() -> bool:
@@ -36,7 +29,7 @@ def import_lightgbm(purpose: str) -> Any:
 
 
 class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Boosted trees that take categories and missing values of a data frame as they are.
+    """Boosted trees that take categories, as codes, and missing values, as NaN.
 
     Parameters
     ----------
@@ -44,6 +37,8 @@ class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     trees : int
         How many, for each class where there are more than two.
     random_state : int
+    categories : int
+        How many of the first columns are codes of categories.
 
     Attributes
     ----------
@@ -52,15 +47,15 @@ class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array
     """
 
-    def __init__(self, model: str, trees: int = 100, random_state: int = 0) -> None:
+    def __init__(self, model: str, trees: int = 100, random_state: int = 0, categories: int = 0) -> None:
         self.model = model
         self.trees = trees
         self.random_state = random_state
+        self.categories = categories
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> NativeTrees:
-        """Fit the trees to a data frame whose categories are of pandas' own type, and come first."""
-        categories = [place for place, dtype in enumerate(X.dtypes) if dtype == "category"]
-        matrix = _matrix(X)
+        """Fit the trees to a matrix."""
+        categories, matrix = list(range(self.categories)), np.asarray(X, dtype=np.float64)
         if self.model == "lightgbm":
             new = import_lightgbm("--model lightgbm").LGBMClassifier(
                 n_estimators=self.trees,
@@ -84,24 +79,11 @@ class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
-        return np.asarray(self.trees_.predict_proba(_matrix(X)), dtype=np.float64)
+        return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the likeliest class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-def _matrix(X: Any) -> NDArray[np.float64]:
-    """Return a data frame as numbers: codes for categories, NaN for what is missing."""
-    columns = []
-    for name in X.columns:
-        column = X[name]
-        if column.dtype == "category":
-            codes = column.cat.codes.to_numpy().astype(np.float64)
-            columns.append(np.where(codes < 0, np.nan, codes))
-        else:
-            columns.append(column.to_numpy(dtype=np.float64))
-    return np.column_stack(columns)
 
 
 class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -139,22 +121,11 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-def bare_trees(fitted: NativeTrees, classes: Any) -> tuple[Any, list[NDArray[np.int64]] | None]:
-    """Return the trees alone, with labels by their names, and the codes that they know of each category.
-
-    scikit-learn's trees have an encoder of their own inside, which only repeats codes that are codes already, and
-    which no file without code can hold. It is left out. Where a category has no row, the encoder numbers the others
-    anew; so must the preparation, hence the codes.
-    """
+def named_trees(fitted: NativeTrees, classes: Any) -> Any:
+    """Return the trees alone, with labels by their names."""
     names = np.asarray(classes, dtype=np.str_)
-    inner = fitted.trees_
     if fitted.model == "lightgbm":
-        return BoosterClassifier(inner.booster_, names.tolist()), None
-    bare = HistGradientBoostingClassifier(**inner.get_params())
-    for name in KEPT:
-        setattr(bare, name, getattr(inner, name))
-    bare._preprocessor, bare.classes_ = None, names
-    if inner._preprocessor is None:
-        return bare, None
-    encoder = inner._preprocessor.named_transformers_["encoder"]
-    return bare, [known[~np.isnan(known)].astype(np.int64) for known in encoder.categories_]
+        return BoosterClassifier(fitted.trees_.booster_, names.tolist())
+    named = copy(fitted.trees_)
+    named.classes_ = names
+    return named

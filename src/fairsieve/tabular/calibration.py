@@ -12,7 +12,7 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import FEW, Share
 from fairsieve.tabular.quality import ModelOutput
-from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.roles import Labels
 
 __all__ = ["Calibration", "calibrate_scores", "measure_calibration"]
 

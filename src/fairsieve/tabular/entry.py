@@ -13,7 +13,7 @@ from fairsieve.tabular.audit_reasons import decide_audit
 from fairsieve.tabular.model_files import read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.prediction_reasons import decide_predictions
-from fairsieve.tabular.preparation import read_data
+from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.recorded_settings import read_settings

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairsieve.intervals import NORMAL, newcombe, simultaneous, wilson
 from fairsieve.metrics import count_table
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.roles import Labels
 
 __all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "told_classes", "widest_gap"]
 

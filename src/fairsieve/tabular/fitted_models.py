@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
@@ -18,8 +17,9 @@ from fairsieve.errors import CollapseWarning, FairsieveWarning
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.tabular.model_files import with_threshold
 from fairsieve.tabular.preparation import TablePart
-from fairsieve.tabular.saved_model import with_threshold
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.history import History
@@ -35,7 +35,7 @@ class FittedModel:
     ----------
     title : str
         Such as "plain model" or "25 % of the way to the fair model".
-    prepared : ColumnTransformer
+    prepared : Preparation
         What turns columns into the numbers that the classifier takes.
     classifier : classifier
         Of scikit-learn's interface, with labels by their names.
@@ -46,7 +46,7 @@ class FittedModel:
     """
 
     title: str
-    prepared: ColumnTransformer
+    prepared: Preparation
     classifier: Any
     training_scores: NDArray[np.float64]
     held_out: HeldOutScores | None = None

@@ -14,11 +14,10 @@ from fairsieve.optional import package
 from fairsieve.tabular.fitted_models import record_warnings
 from fairsieve.tabular.model_choice import choose_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.features import Feature
-from fairsieve.tabular.reading.groups import Groups
-from fairsieve.tabular.reading.labels import Labels
-from fairsieve.tabular.reading.table import InputTable
+from fairsieve.tabular.reading.roles import Groups, Labels
+from fairsieve.tabular.reading.table import InputTable, as_objects
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.tree_models import weigh_by_trees
 from fairsieve.tabular.true_label_measures import tell_rates
@@ -96,7 +95,7 @@ def _estimate_labels(
     part: TablePart, seed: int
 ) -> tuple[CleanRatioEstimate, dict[str, NDArray[Any]], list[str]]:
     """Estimate which labels are wrong by the models that the estimate itself compares."""
-    estimate, notes = estimate_part(part, encode(fit_preparation(part.values), part.values), seed)
+    estimate, notes = estimate_part(part, Preparation().fit(part.values).transform(part.values), seed)
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     likeliest = estimate.true_class[wrong].argmax(axis=1)
@@ -119,11 +118,10 @@ def _name_rows(
     part: TablePart, rows: NDArray[np.int64], suggested: NDArray[np.int64], probability: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
     """Make the table of suspects, with labels and groups by their names."""
-    classes = part.labels.values
     return {
         "row": part.rows[rows],
-        "label": classes[part.labels.codes[rows]],
-        "suggested": classes[suggested.astype(np.int64)],
+        "label": as_objects(part.class_names(part.labels.codes[rows])),
+        "suggested": as_objects(part.class_names(suggested)),
         "probability": probability,
-        "group": part.groups.take(rows).objects(),
+        "group": as_objects(part.group_names(part.groups.codes[rows])),
     }

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.report.sentences import load_sentences
-from fairsieve.tabular.reading.features import Values
-from fairsieve.tabular.reading.table import TextColumn
+from fairsieve.tabular.reading.table import is_text
 
 __all__ = ["Explained", "explain_labels"]
 
@@ -48,7 +48,7 @@ class Explained:
 def explain_labels(
     numbers: NDArray[np.float32],
     columns: Sequence[str],
-    values: Values,
+    values: pd.DataFrame,
     codes: NDArray[np.int64],
     classes: Sequence[str],
     places: NDArray[np.int64],
@@ -64,7 +64,7 @@ def explain_labels(
         What a model sees.
     columns : d names
         The column of the table that each of them was made of.
-    values : dict
+    values : DataFrame
         The columns themselves.
     codes : n integers
         The given labels.
@@ -77,7 +77,7 @@ def explain_labels(
     learnt, unseen = _reference_rows(codes, places, seed)
     model = _fit_model(numbers[learnt], codes[learnt], len(classes))
     near = _find_neighbours(numbers, codes, learnt, places)
-    shown = {name: _describe_values(column, places) for name, column in values.items()}
+    shown = {str(name): _describe_values(column, places) for name, column in values.items()}
     say = load_sentences("fairsieve.tabular", "review.jinja")
     found = []
     for i, one in enumerate(_judge_rows(model, numbers, columns, codes, places, learnt, true_class)):
@@ -204,14 +204,15 @@ class _Described:
     side: list[str]
 
 
-def _describe_values(column: NDArray[np.float64] | TextColumn, places: NDArray[np.int64]) -> _Described:
+def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> _Described:
     """Describe the values of some rows of a column; a missing one is not unusual."""
-    if isinstance(column, TextColumn):
-        codes = column.codes[places]
-        texts = ["missing" if code < 0 else str(column.values[code]) for code in codes]
-        share = np.append(column.counts, len(column))[codes] / len(column)
-        return _Described(texts, share, [""] * len(texts))
-    values, known = column[places], np.sort(column[~np.isnan(column)])
+    if is_text(column):
+        every, names = column.cat.codes.to_numpy(), column.cat.categories
+        codes = every[places]
+        texts = ["missing" if code < 0 else str(names[code]) for code in codes]
+        counts = np.bincount(every[every >= 0], minlength=len(names))
+        return _Described(texts, np.append(counts, len(column))[codes] / len(column), [""] * len(texts))
+    values, known = column.to_numpy()[places], np.sort(column.dropna().to_numpy())
     gap, most = np.isnan(values), max(len(known), 1)
     below = np.where(gap, 1.0, np.searchsorted(known, values, "right") / most)
     above = np.where(gap, 1.0, 1 - np.searchsorted(known, values, "left") / most)

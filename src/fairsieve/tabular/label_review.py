@@ -18,7 +18,7 @@ from fairsieve.tabular.answers import row_checksums, table_checksum
 from fairsieve.tabular.label_audit import estimate_part
 from fairsieve.tabular.label_reasons import Explained, explain_labels
 from fairsieve.tabular.preparation import WholeTable, read_whole
-from fairsieve.tabular.reading.encoding import encode, encoded_columns, fit_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.table import find_column
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_prediction import predict_table
@@ -140,15 +140,15 @@ def review_labels(
     if id_column is not None:
         find_column(whole.table, id_column, "--id")
     part = whole.part
-    prepared = fit_preparation(part.values)
-    numbers = encode(prepared, part.values)
+    prepared = Preparation().fit(part.values)
+    numbers = prepared.transform(part.values)
     tell(REVIEW_STAGES[1])
     estimate, warned = estimate_part(part, numbers, asked.seed)
     tell(REVIEW_STAGES[2])
     places, weights = _choose_rows(estimate, count, asked.seed, len(part))
     explained = explain_labels(
         numbers,
-        encoded_columns(prepared),
+        prepared.sources,
         part.values,
         part.label_codes,
         whole.labels.classes,
@@ -203,14 +203,14 @@ def _describe_rows(
     part, classes = whole.part, whole.labels.classes
     numbers = part.rows[places]
     inside = np.searchsorted(whole.table.rows, numbers)
+    chosen = whole.table.take(inside)
     texts = {
-        name: ["" if value is None else str(value) for value in column.tolist()]
-        for name, column in whole.table.take(inside).columns.items()
+        name: ["" if value is None else str(value) for value in chosen.cells(name)] for name in chosen.columns
     }
     identifiers = texts.pop(id_column, None) if id_column is not None else None
     texts.pop(whole.labels.column, None)
-    sums, groups = row_checksums(whole.table, inside), part.groups.take(places).tolist()
-    given = [classes[code] for code in part.labels.take(places).codes]
+    sums, groups = row_checksums(whole.table, inside), part.group_names(part.groups.codes[places])
+    given = [classes[code] for code in part.labels.codes[places]]
     found = []
     for i, (row, one) in enumerate(zip(numbers.tolist(), explained, strict=True)):
         order = [name for name in dict.fromkeys((*one.weight, *texts)) if name in texts]

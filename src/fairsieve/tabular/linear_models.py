@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 
 from fairsieve.estimators._held_out import predict_held_out
 from fairsieve.estimators.classifier import FairRobustClassifier
@@ -16,8 +17,7 @@ from fairsieve.inputs import check_samples
 from fairsieve.label_noise.suspects import probabilities_of
 from fairsieve.tabular.fitted_models import FittedModel, TableModels, record_warnings
 from fairsieve.tabular.preparation import TableProblem
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
-from fairsieve.tabular.saved_model import interpolate, make_pipeline
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point, score_held_out, true_chances
 from fairsieve.training.linear_model import LinearModel
 
@@ -39,8 +39,8 @@ def train_linear(
     The plain model takes the fair one's place if that collapsed. The models between have weights mixed from both.
     """
     asked, part = problem.asked, problem.train
-    prepared = fit_preparation(part.values)
-    features = encode(prepared, part.values)
+    prepared = Preparation(missing=asked.reading.missing).fit(part.values)
+    features = prepared.transform(part.values)
     model = FairRobustClassifier(
         asked.fairness,
         asked.clean_ratio,
@@ -71,14 +71,16 @@ def train_linear(
             notes.append(TOO_FEW)
     models = []
     for share, held_out in zip(along, judged or (None,) * len(along), strict=True):
-        linear = interpolate(plain, fair, share)
-        pipeline = make_pipeline(prepared, linear, problem.labels.classes, len(model.history_))
+        linear = LinearModel(
+            (1 - share) * plain.coef + share * fair.coef,
+            (1 - share) * plain.intercept + share * fair.intercept,
+        )
         chances = np.zeros((0, 0)) if asked.threshold.is_default else linear.probabilities(features)
         models.append(
             FittedModel(
                 title=_title(share),
                 prepared=prepared,
-                classifier=pipeline["model"],
+                classifier=as_sklearn(linear, problem.labels.classes, len(model.history_)),
                 training_scores=chances,
                 held_out=held_out,
             )
@@ -94,6 +96,17 @@ def train_linear(
         collapse=model.collapse_,
         notes=notes,
     )
+
+
+def as_sklearn(linear: LinearModel, classes: Sequence[str], updates: int) -> LogisticRegression:
+    """Make a fitted logistic regression of scikit-learn's from a linear model."""
+    model = LogisticRegression()
+    model.classes_ = np.asarray(classes, dtype=np.str_)
+    model.coef_ = np.array(linear.coef, dtype=np.float64)
+    model.intercept_ = np.array(linear.intercept, dtype=np.float64)
+    model.n_features_in_ = model.coef_.shape[1]
+    model.n_iter_ = np.array([updates], dtype=np.int32)
+    return model
 
 
 def _title(share: float) -> str:

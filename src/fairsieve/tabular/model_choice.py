@@ -15,9 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from fairsieve.tabular.boosted_trees import NativeTrees, has_lightgbm
 from fairsieve.tabular.preparation import TablePart, TableProblem
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
-from fairsieve.tabular.reading.native_encoding import native_frame
-from fairsieve.tabular.tree_models import new_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 
 __all__ = ["TITLES", "ModelChoice", "choose_model"]
 
@@ -67,9 +65,10 @@ def choose_model(problem: TableProblem) -> ModelChoice:
     folds = list(_split(codes, seed))
     losses = {"logistic": _losses(_logistic(used), codes, folds)}
     kinds = ["lightgbm", "hist-gradient-boosting"] if has_lightgbm() else ["hist-gradient-boosting"]
-    frame = native_frame(new_preparation(used.values), used.values)
+    prepared = Preparation(one_hot=False).fit(used.values)
+    matrix, categories = prepared.transform(used.values), len(prepared.categories_)
     for kind in kinds:
-        losses[kind] = _losses(_trees(frame, kind, trees, seed), codes, folds)
+        losses[kind] = _losses(_trees(matrix, NativeTrees(kind, trees, seed, categories)), codes, folds)
     ranked = sorted(losses, key=lambda kind: float(losses[kind].mean()))
     best, second = ranked[:2]
     apart = losses[second] - losses[best]
@@ -121,22 +120,22 @@ def _logistic(part: TablePart) -> Predict:
 
     def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
         seen = part.take(inside)
-        prepared = fit_preparation(seen.values)
+        prepared = Preparation().fit(seen.values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # near enough to compare
             model = LogisticRegression(C=100.0, max_iter=200).fit(
-                encode(prepared, seen.values), codes[inside]
+                prepared.transform(seen.values), codes[inside]
             )
-        return model.classes_, model.predict_proba(encode(prepared, part.take(outside).values))
+        return model.classes_, model.predict_proba(prepared.transform(part.take(outside).values))
 
     return predict
 
 
-def _trees(frame: Any, kind: str, trees: int, seed: int) -> Predict:
+def _trees(matrix: NDArray[np.float64], trees: NativeTrees) -> Predict:
     """Return a function that fits trees to some rows and predicts others."""
 
     def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
-        model = NativeTrees(kind, trees, seed).fit(frame.iloc[inside], codes[inside])
-        return model.classes_, model.predict_proba(frame.iloc[outside])
+        model = trees.fit(matrix[inside], codes[inside])
+        return model.classes_, model.predict_proba(matrix[outside])
 
     return predict

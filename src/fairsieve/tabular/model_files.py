@@ -1,62 +1,158 @@
-"""Keep the model of a run in its folder, whatever its kind, and read it again.
+"""Store the model of a run in its folder, whatever its kind, and read it again.
 
-Logistic regression and scikit-learn's trees are kept in ``model.skops``. LightGBM's trees are kept in its own text
-format, ``model.txt``, beside ``model.json``, which says what the columns and labels are and holds a checksum.
+Logistic regression and scikit-learn's trees are stored in ``model.skops``, a file without code and without pickle.
+LightGBM's trees are stored in its own text format, ``model.txt``, beside ``model.json``, which says what the columns
+and labels are and holds a checksum.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import write_output
+from fairsieve.files import read_archive, write_output
+from fairsieve.optional import package
 from fairsieve.tabular.boosted_trees import BoosterClassifier, import_lightgbm
-from fairsieve.tabular.lightgbm_text import check_text
-from fairsieve.tabular.reading.native_encoding import native_preparation
-from fairsieve.tabular.saved_model import (
-    LARGEST,
-    bare_classifier,
-    damaged,
-    decision_threshold,
-    load_model,
-    save_model,
-    with_threshold,
+from fairsieve.tabular.reading.encoding import Preparation
+
+__all__ = [
+    "bare_classifier",
+    "damaged",
+    "decide",
+    "decision_threshold",
+    "find_model",
+    "probabilities",
+    "read_model",
+    "with_threshold",
+    "write_model",
+]
+
+# Beside what skops trusts of itself: scikit-learn's estimators, NumPy's arrays, plain values. The last three are parts
+# of scikit-learn's trees; what a partial calls must be trusted too, and check_array is all that is.
+TRUSTED = (
+    "fairsieve.tabular.reading.encoding.Preparation",
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "functools.partial",
+    "sklearn.utils.validation.check_array",
+)
+FORMAT, OLD_FORMAT = "fairsieve-lightgbm-2", "fairsieve-lightgbm-1"
+DESCRIPTION, TREES, ARCHIVE = "model.json", "model.txt", "model.skops"
+LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
+# Where scikit-learn's trees hold infinities, and encoders of categories a NaN, with a meaning.
+INFINITE, UNKNOWN = (
+    ("bin_thresholds_", "nodes.num_threshold", "low", "high"),
+    ("categories_", "_infrequent_indices"),
 )
 
-__all__ = ["find_model", "read_model", "write_model"]
 
-FORMAT = "fairsieve-lightgbm-1"
-DESCRIPTION, TREES, ARCHIVE = "model.json", "model.txt", "model.skops"
-MOST_DESCRIPTION = 16 * 2**20  # bytes
+def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThresholdClassifier:
+    """Let a fitted classifier of two classes predict ``positive`` where its probability is ``threshold`` or more."""
+    if not (isinstance(threshold, float) and 0 <= threshold <= 1 and positive in classifier.classes_):
+        raise ValueError("its threshold is not a probability, or not that of one of its labels")
+    made = FixedThresholdClassifier(
+        classifier, threshold=threshold, pos_label=positive, response_method="predict_proba"
+    )
+    made.estimator_ = classifier
+    return made
+
+
+def bare_classifier(classifier: Any) -> Any:
+    """Return a classifier without its threshold, where it has one."""
+    return classifier.estimator_ if isinstance(classifier, FixedThresholdClassifier) else classifier
+
+
+def decision_threshold(pipeline: Pipeline) -> tuple[float, str] | None:
+    """Return the threshold of a kept model and the label it is for; None where the likeliest label is predicted."""
+    model = pipeline["model"]
+    return (model.threshold, str(model.pos_label)) if isinstance(model, FixedThresholdClassifier) else None
+
+
+def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Compute the probability of each class for every row, (n, classes), by each of some models.
+
+    Models that share a preparation share the encoded columns, which of a million rows take a while to make.
+    """
+    encoded: dict[int, NDArray[Any]] = {}
+    found = []
+    for pipeline in pipelines:
+        prepared = pipeline["prepare"]
+        if id(prepared) not in encoded:
+            encoded[id(prepared)] = prepared.transform(values)
+        found.append(np.asarray(pipeline["model"].predict_proba(encoded[id(prepared)]), dtype=np.float64))
+    return found
+
+
+def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the place of the predicted class of every row, by the model's threshold where it has one."""
+    chosen = decision_threshold(pipeline)
+    if chosen is None:
+        return np.asarray(chances.argmax(axis=1))
+    place = pipeline["model"].classes_.tolist().index(chosen[1])
+    return np.asarray(np.where(chances[:, place] >= chosen[0], place, 1 - place))
 
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
-    """Write a model into a folder."""
+    """Write a model into a folder; equal models give equal bytes."""
     classifier = bare_classifier(pipeline["model"])
     if not isinstance(classifier, BoosterClassifier):
-        save_model(pipeline, folder / ARCHIVE)
+        skops = package("skops.io", "keeping a model without pickle")
+        write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
         return
     text = classifier.booster.model_to_string().encode()
-    columns = {name: (part, names) for name, part, names in pipeline["prepare"].transformers_}
-    encoder, texts = columns.get("categories", (None, []))
-    known = [] if encoder is None else [[str(text) for text in one] for one in encoder.categories_]
-    threshold = decision_threshold(pipeline)
+    prepared, threshold = pipeline["prepare"], decision_threshold(pipeline)
     described = {
         "format": FORMAT,
-        "numbers": list(columns.get("numbers", (None, []))[1]),
-        "categories": dict(zip(texts, known, strict=True)),
+        "numbers": prepared.numbers_,
+        "gaps": prepared.gaps_,
+        "categories": prepared.categories_,
+        "missing": list(prepared.missing),
         "classes": classifier.classes_.tolist(),
         "threshold": None if threshold is None else {"value": threshold[0], "positive": threshold[1]},
         "trees": {"file": TREES, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()},
     }
     write_output(folder / TREES, text)
     write_output(folder / DESCRIPTION, (json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _without_addresses(content: bytes) -> bytes:
+    """Replace the addresses in memory that name the objects of a skops archive by numbers, and drop the time."""
+    members = read_archive(io.BytesIO(content), most=LARGEST)
+    schema = members.pop("schema.json").decode()
+    numbers: dict[str, str] = {}
+    pattern = re.compile(r'("__id__": |"file": ")(\d+)')
+    schema = pattern.sub(lambda found: found[1] + numbers.setdefault(found[2], str(len(numbers) + 1)), schema)
+    renamed = {re.sub(r"^\d+", lambda found: numbers[found[0]], name): one for name, one in members.items()}
+    return _packed({"schema.json": schema.encode(), **dict(sorted(renamed.items()))})
+
+
+def _packed(members: Mapping[str, bytes]) -> bytes:
+    """Pack files into an archive without a time."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, content)
+    return stream.getvalue()
 
 
 def find_model(folder: Path) -> Path:
@@ -73,64 +169,118 @@ def find_model(folder: Path) -> Path:
 def read_model(folder: Path) -> Pipeline:
     """Read the model of a run's folder; refuse one with anything in it but what :func:`write_model` writes."""
     path = find_model(folder)
-    if path.name == ARCHIVE:
-        return load_model(path)
-    lightgbm = import_lightgbm("reading this model")
     try:
-        described = json.loads(_read_file(path, MOST_DESCRIPTION))
-        return _read_booster(described, folder, lightgbm)
-    except (
-        AttributeError,
-        KeyError,
-        RecursionError,
-        TypeError,
-        ValueError,
-        lightgbm.basic.LightGBMError,
-    ) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise damaged(path, error) from error
-
-
-def _read_file(path: Path, most: int) -> bytes:
-    """Read a file of at most so many bytes."""
-    try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= most else b""
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+        trees = b"" if path.name == ARCHIVE else (folder / TREES).read_bytes()
     except OSError as error:
         raise InvalidInputError(
             f"the model must be a file that can be read; {path}: {error.strerror}"
         ) from error
-    if size > most:
-        raise ValueError(f"{path.name} has {size:,} bytes, more than {most:,}")
-    return content
+    lightgbm = None if path.name == ARCHIVE else import_lightgbm("reading this model")
+    try:
+        pipeline = (
+            _load_skops(path, content) if lightgbm is None else _load_booster(path, content, trees, lightgbm)
+        )
+        _check_numbers(pipeline)
+    except InvalidInputError:
+        raise
+    except Exception as error:  # zip, JSON, NumPy, skops and LightGBM have many, and none of them matters
+        raise damaged(path, error) from error
+    return pipeline
 
 
-def _read_booster(described: Any, folder: Path, lightgbm: Any) -> Pipeline:
+def damaged(path: Path, error: Exception) -> InvalidInputError:
+    """Say that a file is not one of ours."""
+    return InvalidInputError(
+        f"{path} is not a model that fairsieve kept, or it is damaged ({error}): train again, or copy it again"
+    )
+
+
+def _older(path: Path) -> InvalidInputError:
+    """Say that a file is one of an earlier version."""
+    return InvalidInputError(
+        f"{path} was made by fairsieve 0.1, whose models this version does not read: train again, or use 0.1 for it"
+    )
+
+
+def _load_skops(path: Path, content: bytes) -> Pipeline:
+    """Load an archive of skops; refuse one with other types, and run none of it."""
+    skops = package("skops.io", "reading a model")
+    # The sizes that an archive declares may lie, and what reads it next may trust them: it is packed anew.
+    content = _packed(read_archive(io.BytesIO(content), most=LARGEST))
+    untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
+    if untrusted:
+        raise InvalidInputError(
+            f"{path} must hold nothing but types of scikit-learn and NumPy, or loading it could run code; it holds "
+            f"{', '.join(untrusted)}: it was not made by fairsieve, and was not loaded"
+        )
+    pipeline = skops.loads(content, trusted=list(TRUSTED))
+    if type(pipeline) is not Pipeline or len(pipeline.steps) != 2 or pipeline.memory is not None:
+        raise ValueError("it has other steps")
+    prepared, model = pipeline["prepare"], bare_classifier(pipeline["model"])
+    if type(prepared) is ColumnTransformer:
+        raise _older(path)
+    if type(prepared) is not Preparation or type(model) not in (
+        LogisticRegression,
+        HistGradientBoostingClassifier,
+    ):
+        raise ValueError("its parts are not those of a model of fairsieve")
+    if isinstance(pipeline["model"], FixedThresholdClassifier):
+        with_threshold(model, pipeline["model"].threshold, pipeline["model"].pos_label)  # which checks it
+    if type(model) is LogisticRegression:
+        outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
+        if model.coef_.shape != (outputs, len(prepared.sources)) or model.intercept_.shape != (outputs,):
+            raise ValueError("its weights are not of the right shape")
+    return pipeline
+
+
+def _load_booster(path: Path, content: bytes, text: bytes, lightgbm: Any) -> Pipeline:
     """Build a pipeline from a description and the trees beside it."""
+    described = json.loads(content)
+    if described["format"] == OLD_FORMAT:
+        raise _older(path)
     if described["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT}")
-    numbers, classes = _names(described["numbers"]), _names(described["classes"])
-    categories = {str(column): _names(known) for column, known in described["categories"].items()}
-    if len(classes) < 2 or not all(categories.values()) or set(numbers) & set(categories):
-        raise ValueError("it has no labels, or no categories, or a column twice")
     trees = described["trees"]
-    text = _read_file(folder / TREES, LARGEST)
     if len(text) != trees["bytes"] or hashlib.sha256(text).hexdigest() != trees["sha256"]:
         raise ValueError(f"{TREES} is not the file that it describes")
-    checked = check_text(text.decode("ascii"), features=len(numbers) + len(categories), classes=len(classes))
-    booster = lightgbm.Booster(model_str=checked)
-    classifier: Any = BoosterClassifier(booster, classes)
+    prepared = Preparation(one_hot=False, missing=tuple(map(str, described["missing"])))
+    prepared.numbers_, prepared.gaps_ = (list(map(str, described[name])) for name in ("numbers", "gaps"))
+    prepared.categories_ = {
+        str(name): [str(one) for one in its] for name, its in described["categories"].items()
+    }
+    prepared.rest_, prepared.n_features_in_ = [], len(prepared.kinds)
+    for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", text.decode(), re.MULTILINE):
+        if not all(math.isfinite(float(number)) for number in line.split()):
+            raise ValueError("its trees hold a number that is not finite")
+    booster = lightgbm.Booster(model_str=text.decode())
+    if booster.num_feature() != len(prepared.kinds):
+        raise ValueError("its trees know another number of columns")
+    classifier: Any = BoosterClassifier(booster, [str(name) for name in described["classes"]])
     threshold = described["threshold"]
     if threshold is not None:
         classifier = with_threshold(classifier, threshold["value"], threshold["positive"])
-    return Pipeline([("prepare", native_preparation(numbers, categories)), ("model", classifier)])
+    return Pipeline([("prepare", prepared), ("model", classifier)])
 
 
-def _names(values: Any) -> list[str]:
-    """Check a list of different texts."""
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError("names must be texts")
-    if len(np.unique(np.array(values, dtype=object))) != len(values):
-        raise ValueError("names must be different")
-    return values
+def _check_numbers(model: Any, name: str = "") -> None:
+    """Check that every number that a fitted model has learnt is finite."""
+    if isinstance(model, Pipeline):
+        for step in model.named_steps.values():
+            _check_numbers(step)
+    elif isinstance(model, Mapping | list | tuple):
+        for one in model.values() if isinstance(model, Mapping) else model:
+            _check_numbers(one, name)
+    elif isinstance(model, np.ndarray) and model.dtype.names:
+        for field in model.dtype.names:
+            _check_numbers(model[field], f"{name}.{field}")
+    elif isinstance(model, np.ndarray | float | np.floating):
+        numbers = np.asarray(model)
+        allowed = np.isinf(numbers) if name in INFINITE and numbers.dtype.kind == "f" else False
+        if numbers.dtype.kind == "f" and name not in UNKNOWN and not (np.isfinite(numbers) | allowed).all():
+            raise ValueError(f"its {name} holds a number that is not finite")
+    elif hasattr(model, "__dict__"):
+        params = model.get_params(deep=False) if isinstance(model, BaseEstimator) else {}
+        for own, value in vars(model).items():  # what a user may set has meanings of its own for NaN
+            if own not in params or isinstance(value, BaseEstimator) or own == "threshold":
+                _check_numbers(value, own)

@@ -15,10 +15,10 @@ from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.calibration import Calibration, calibrate_scores
 from fairsieve.tabular.evaluation import FEW, Gap, Measure, gap_between, measure_groups
 from fairsieve.tabular.label_audit import Audit, audit_table
-from fairsieve.tabular.preparation import read_data
 from fairsieve.tabular.reading.columns import canonical, parse_numbers
-from fairsieve.tabular.reading.labels import Labels, coded_by
-from fairsieve.tabular.reading.table import InputTable, find_column
+from fairsieve.tabular.reading.read import read_data
+from fairsieve.tabular.reading.roles import Labels, coded_by
+from fairsieve.tabular.reading.table import InputTable, find_column, used_texts
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.true_label_measures import TrueLabelMeasures, measure_by_estimate
 
@@ -111,15 +111,16 @@ def audit_predictions(
     found, labels = replace(found, asked=asked), found.labels
     given, groups = labels.read(table), found.groups.read(table)
     guessed = _read_predictions(table, labels, prediction)
-    rows = np.flatnonzero(given.known & guessed.known)
+    known, predicted = given.codes >= 0, guessed.codes >= 0
+    rows = np.flatnonzero(known & predicted)
     if not len(rows):
         raise InvalidInputError(
             f"--prediction must have a value in some row with a label; {prediction!r} has none"
         )
-    cells = _cells(given.codes[rows], groups.take(rows).codes, labels, found.groups.names)
+    cells = _cells(given.codes[rows], groups.codes[rows], labels, found.groups.names)
     codes = guessed.codes[rows].astype(np.int64)
     positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
-    places = np.searchsorted(np.flatnonzero(given.known), rows)  # among the rows of the estimate
+    places = np.searchsorted(np.flatnonzero(known), rows)  # among the rows of the estimate
     true_labels = measure_by_estimate(
         found.estimate,
         places,
@@ -141,7 +142,7 @@ def audit_predictions(
         calibration=[]
         if score is None
         else _calibrate(cells, _read_scores(table, labels, score)[rows], labels),
-        left_out=int((given.known & ~guessed.known).sum()),
+        left_out=int((known & ~predicted).sum()),
         label_audit=found,
         true_labels=true_labels,
     )
@@ -150,7 +151,7 @@ def audit_predictions(
 def _read_predictions(table: InputTable, labels: Labels, column: str) -> Any:
     """Read predicted labels, coded as the labels are; refuse what is no label."""
     values = canonical(find_column(table, column, "--prediction"), table.reading.decimal)
-    new = sorted(set(values.values[values.counts > 0]) - set(labels.classes))
+    new = sorted(set(used_texts(values)) - set(labels.classes))
     if new:
         number = parse_numbers(values).odd.sum() == 0 and len(new) > len(labels.classes)
         hint = ": these look like scores; give a column of labels, and this one as --score" if number else ""

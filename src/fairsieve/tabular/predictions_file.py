@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairsieve.tabular.reading.raw_text import find_encoding
-from fairsieve.tabular.reading.table import InputTable, NumberColumn
+from fairsieve.tabular.reading.read import find_encoding
+from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.csv_files import columns_csv
 
 __all__ = ["predictions_csv"]
@@ -32,9 +32,11 @@ def predictions_csv(
         Write the table anew, with an apostrophe before what a spreadsheet could take for a formula.
     """
     with path.open("rb") as stream:
-        is_parquet = stream.read(4) == b"PAR1"
-    if escape_formulas or is_parquet:
-        columns: dict[str, Iterable[str]] = {name: _texts(column) for name, column in table.columns.items()}
+        is_text = stream.read(4) not in (b"PAR1", b"PK\x03\x04")
+    if escape_formulas or not is_text:
+        columns: dict[str, Iterable[Any]] = {
+            name: ["" if value is None else value for value in table.cells(name)] for name in table.columns
+        }
         columns |= added
         return columns_csv(
             columns, escape_formulas=escape_formulas, separator=table.reading.separator
@@ -47,14 +49,6 @@ def predictions_csv(
         return text.encode(encoding, errors=errors)
     except UnicodeEncodeError:  # a predicted label that the file's encoding lacks
         return text.encode("utf-8", errors=errors)
-
-
-def _texts(column: Any) -> Iterator[str]:
-    """Write every value of a column, one at a time; nothing for a missing one."""
-    if isinstance(column, NumberColumn):
-        pairs = zip(column.numbers, column.known, strict=True)
-        return (str(number) if known else "" for number, known in pairs)
-    return (text or "" for text in column.tolist())
 
 
 def _copied_rows(text: str, table: InputTable, added: Mapping[str, Sequence[str]]) -> str:

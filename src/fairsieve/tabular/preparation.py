@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.data.splits import split_indices
@@ -16,16 +17,12 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.frames import is_frame, read_frame
 from fairsieve.tabular.leaks import leak_notes
 from fairsieve.tabular.notes import Note
-from fairsieve.tabular.reading.bins import parse_bins
-from fairsieve.tabular.reading.encoding import as_frame
-from fairsieve.tabular.reading.features import Feature, Values, describe_features, feature_values, used
-from fairsieve.tabular.reading.groups import Groups, find_groups
-from fairsieve.tabular.reading.labels import Labels, find_labels
-from fairsieve.tabular.reading.read import read_table
-from fairsieve.tabular.reading.table import InputTable, Reading, TextColumn, as_objects
+from fairsieve.tabular.reading.features import Feature, describe_features, feature_values, used
+from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
+from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins
+from fairsieve.tabular.reading.table import InputTable, as_objects
 from fairsieve.tabular.request import Asked, data_name
 
 __all__ = [
@@ -34,14 +31,12 @@ __all__ = [
     "WholeTable",
     "few_notes",
     "named_estimate",
-    "read_data",
     "read_problem",
     "read_whole",
 ]
 
 
 LEAST_ROWS = 30  # to learn from
-NAMED_ROWS = 5  # in a note
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,78 +45,77 @@ class TablePart:
 
     Attributes
     ----------
-    values : dict
-        The columns that a model sees.
-    labels : TextColumn
+    values : DataFrame
+        The columns that a model sees: doubles, and texts of pandas' type "category".
+    labels : Categorical
         Coded by the place of each label in ``Labels.classes``; none is missing.
-    groups : TextColumn
+    groups : Categorical
         Coded by the place of each group in ``Groups.names``; missing where it is not compared.
-    rows : integer array
-        Where the rows stand in the file.
     verified : integer array, optional
         The places of verified labels in ``Labels.classes``; −1 where nobody checked.
     verified_weight : array, optional
         The inverse of each checked row's chance to be chosen, up to a factor.
     """
 
-    values: Values
-    labels: TextColumn
-    groups: TextColumn
-    rows: NDArray[np.int64]
+    values: pd.DataFrame
+    labels: pd.Categorical
+    groups: pd.Categorical
     verified: NDArray[np.int64] | None = None
     verified_weight: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.values)
 
     @property
-    def frame(self) -> Any:
-        """The columns as a data frame, which a kept model takes."""
-        return as_frame(self.values)
+    def rows(self) -> NDArray[np.int64]:
+        """Where the rows stand in the file."""
+        return np.asarray(self.values.index, dtype=np.int64)
+
+    @property
+    def grouped(self) -> NDArray[np.bool_]:
+        """Which rows have a group that is compared."""
+        return np.asarray(self.groups.codes >= 0)
 
     @cached_property
     def cells(self) -> Cells:
         """The cell of every row; a last group None is that of the rows without one."""
-        names = [*self.groups.values.tolist()]
-        ungrouped = not self.groups.known.all()
+        names, ungrouped = self.groups.categories.tolist(), not self.grouped.all()
         groups = len(names) + ungrouped
-        codes = self.labels.codes.astype(np.int64) * groups
-        codes += np.where(self.groups.known, self.groups.codes, len(names))
-        small = np.min_scalar_type(max(len(self.labels.values) * groups - 1, 0))
-        return Cells(codes.astype(small), self.labels.values.tolist(), [*names, None] if ungrouped else names)
+        codes = self.label_codes * groups
+        codes += np.where(self.grouped, self.groups.codes, len(names))
+        small = np.min_scalar_type(max(len(self.labels.categories) * groups - 1, 0))
+        return Cells(
+            codes.astype(small), self.labels.categories.tolist(), [*names, None] if ungrouped else names
+        )
 
     @property
     def label_codes(self) -> NDArray[np.int64]:
         """The labels as numbers: texts of a million rows take long to compare."""
-        return self.labels.codes.astype(np.int64)
+        return np.asarray(self.labels.codes, dtype=np.int64)
 
     @property
     def group_codes(self) -> NDArray[Any]:
         """The groups as numbers, NaN where there is none."""
-        if self.groups.known.all():
-            return self.groups.codes.astype(np.int64)
-        return np.where(self.groups.known, self.groups.codes, np.nan)
+        if self.grouped.all():
+            return np.asarray(self.groups.codes, dtype=np.int64)
+        return np.where(self.grouped, self.groups.codes, np.nan)
 
     def class_names(self, codes: Iterable[Any]) -> list[str]:
         """Return the labels that codes stand for."""
-        return [str(self.labels.values[int(code)]) for code in codes]
+        return [str(self.labels.categories[int(code)]) for code in codes]
 
     def group_names(self, codes: Iterable[Any]) -> list[str | None]:
-        """Return the groups that codes stand for; None stays None."""
-        return [None if code is None else str(self.groups.values[int(code)]) for code in codes]
+        """Return the groups that codes stand for; None stays None, and −1 is None."""
+        return [
+            None if code is None or code < 0 else str(self.groups.categories[int(code)]) for code in codes
+        ]
 
     def take(self, rows: NDArray[Any]) -> TablePart:
         """Select some of the rows."""
-        values: Values = {
-            name: column.take(rows) if isinstance(column, TextColumn) else column[rows]
-            for name, column in self.values.items()
-        }
         verified, weight = (
             None if array is None else array[rows] for array in (self.verified, self.verified_weight)
         )
-        return TablePart(
-            values, self.labels.take(rows), self.groups.take(rows), self.rows[rows], verified, weight
-        )
+        return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], verified, weight)
 
     @property
     def verified_labels(self) -> NDArray[np.object_] | None:
@@ -134,8 +128,8 @@ class TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
         if self.verified is None:
             return self
-        codes = np.where(self.verified >= 0, self.verified, self.labels.codes).astype(np.int32)
-        return replace(self, labels=TextColumn(codes, self.labels.values))
+        codes = np.where(self.verified >= 0, self.verified, self.labels.codes)
+        return replace(self, labels=pd.Categorical.from_codes(codes, self.labels.categories))
 
 
 def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioEstimate:
@@ -192,13 +186,6 @@ class WholeTable(NamedTuple):
     answers: Answers | None
 
 
-def read_data(data: Any, reading: Reading) -> InputTable:
-    """Read a file or a data frame; a table that was read already stays as it is."""
-    if isinstance(data, InputTable):
-        return data
-    return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
-
-
 def read_whole(asked: Asked) -> WholeTable:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
@@ -216,7 +203,8 @@ def read_whole(asked: Asked) -> WholeTable:
         codes, weights = answers.over(part.rows)
         part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
-    notes = [*leaks, *table.notes, *notes, *_large_notes(features), *more]
+    hints = [feature.hint for feature in features if feature.hint]
+    notes = [*leaks, *table.notes, *notes, *_large_notes(features), *hints, *more]
     return WholeTable(part, labels, groups, features, notes, table, answers)
 
 
@@ -233,34 +221,23 @@ def _read_part(
 ) -> tuple[TablePart, list[str]]:
     """Read the rows of a table that have a label, and say what became of the others."""
     column = labels.read(table)
-    if not column.known.any():
+    known = np.asarray(column.codes >= 0)
+    if not known.any():
         raise InvalidInputError(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = TablePart(feature_values(table, kinds), column, groups.read(table), table.rows)
+    part = TablePart(feature_values(table, kinds), column, groups.read(table))
     notes = []
-    if not column.known.all():
-        named = _named_rows(table.rows[~column.known])
-        notes.append(f"Rows of {table.name} without a label, left out: {named}.")
-        part = part.take(column.known)
-    ungrouped = int((~part.groups.known).sum())
-    if ungrouped:
+    if not known.all():
+        notes.append(f"Rows of {table.name} without a label, left out: {named_rows(table.rows[~known])}.")
+        part = part.take(known)
+    if not part.grouped.all():
         notes.append(
             f"Rows of {table.name} without a value in {groups.title}, or of a group that is not compared, which count "
-            f"for accuracy only: {_named_rows(part.rows[~part.groups.known])}."
+            f"for accuracy only: {named_rows(part.rows[~part.grouped])}."
         )
     return part, notes
-
-
-def _named_rows(rows: NDArray[np.int64]) -> str:
-    """Count rows and name the first of them.
-
-    >>> _named_rows(np.array([3, 8])), _named_rows(np.arange(2, 1002))
-    ('2 (rows 3, 8)', '1,000 (rows 2, 3, 4, 5, 6 …)')
-    """
-    listed = ", ".join(map(str, rows[:NAMED_ROWS])) + (" …" if len(rows) > NAMED_ROWS else "")
-    return f"{len(rows):,} ({'row' if len(rows) == 1 else 'rows'} {listed})"
 
 
 def read_problem(asked: Asked) -> TableProblem:

@@ -18,7 +18,7 @@ from fairsieve.metrics import count_table
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.evaluation import told_classes
-from fairsieve.tabular.reading.labels import Labels
+from fairsieve.tabular.reading.roles import Labels
 
 __all__ = ["EVERYONE", "ModelOutput", "Quality", "measure_quality"]
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypedDict
 
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.tabular.frames import FRAME_NAME, is_frame
-from fairsieve.tabular.reading.groups import SmallGroups
+from fairsieve.tabular.reading.read import FRAME_NAME, is_frame
+from fairsieve.tabular.reading.roles import SmallGroups
 from fairsieve.tabular.reading.table import Reading, closest
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.validation import (

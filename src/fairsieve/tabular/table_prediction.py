@@ -13,12 +13,11 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
-from fairsieve.tabular.model_files import find_model, read_model
-from fairsieve.tabular.preparation import read_data
+from fairsieve.tabular.model_files import damaged, decide, find_model, probabilities, read_model
 from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
 from fairsieve.tabular.reading.features import feature_values
+from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.table import InputTable, Reading, closest
-from fairsieve.tabular.saved_model import column_kinds, damaged, decide, probabilities
 
 __all__ = ["label_probabilities", "predict_rows", "predict_table"]
 
@@ -49,8 +48,8 @@ def predict_rows(
     model: Pipeline, table: InputTable, origin: Path
 ) -> tuple[NDArray[np.str_], NDArray[np.float64], list[str]]:
     """Predict the label of every row of a table that was read, by a model that came from the file ``origin``."""
-    kinds = column_kinds(model)
-    absent = [column for column in kinds if column not in table.columns]
+    kinds = model["prepare"].kinds
+    absent = [column for column in kinds if column not in table.frame]
     if absent:
         close = closest(absent[0], table.columns)
         hint = f"Did you mean {close!r}: rename it?" if close else ""
@@ -63,6 +62,8 @@ def predict_rows(
     try:
         notes = [*table.notes, *notes_on_new(new_categories(values, model["prepare"]))]
         chances = probabilities([model], values)[0]
+        if not np.isfinite(chances).all():
+            raise ValueError("it predicts probabilities that are not numbers")
         codes = decide(model, chances)
     except (
         AttributeError,
@@ -77,7 +78,7 @@ def predict_rows(
 
 def label_probabilities(model: Pipeline, table: InputTable) -> dict[str, NDArray[np.float64]]:
     """Return the probability of each label for every row of a table that the model can predict."""
-    chances = probabilities([model], feature_values(table, column_kinds(model)))[0]
+    chances = probabilities([model], feature_values(table, model["prepare"].kinds))[0]
     return {str(label): chances[:, code] for code, label in enumerate(model.classes_)}
 
 

@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, write_output
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.frames import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.label_review import LabelReview
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.predictions_file import predictions_csv
+from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
 from fairsieve.tabular.report.folder import new_folder, write_run
@@ -58,7 +58,7 @@ class TrainResult(_Decided):
         The rows whose labels to check, the likeliest wrong first: the original columns, and what the model says of
         each. Of polars where the table was, else of pandas.
     model : Pipeline
-        The kept model, of scikit-learn's own parts.
+        The kept model: a pipeline of a preparation and a classifier of scikit-learn's.
     run : TableRun
         Everything else.
 

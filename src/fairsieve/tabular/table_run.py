@@ -26,11 +26,12 @@ from fairsieve.tabular.evaluation import Measure, measure_groups
 from fairsieve.tabular.fitted_models import TableModels, pipeline_with_threshold
 from fairsieve.tabular.linear_models import train_linear
 from fairsieve.tabular.model_choice import ModelChoice, choose_model
+from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
 from fairsieve.tabular.quality import ModelOutput, Quality, measure_quality
 from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
+from fairsieve.tabular.reading.table import as_objects
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.saved_model import decide, probabilities
 from fairsieve.tabular.trade_off import HeldOutScores, true_chances
 from fairsieve.tabular.tree_models import train_trees
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
@@ -78,7 +79,7 @@ class TableRun:
     problem : TableProblem
         The table, in its roles.
     model : Pipeline
-        The fair model, of scikit-learn's own parts; the plain one where the fair one collapsed.
+        The fair model, a pipeline of scikit-learn's; the plain one where the fair one collapsed.
     model_name : str
         Its kind: "logistic", "lightgbm" or "hist-gradient-boosting".
     choice : ModelChoice or None
@@ -278,10 +279,10 @@ def _named_suspects(found: dict[str, NDArray[Any]], problem: TableProblem) -> di
     """Select the rows whose labels look wrong, and name their labels and groups."""
     wrong = found["label"] != found["suggested"]
     suspects = {name: column[wrong] for name, column in found.items()}
-    classes, rows = problem.train.labels.values, suspects["row"]
-    suspects["label"] = classes[suspects["label"].astype(np.int64)]
-    suspects["suggested"] = classes[suspects["suggested"].astype(np.int64)]
-    suspects["group"] = problem.train.groups.take(rows).objects()
+    part, rows = problem.train, suspects["row"]
+    for name in ("label", "suggested"):
+        suspects[name] = as_objects(part.class_names(suspects[name]))
+    suspects["group"] = as_objects(part.group_names(part.groups.codes[rows]))
     return suspects
 
 

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
 
 from fairsieve.estimators._rounds import Round
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import warn_if_inconclusive
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.boosted_trees import NativeTrees, bare_trees
+from fairsieve.tabular.boosted_trees import NativeTrees, named_trees
 from fairsieve.tabular.fitted_models import FittedModel, TableModels, record_warnings
 from fairsieve.tabular.preparation import TableProblem
-from fairsieve.tabular.reading.native_encoding import find_categories, native_frame, native_preparation
-from fairsieve.tabular.reading.table import TextColumn
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores
 from fairsieve.training.history import History, count_predictions, new_recording
 
-__all__ = ["ROUNDS", "TOLERANCE", "new_preparation", "train_trees", "weigh_by_trees"]
+__all__ = ["ROUNDS", "TOLERANCE", "train_trees", "weigh_by_trees"]
 
 ROUNDS, TOLERANCE = 6, 0.005  # the sieve's own
-
-
-def new_preparation(values: Any) -> ColumnTransformer:
-    """Make the preparation for trees of the columns of a table."""
-    numbers = [name for name, column in values.items() if not isinstance(column, TextColumn)]
-    return native_preparation(numbers, find_categories(values))
 
 
 def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None = None) -> TableModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
-    prepared = new_preparation(part.values)
-    frame = native_frame(prepared, part.values)
+    prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
+    matrix = prepared.transform(part.values)
     sieve = SieveClassifier(
-        NativeTrees(model, asked.trees, asked.seed),
+        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
         asked.fairness,
         asked.clean_ratio,
         rounds=asked.epochs or ROUNDS,
@@ -52,7 +42,7 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
     )
     with record_warnings(part) as notes:
         sieve.fit(
-            frame,
+            matrix,
             part.label_codes,
             sensitive_features=part.group_codes,
             verified_labels=part.verified_labels,
@@ -67,12 +57,11 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
         kept = len(models) if number == sieve.best_round_ else kept
-        classifier, known = bare_trees(fitted, problem.labels.classes)
         models.append(
             FittedModel(
                 title="plain model" if number == 0 else f"round {number}",
-                prepared=_restrict(prepared, known),
-                classifier=classifier,
+                prepared=prepared,
+                classifier=named_trees(fitted, problem.labels.classes),
                 training_scores=one.probabilities,
                 held_out=HeldOutScores(one.accuracy, one.disparity),
             )
@@ -93,29 +82,17 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
 def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
     """Fit trees once and once more under weights, to say which labels are wrong; nothing of them is kept."""
     asked, part = problem.asked, problem.train
+    prepared = Preparation(one_hot=False).fit(part.values)
     sieve = SieveClassifier(
-        NativeTrees(model, asked.trees, asked.seed),
+        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
         rounds=1,
         pos_label=problem.positive_code,
         random_state=asked.seed,
     )
-    frame = native_frame(new_preparation(part.values), part.values)
     with record_warnings(part):
-        return sieve.fit(frame, part.label_codes, sensitive_features=part.group_codes)
-
-
-def _restrict(prepared: ColumnTransformer, known: list[NDArray[np.int64]] | None) -> ColumnTransformer:
-    """Leave out the categories that a model has no code for."""
-    columns = {name: (part, names) for name, part, names in prepared.transformers_}
-    if known is None or "categories" not in columns:
-        return prepared
-    encoder, texts = columns["categories"]
-    if all(len(codes) == len(names) for codes, names in zip(known, encoder.categories_, strict=True)):
-        return prepared
-    pairs = zip(texts, encoder.categories_, known, strict=True)
-    # A column without any category keeps one, which has no code in the trees and so counts as missing.
-    kept = {text: [str(names[code]) for code in codes] or [str(names[0])] for text, names, codes in pairs}
-    return native_preparation(list(columns.get("numbers", (None, []))[1]), kept)
+        return sieve.fit(
+            prepared.transform(part.values), part.label_codes, sensitive_features=part.group_codes
+        )
 
 
 def _history(rounds: list[Round], cells: Cells, positive: int | None) -> History:

@@ -16,7 +16,7 @@ from fairsieve.label_noise.true_measures import TrueMeasure, TrueMeasures, measu
 from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.preparation import TablePart, TableProblem
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.table import as_objects
 
 __all__ = ["TrueLabelMeasures", "measure_by_estimate", "measure_problem", "rate_records", "tell_rates"]
@@ -118,7 +118,7 @@ def measure_problem(
     train, test, asked = problem.train, problem.test, problem.asked
     if test.verified is None or not (test.verified >= 0).any():
         return None
-    prepared = fit_preparation(train.values)
+    prepared = Preparation().fit(train.values)
     both = [train, test]
     codes = np.concatenate([_checked_codes(part) for part in both])
     weights = np.concatenate(
@@ -127,7 +127,7 @@ def measure_problem(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
         estimate = estimate_clean_ratio(
-            np.concatenate([encode(prepared, part.values) for part in both]),
+            np.concatenate([prepared.transform(part.values) for part in both]),
             np.concatenate([train.label_codes, _given_codes(problem)]),
             sensitive_features=np.concatenate([part.group_codes.astype(np.float64) for part in both]),
             verified_labels=as_objects(None if code < 0 else int(code) for code in codes),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.intervals import wilson
@@ -14,8 +15,7 @@ from fairsieve.report.number_format import number, percent
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.evaluation import Share
-from fairsieve.tabular.reading.features import Values
-from fairsieve.tabular.saved_model import decide, probabilities
+from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.true_label_measures import (
     TrueLabelMeasures,
     measure_problem,
@@ -159,7 +159,7 @@ def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
     )
 
 
-def _predicted_codes(model: Pipeline, values: Values, classes: tuple[str, ...]) -> NDArray[np.int64]:
+def _predicted_codes(model: Pipeline, values: pd.DataFrame, classes: tuple[str, ...]) -> NDArray[np.int64]:
     """Predict the rows of the test part by a model, as codes of the classes."""
     places = np.array([classes.index(str(label)) for label in model.classes_])
     return np.asarray(places[decide(model, probabilities([model], values)[0])], np.int64)
@@ -172,7 +172,9 @@ def _count_by_group(run: TableRun, rows: NDArray[np.int64], wrong: NDArray[np.bo
         (run.problem.train, run.problem.test) if run.asked.test_file is None else (run.problem.train,)
     ):
         chosen = np.isin(part.rows, rows)
-        names |= dict(zip(part.rows[chosen].tolist(), part.groups.take(chosen).tolist(), strict=True))
+        names |= dict(
+            zip(part.rows[chosen].tolist(), part.group_names(part.groups.codes[chosen]), strict=True)
+        )
     found: dict[str, Share] = {}
     for row, is_wrong in zip(rows.tolist(), wrong.tolist(), strict=True):
         name = names.get(row) or "no group"

@@ -17,11 +17,10 @@ from fairsieve.paper.records import _read_records, append_record, fingerprint
 from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.reproduce.results import Results
 from fairsieve.tabular.reading.columns import kind_of
-from fairsieve.tabular.reading.encoding import encode, fit_preparation
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.features import describe_features, feature_values, used
-from fairsieve.tabular.reading.groups import find_groups
-from fairsieve.tabular.reading.labels import find_labels
 from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.roles import find_groups, find_labels
 from fairsieve.tabular.reading.table import Reading
 
 __all__ = ["TARGETS", "Target"]
@@ -65,8 +64,8 @@ def csv_target(folder: Path) -> Target:
         with ours:
             table = read_table(path, READINGS[content[0] % len(READINGS)] if content else None)
             assert len(table)
-            for name, values in table.columns.items():
-                assert len(values) == len(table.rows)
+            for name in table.columns:
+                assert len(table.cells(name)) == len(table.rows)
                 with ours:
                     feature_values(table, {name: kind_of(table, name)})
                 with ours:
@@ -75,7 +74,7 @@ def csv_target(folder: Path) -> Target:
                     find_groups(table, [name], small_groups="merge")
             kinds = {one.column: one.kind for one in used(describe_features(table, apart=()))}
             values = feature_values(table, kinds)
-            assert np.isfinite(encode(fit_preparation(values), values)).all()
+            assert np.isfinite(Preparation().fit(values).transform(values)).all()
 
     return Target([bytes([i % len(READINGS)]) + table for i, table in enumerate(TABLES)], run)
 

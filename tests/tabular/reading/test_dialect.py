@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.tabular.reading.columns import parse_numbers
-from fairsieve.tabular.reading.dialect import SEPARATORS, assume_dialect
-from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.read import SEPARATORS, assume_dialect, read_table
 from fairsieve.tabular.reading.table import Reading
 
 
@@ -42,7 +41,7 @@ def test_what_was_assumed_is_told_and_numbers_are_right(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("size;name\n1.234,5;x\n0,25;y\n", encoding="utf-8")
     table = read_table(path)
-    assert parse_numbers(table.columns["size"], table.reading.decimal).numbers.tolist() == [1234.5, 0.25]
+    assert parse_numbers(table.frame["size"], table.reading.decimal).numbers.tolist() == [1234.5, 0.25]
     assert table.notes == [
         "Assumed from the first rows: a semicolon between fields and a decimal comma in numbers; --separator and "
         "--decimal say otherwise."

@@ -154,8 +154,11 @@ def record(data, sensitive="sex", **settings):
             for one in whole.features
         ],
         "values": {
-            name: [None if value != value else value for value in column[:SHOWN].tolist()]
-            for name, column in part.frame.items()
+            name: [
+                ("" if column.dtype == "category" else None) if value != value else value
+                for value in column[:SHOWN].tolist()
+            ]
+            for name, column in part.values.items()
         },
         "labels": part.class_names(part.label_codes[:SHOWN]),
         "checksums": row_checksums(whole.table, [0, 3]),

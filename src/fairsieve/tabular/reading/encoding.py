@@ -1,216 +1,207 @@
-"""How columns become the numbers that a model learns from.
-
-The preparation consists of scikit-learn's own parts, so that it can be kept without pickle and used without
-fairsieve. Its statistics are computed column by column, and tables are encoded from their codes, which takes a
-fraction of the time and memory of ``ColumnTransformer`` on a million rows. Both give the same numbers.
-"""
+"""How columns become the numbers that a model learns from, and that a stored model is fed with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.base import BaseEstimator, TransformerMixin
 
-from fairsieve.optional import package
-from fairsieve.tabular.reading.features import MOST_CATEGORIES, Values
-from fairsieve.tabular.reading.table import TextColumn, as_objects
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.reading.columns import Kind
+from fairsieve.tabular.reading.features import MOST_CATEGORIES, feature_values
+from fairsieve.tabular.reading.read import read_frame
+from fairsieve.tabular.reading.table import Reading, is_text, used_texts
 
-__all__ = ["as_frame", "encode", "encoded_columns", "fit_preparation", "new_categories", "notes_on_new"]
+__all__ = ["Preparation", "new_categories", "notes_on_new"]
 
 LARGEST = float(np.finfo(np.float32).max)
+MOST_NATIVE = 254  # categories of a column for trees; scikit-learn's take 255 values
+CHUNK = 65_536  # rows of numbers that are encoded at a time
 
 
-def fit_preparation(values: Values) -> ColumnTransformer:
-    """Fit the preparation of columns: numbers are filled and standardised, texts have a column for each value."""
-    numbers = {name: column for name, column in values.items() if not isinstance(column, TextColumn)}
-    texts = {name: column for name, column in values.items() if isinstance(column, TextColumn)}
-    fill = SimpleImputer(strategy="median", add_indicator=True)
-    scale = StandardScaler()
-    one_hot = OneHotEncoder(
-        max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist", sparse_output=False
-    )
-    parts = [
-        ("numbers", Pipeline([("fill", fill), ("scale", scale)]), list(numbers)),
-        ("categories", one_hot, list(texts)),
-    ]
-    prepared = ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
-    prepared.fit(_smallest_frame(numbers, texts))
-    if numbers:
-        _set_statistics(prepared.named_transformers_["numbers"], list(numbers.values()))
-    return prepared
+class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn the columns of a table into numbers, the first step of every model that is stored.
 
+    For a linear model, numbers are filled (by the median, with a column that says where) and standardised, and a
+    category has a column for each value, a missing one being a value too. For trees, numbers stay as they are and a
+    category is a code; categories come first, since scikit-learn's trees put them there.
 
-def _smallest_frame(numbers: Mapping[str, NDArray[np.float64]], texts: Mapping[str, TextColumn]) -> Any:
-    """Make a small frame on which the preparation learns the same structure as on all rows.
+    It takes a data frame however its gaps were read: as None, NaN, NA, an empty text, or a mark such as "?".
 
-    It has every category at least once, the commonest of many more often, and a gap where a column has one.
+    Parameters
+    ----------
+    one_hot : bool
+        Encode for a linear model; for trees otherwise.
+    missing : sequence of str
+        Marks that count as missing beside the usual ones.
+
+    Attributes
+    ----------
+    numbers_ : list of str
+        The columns of numbers.
+    gaps_ : list of str
+        Those of them with gaps in training.
+    fill_, mean_, scale_ : arrays
+        Medians of the numbers; means and deviations of the numbers and of their gaps.
+    categories_ : dict of lists of str
+        The categories of each column of texts; "" for missing ones, if there were any.
+    rest_ : list of str
+        The columns with rarer categories, which share one more column.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [20.0, 40.0], "job": pd.Categorical(["nurse", "cook"])})
+    >>> prepared = Preparation().fit(people)
+    >>> prepared.transform(pd.DataFrame({"job": ["cook", None], "age": ["30", "?"]})).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    columns: dict[str, list[Any]] = {}
-    for name, column in numbers.items():
-        gaps = np.isnan(column)
-        columns[name] = [np.nan, 0.0] if gaps.any() else [0.0]
-    for name, text in texts.items():
-        columns[name] = _list_categories(text)
-    length = max(len(column) for column in columns.values())
-    padded = {name: column + [column[-1]] * (length - len(column)) for name, column in columns.items()}
-    return package("pandas", "reading a table").DataFrame(
-        {name: column if name in numbers else as_objects(column) for name, column in padded.items()}
-    )
+
+    def __init__(self, *, one_hot: bool = True, missing: Sequence[str] = ()) -> None:
+        self.one_hot = one_hot
+        self.missing = missing
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Preparation:
+        """Learn from columns of doubles and of texts (pandas' categories)."""
+        texts = [str(name) for name in X.columns if is_text(X[name])]
+        self.numbers_ = [str(name) for name in X.columns if name not in texts]
+        self.n_features_in_ = X.shape[1]
+        most = MOST_CATEGORIES if self.one_hot else MOST_NATIVE
+        self.categories_: dict[str, list[str]] = {}
+        self.rest_: list[str] = []
+        for name in texts:
+            found = used_texts(X[name])
+            if self.one_hot and (missing := int(X[name].isna().sum())):
+                found[""] = missing
+            kept = sorted(found)
+            if len(kept) > most:
+                # Ranked as scikit-learn's OneHotEncoder does: by count, then the later name first.
+                order = np.argsort([found[text] for text in kept], kind="stable")[::-1]
+                kept = sorted(kept[place] for place in order[: most - self.one_hot])
+                self.rest_ += [name] if self.one_hot else []
+            self.categories_[name] = kept or [""]
+        numbers = X[self.numbers_].to_numpy(dtype=np.float64)
+        self.gaps_ = [
+            name for name, gap in zip(self.numbers_, np.isnan(numbers).any(axis=0), strict=True) if gap
+        ]
+        if self.one_hot:
+            self._fit_numbers(numbers)
+        return self
+
+    def _fit_numbers(self, numbers: NDArray[np.float64]) -> None:
+        """Learn medians, means and deviations."""
+        fill, mean, scale = [], [], []
+        for column in numbers.T:
+            gaps = np.isnan(column)
+            fill.append(float(np.median(column[~gaps])) if not gaps.all() else 0.0)
+            middle, spread = _center(np.where(gaps, fill[-1], column))
+            mean.append(middle)
+            scale.append(spread)
+        for name in self.gaps_:
+            middle, spread = _center(np.isnan(numbers[:, self.numbers_.index(name)]).astype(np.float64))
+            mean.append(middle)
+            scale.append(spread)
+        self.fill_, self.mean_, self.scale_ = np.array(fill), np.array(mean), np.array(scale)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The columns that it takes, and their kinds."""
+        kinds: dict[str, Kind] = dict.fromkeys(self.categories_, "categories")
+        return kinds | dict.fromkeys(self.numbers_, "numbers")
+
+    @property
+    def sources(self) -> list[str]:
+        """The column that each encoded number was made of."""
+        found = [*self.numbers_, *self.gaps_]
+        for name in self.categories_:
+            found += [name] * self._width(name)
+        return found
+
+    def _width(self, name: str) -> int:
+        return len(self.categories_[name]) + (name in self.rest_)
+
+    def transform(self, X: pd.DataFrame) -> NDArray[Any]:
+        """Encode a data frame that has the columns; others are ignored, and so are categories that are new."""
+        absent = [name for name in self.kinds if name not in X.columns]
+        if absent:
+            raise InvalidInputError(
+                f"the table must have every column that the model learnt from; missing: "
+                f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}"
+            )
+        table = read_frame(X[list(self.kinds)], Reading(missing=self.missing))
+        return self._encode(feature_values(table, self.kinds))
+
+    def _encode(self, values: pd.DataFrame) -> NDArray[Any]:
+        """Encode columns of doubles and of texts."""
+        if not self.one_hot:
+            codes = [_places(values[name], known) for name, known in self.categories_.items()]
+            return np.column_stack([*codes, values[self.numbers_].to_numpy(dtype=np.float64)])
+        widths = [self._width(name) for name in self.categories_]
+        first = len(self.numbers_) + len(self.gaps_)
+        found = np.zeros((len(values), first + sum(widths)), dtype=np.float32)
+        numbers = values[self.numbers_].to_numpy(dtype=np.float64)
+        for start in range(0, len(values) if first else 0, CHUNK):
+            self._encode_numbers(numbers[start : start + CHUNK], found[start : start + CHUNK, :first])
+        for (name, known), width in zip(self.categories_.items(), widths, strict=True):
+            places = _places(
+                values[name], known, missing="", rest=width - 1 if name in self.rest_ else np.nan
+            )
+            rows = np.flatnonzero(~np.isnan(places))
+            found[rows, first + places[rows].astype(np.int64)] = 1.0
+            first += width
+        return found
+
+    def _encode_numbers(self, numbers: NDArray[np.float64], block: NDArray[np.float32]) -> None:
+        """Fill and standardise numbers; a value far from all in training stays finite."""
+        gaps = np.isnan(numbers)
+        with_gaps = [self.numbers_.index(name) for name in self.gaps_]
+        whole = np.concatenate([np.where(gaps, self.fill_, numbers), gaps[:, with_gaps]], axis=1)
+        block[:] = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
 
 
-def _list_categories(column: TextColumn) -> list[str]:
-    """List every category; of more than a model takes, the commonest twice, as scikit-learn would rank them."""
-    found = {str(text): int(count) for text, count in zip(column.values, column.counts, strict=True) if count}
-    if not column.known.all():
-        found[""] = int((~column.known).sum())
-    names = sorted(found)
-    if len(names) <= MOST_CATEGORIES:
-        return names
-    order = np.argsort([found[name] for name in names], kind="stable")[::-1]
-    return [*names, *(names[place] for place in order[: MOST_CATEGORIES - 1][::-1])]
-
-
-def _set_statistics(part: Pipeline, columns: list[NDArray[np.float64]]) -> None:
-    """Give imputer and scaler the medians, means and deviations of all rows."""
-    fill, scale = part["fill"], part["scale"]
-    gaps = [np.isnan(column) for column in columns]
-    medians = [
-        float(np.median(column[~gap])) if not gap.all() else 0.0
-        for column, gap in zip(columns, gaps, strict=True)
-    ]
-    fill.statistics_ = np.array(medians)
-    filled = (
-        np.where(gap, median, column) for column, gap, median in zip(columns, gaps, medians, strict=True)
-    )
-    fitted = [_fit_scaler(column) for column in filled]
-    fitted += [_fit_scaler(gaps[place].astype(np.float64)) for place in fill.indicator_.features_]
-    scale.mean_, scale.scale_ = (np.array(column) for column in zip(*fitted, strict=True))
-    with np.errstate(over="ignore"):
-        scale.var_ = scale.scale_**2
-    scale.n_samples_seen_ = np.int64(len(columns[0]))
-
-
-def _fit_scaler(column: NDArray[np.float64]) -> tuple[float, float]:
+def _center(column: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and deviation; of very large numbers, computed on smaller ones, so that squares do not overflow."""
     largest = float(np.abs(column).max(initial=0.0))
     unit = largest if largest > 1e100 else 1.0
-    scaler = StandardScaler().fit((column / unit)[:, None])
-    return float(scaler.mean_[0]) * unit, float(scaler.scale_[0]) * unit
+    mean, spread = float((column / unit).mean()), float((column / unit).std())
+    constant = spread <= 10 * np.finfo(np.float64).eps * max(abs(mean), 1e-300)
+    return mean * unit, 1.0 if constant else spread * unit
 
 
-def encode(prepared: ColumnTransformer, values: Values) -> NDArray[np.float32]:
-    """Encode columns by a fitted preparation, as ``prepared.transform`` does, in single precision."""
-    rows = len(next(iter(values.values())))
-    parts = {
-        name: (part, [values[column] for column in columns]) for name, part, columns in prepared.transformers_
-    }
-    widths = {name: _width(name, part, columns) for name, (part, columns) in parts.items()}
-    found = np.zeros((rows, sum(widths.values())), dtype=np.float32)
-    first = 0
-    for name, (part, columns) in parts.items():
-        block = found[:, first : first + widths[name]]
-        if name == "numbers":
-            _encode_numbers(part, columns, block)
-        else:
-            _encode_categories(part, columns, block)
-        first += widths[name]
-    return found
+def _places(
+    column: pd.Series, known: Sequence[str], missing: str | None = None, rest: float = np.nan
+) -> NDArray[np.float64]:
+    """Return the place of each row's text among the known ones; ``rest`` for others, NaN where that is nothing."""
+    places = {text: float(place) for place, text in enumerate(known)}
+    lookup = [places.get(str(text), rest) for text in column.cat.categories]
+    lookup.append(np.nan if missing is None else places.get(missing, rest))
+    return np.asarray(np.array(lookup)[column.cat.codes.to_numpy()])
 
 
-def _width(name: str, part: Any, columns: list[Any]) -> int:
-    """Count the numbers that a part makes of a row."""
-    if name == "numbers":
-        return len(columns) + len(part["fill"].indicator_.features_)
-    return sum(_category_widths(part))
-
-
-def _category_widths(encoder: OneHotEncoder) -> list[int]:
-    """Count the columns of each text; all infrequent categories share one."""
-    pairs = zip(encoder.categories_, encoder.infrequent_categories_, strict=True)
-    return [len(known) if rest is None else len(known) - len(rest) + 1 for known, rest in pairs]
-
-
-def _encode_numbers(part: Pipeline, columns: list[Any], block: NDArray[np.float32]) -> None:
-    """Fill and standardise numbers; add a column for the gaps of each column that had some in training."""
-    fill, scale = part["fill"], part["scale"]
-    for place, column in enumerate(columns):
-        filled = np.where(np.isnan(column), fill.statistics_[place], column)
-        standard = (filled - scale.mean_[place]) / scale.scale_[place]
-        block[:, place] = np.clip(
-            standard, -LARGEST, LARGEST
-        )  # a value far from all in training stays finite
-    for place, column in enumerate(fill.indicator_.features_, start=len(columns)):
-        block[:, place] = (np.isnan(columns[column]) - scale.mean_[place]) / scale.scale_[place]
-
-
-def _encode_categories(encoder: OneHotEncoder, columns: list[Any], block: NDArray[np.float32]) -> None:
-    """Give each category its column; what is new is the rest where there is one, and nothing elsewhere."""
-    every, first = np.arange(len(block)), 0
-    parts = zip(
-        columns, encoder.categories_, encoder.infrequent_categories_, _category_widths(encoder), strict=True
-    )
-    for column, known, rest, width in parts:
-        rare = set() if rest is None else set(rest)
-        places = {str(text): place for place, text in enumerate(text for text in known if text not in rare)}
-        other = -1 if rest is None else width - 1
-        lookup = np.array([places.get(text, other) for text in [*column.values, ""]])
-        code = lookup[column.codes]
-        there = code >= 0
-        block[every[there], first + code[there]] = 1.0
-        first += width
-
-
-def encoded_columns(prepared: ColumnTransformer) -> list[str]:
-    """Name the column that each encoded number was made of."""
-    found: list[str] = []
-    for name, part, columns in prepared.transformers_:
-        if name == "numbers":
-            found += [*columns, *(columns[place] for place in part["fill"].indicator_.features_)]
-        else:
-            pairs = zip(columns, _category_widths(part), strict=True)
-            found += [column for column, width in pairs for _ in range(width)]
-    return found
-
-
-def as_frame(values: Values) -> Any:
-    """Return the data frame that ``prepared.transform`` and a kept model take."""
-    columns = {
-        name: column.objects("") if isinstance(column, TextColumn) else column
-        for name, column in values.items()
-    }
-    return package("pandas", "reading a table").DataFrame(columns, copy=False)
-
-
-def new_categories(values: Values, prepared: ColumnTransformer) -> dict[str, list[str]]:
+def new_categories(values: pd.DataFrame, prepared: Preparation) -> dict[str, list[str]]:
     """List values that the preparation has not seen, by column; they say nothing to the model."""
     found = {}
-    for name, encoder, columns in prepared.transformers_:
-        if name == "categories":
-            for column, known in zip(columns, encoder.categories_, strict=True):
-                texts = values[column]
-                assert isinstance(texts, TextColumn)
-                here = set(texts.values[texts.counts > 0])
-                if isinstance(encoder, OneHotEncoder) and not texts.known.all():  # trees know what is missing
-                    here.add("")
-                new = sorted(here - {str(value) for value in known})
-                if new:
-                    found[column] = new
+    for name, known in prepared.categories_.items():
+        here = set(used_texts(values[name]))
+        if prepared.one_hot and bool(values[name].isna().any()):  # trees know what is missing
+            here.add("")
+        new = sorted(here - set(known)) if name not in prepared.rest_ else []
+        if new:
+            found[name] = new
     return found
 
 
-def notes_on_new(new: dict[str, list[str]]) -> list[str]:
+def notes_on_new(new: Mapping[str, Sequence[str]]) -> list[str]:
     """Write a note on values that are new."""
     notes = []
     for column, values in new.items():
-        listed = ", ".join(repr(value) if value else "missing" for value in values[:3])
+        shown = ", ".join(repr(value) if value else "missing" for value in values[:3])
         more = f" and {len(values) - 3} more" if len(values) > 3 else ""
         notes.append(
-            f"Column {column!r} has values that training did not have ({listed}{more}); they are ignored."
+            f"Column {column!r} has values that training did not have ({shown}{more}); they are ignored."
         )
     return notes

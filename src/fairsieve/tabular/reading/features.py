@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
+    DATE,
     EXACT,
     Kind,
     as_categories,
     as_numbers,
+    days_since_1970,
     kind_of,
+    number_style,
     whole_numbers,
 )
-from fairsieve.tabular.reading.dates import DATE, days_since_1970
-from fairsieve.tabular.reading.table import InputTable, NumberColumn, TextColumn, find_column
+from fairsieve.tabular.reading.table import InputTable, count_distinct, find_column, is_text, used_texts
 
-__all__ = ["MOST_CATEGORIES", "Feature", "Values", "describe_features", "feature_values", "used"]
-
-Values = dict[str, NDArray[np.float64] | TextColumn]
+__all__ = ["MOST_CATEGORIES", "Feature", "describe_features", "feature_values", "used"]
 
 MOST_CATEGORIES = 50
-COMMA = re.compile(r"[+-]?\d+(\.\d{3})*,\d+")
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 
 
@@ -49,6 +47,8 @@ class Feature:
         Whether it holds whole numbers beyond 2**53, which are taken as categories.
     dates : bool
         Whether it holds dates, which are taken as days.
+    hint : str
+        What to know of how its numbers are written; mostly empty.
     """
 
     column: str
@@ -58,6 +58,7 @@ class Feature:
     left_out: str = ""
     large: bool = False
     dates: bool = False
+    hint: str = ""
 
     @property
     def treatment(self) -> str:
@@ -126,19 +127,19 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 
 def _describe_dates(table: InputTable, name: str) -> Feature:
     """Describe a column of dates that is taken as numbers; refuse what is no date."""
-    column = table.columns[name]
+    column = table.frame[name]
     if days_since_1970(column) is None:
         raise InvalidInputError(
             f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
             "others, or dates that do not exist: write them so, or leave the option out"
         )
-    return Feature(name, "numbers", int((~column.known).sum()), column.distinct, dates=True)
+    return Feature(name, "numbers", int(column.isna().sum()), count_distinct(column), dates=True)
 
 
 def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[str]) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
-    column = table.columns[name]
-    distinct, missing = column.distinct, int((~column.known).sum())
+    column = table.frame[name]
+    distinct, missing = count_distinct(column), int(column.isna().sum())
     if left_out:
         return Feature(name, "categories", missing, distinct, left_out)
     kind = kind_of(table, name, categories=categories)
@@ -147,12 +148,21 @@ def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[
     if distinct == 1 and not missing:
         return Feature(name, kind, missing, distinct, "the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
+    styles = {number_style(text) for text in used_texts(column)} if is_text(column) else set()
     if kind == "categories":
-        reason = "" if name in categories else _useless_texts(column, many)
-        return Feature(name, kind, missing, distinct, reason)
+        if name in categories or not is_text(column):
+            return Feature(name, kind, missing, distinct)
+        commas = styles == {"comma"} and table.reading.decimal == "."
+        return Feature(
+            name, kind, missing, distinct, _useless_texts(column, many, commas), hint=_hint(name, commas)
+        )
     numbers = whole_numbers(column)
     if numbers is None:
-        return Feature(name, kind, missing, distinct)
+        between = any("," in text for text in used_texts(column)) if styles == {"whole"} else False
+        hint = f"Commas in column {name!r} were read as marks between thousands (1,500 is 1500)."
+        return Feature(
+            name, kind, missing, distinct, hint=hint if between and table.reading.decimal == "." else ""
+        )
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
         return Feature(name, kind, missing, distinct, "it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
@@ -165,24 +175,30 @@ def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[
     return Feature(name, "categories", missing, distinct, large=True)
 
 
-def _useless_texts(column: TextColumn | NumberColumn, many: bool) -> str:
+def _hint(name: str, commas: bool) -> str:
+    """Name the option that reads numbers with a decimal comma."""
+    return (
+        f"Column {name!r} looks like numbers with a decimal comma; --decimal , reads them as such."
+        if commas
+        else ""
+    )
+
+
+def _useless_texts(column: pd.Series, many: bool, commas: bool) -> str:
     """Say why nothing can be learnt from a column of texts; return an empty text where something can."""
-    if isinstance(column, NumberColumn):
-        return ""
-    used_texts = column.values[column.counts > 0]
-    if all(DATE.fullmatch(text) for text in used_texts):
+    if all(DATE.fullmatch(text) for text in used_texts(column)):
         return "dates; add --dates to learn from them as numbers"
     if many:
-        if sum(bool(COMMA.fullmatch(text)) for text in used_texts) > len(used_texts) / 2:
-            return "numbers with a decimal comma; add --decimal , to learn from them"
-        return IDENTIFIERS
+        return "numbers with a decimal comma; add --decimal , to learn from them" if commas else IDENTIFIERS
     return ""
 
 
-def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> Values:
+def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
     """Return the columns that a model takes: doubles, NaN where missing, or texts."""
-    values: Values = {}
+    values: dict[str, Any] = {}
     for column, kind in kinds.items():
         find_column(table, column, "what the model learns from")
-        values[column] = as_numbers(table, column) if kind == "numbers" else as_categories(table, column)
-    return values
+        values[column] = (
+            as_numbers(table, column) if kind == "numbers" else as_categories(table, column).array
+        )
+    return pd.DataFrame(values, index=table.frame.index, copy=False)

@@ -1,30 +1,89 @@
-"""Read a CSV or Parquet file; say in words what is wrong with it."""
+"""Read a table with pandas, from a file or a data frame; find out how a CSV file is written, say what is wrong with it.
+
+pandas splits the rows. Which texts are numbers, categories or dates is decided later, see
+:mod:`~fairsieve.tabular.reading.columns`: every text is kept as it is written.
+"""
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.reading.dialect import assume_dialect
-from fairsieve.tabular.reading.parquet import parquet_columns
-from fairsieve.tabular.reading.raw_text import check_separator, decoded, first_row, uneven_rows
-from fairsieve.tabular.reading.table import InputTable, NumberColumn, Reading, TextColumn, headless_hint
+from fairsieve.tabular.notes import Note
+from fairsieve.tabular.reading.columns import number_style
+from fairsieve.tabular.reading.table import InputTable, Reading, coded, headless_hint
 
-__all__ = ["named_table", "read_table"]
+__all__ = [
+    "FRAME_NAME",
+    "add_columns",
+    "as_pandas",
+    "assume_dialect",
+    "find_encoding",
+    "free_name",
+    "is_frame",
+    "named_rows",
+    "read_data",
+    "read_frame",
+    "read_table",
+]
 
+FRAME_NAME = "the data frame"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
+MOST_VALUES = 10**9  # of a Parquet file, a few bytes of which may stand for billions
+INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the row numbers
+NAMED_ROWS = 5  # in a note
+# UTF-32 comes first: its mark begins with that of UTF-16.
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+ENCODING_NOTES = {
+    "cp1252": "The file is not in UTF-8; it was read as Windows-1252 (Western European).",
+    "utf-16": "The file is in UTF-16.",
+    "utf-32": "The file is in UTF-32.",
+}
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+LOOKED_AT, MOST_LETTERS = 1000, 1_000_000  # rows and letters from which the separator is found
+MOSTLY = 0.5  # of those rows; the others are cut short
 
 
-def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
-    r"""Read a CSV file with the columns' names in its first row, or a Parquet file.
+def is_frame(data: Any) -> bool:
+    """Return whether something is a data frame: of pandas, polars, Arrow, or another that Arrow can read.
+
+    >>> is_frame(pd.DataFrame({"age": [31]})), is_frame("people.csv")
+    (True, False)
+    """
+    kinds = ("to_arrow", "__arrow_c_stream__", "collect_schema")
+    return isinstance(data, pd.DataFrame) or any(hasattr(data, name) for name in kinds)
+
+
+def read_data(data: Any, reading: Reading | None = None) -> InputTable:
+    """Read a file or a data frame; a table that was read already stays as it is."""
+    if isinstance(data, InputTable):
+        return data
+    return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
+
+
+def read_table(path: Path | str, reading: Reading | None = None, what: str = "the table") -> InputTable:
+    r"""Read a CSV file with the columns' names in its first row, a Parquet file, or a workbook of Excel.
 
     What stands between fields, and the decimal mark, are found from the first rows unless ``reading`` says them; spaces
     around values are dropped.
@@ -36,30 +95,81 @@ def read_table(path: Path | str, reading: Reading | None = None) -> InputTable:
     ...     file = Path(folder) / "people.csv"
     ...     _ = file.write_text("age,sex\n31, F\n?,M\n")
     ...     table = read_table(file)
-    >>> table.columns["age"].tolist(), table.rows.tolist()
+    >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
     path, reading = Path(path), reading or Reading()
     try:
         with path.open("rb") as stream:
-            is_parquet = stream.read(4) == b"PAR1"
-        content = b"" if is_parquet else path.read_bytes()
+            start = stream.read(4)
+        if start == b"PAR1":
+            table = read_frame(_read_parquet(path), reading, name=path.name, first=FIRST_ROW)
+        elif start == b"PK\x03\x04":
+            table = read_frame(_read_excel(path), reading, name=path.name, first=FIRST_ROW)
+        else:
+            content = path.read_bytes()
+            encoding = find_encoding(path.name, content)
+            notes = [ENCODING_NOTES[encoding]] if encoding in ENCODING_NOTES else []
+            table = _read_csv(path.name, content.decode(encoding, errors="replace"), notes, reading)
     except OSError as error:
         raise InvalidInputError(
-            f"the table must be a file that can be read; {path}: {error.strerror}"
+            f"{what} must be a file that can be read; {path}: {error.strerror or error}"
         ) from error
-    if is_parquet:
-        reading = replace(reading, separator=",", decimal=".")  # of which it has neither
-        names, columns = parquet_columns(path, reading.all_missing)
-        rows = np.arange(len(columns[0]) if columns else 0) + FIRST_ROW
-        table = named_table(path.name, names, columns, rows, reading, [])
-    else:
-        table = _read_csv(path.name, *decoded(path.name, content), reading)
     if not len(table):
         raise InvalidInputError(
             f"{path.name} must have rows below the names of its columns; it has none: name another file"
         )
     return table
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    """Read a Parquet file; numbers keep their type, and a named index is a column."""
+    package("pyarrow", "reading Parquet")
+    parquet = package("pyarrow.parquet", "reading Parquet")
+    try:
+        size = parquet.read_metadata(path)
+        if size.num_rows * size.num_columns > MOST_VALUES:
+            raise ValueError(f"it has {size.num_rows:,} rows of {size.num_columns:,} columns, too many")
+        return _with_index(pd.read_parquet(path, dtype_backend="pyarrow"))
+    except Exception as error:  # pyarrow has many
+        raise InvalidInputError(
+            f"{path.name} is not a Parquet file that can be read ({error}): write it again, or save it as CSV"
+        ) from error
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make columns of the levels of an index that have a name."""
+    named = [name for name in frame.index.names if name is not None and not INDEX.fullmatch(str(name))]
+    return pd.concat([frame, frame.index.to_frame()[named]], axis=1) if named else frame
+
+
+def _read_excel(path: Path) -> pd.DataFrame:
+    """Read the first sheet of a workbook, where a package that can is installed."""
+    try:
+        return pd.read_excel(path, keep_default_na=False)
+    except ImportError:
+        raise InvalidInputError(
+            f"{path.name} looks like a workbook of a spreadsheet: save the sheet as CSV and give that file, or pip "
+            "install openpyxl to read it"
+        ) from None
+    except Exception as error:  # another archive, or a damaged one
+        raise InvalidInputError(
+            f"{path.name} looks like a workbook that cannot be read ({error}): save the sheet as CSV"
+        ) from error
+
+
+def find_encoding(name: str, content: bytes) -> str:
+    """Find the encoding of a text: by its byte order mark, else UTF-8 if it is that, else Windows-1252."""
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return encoding
+    if b"\0" in content or content.startswith(b"\x1f\x8b"):
+        raise InvalidInputError(f"{name} is neither text nor Parquet: unpack it, or save the table as CSV")
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
 
 
 def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> InputTable:
@@ -68,11 +178,10 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     if not text.strip():
         raise InvalidInputError(f"{name} is empty: the first row must hold the columns' names")
     reading, assumed = assume_dialect(text, reading)
-    notes = [*notes, *assumed]
-    check_separator(name, first_row(name, text, reading.separator), text, reading.separator)
-    pandas = package("pandas", "reading a table")
+    _check_separator(name, text, reading.separator)
+    _check_line_ends(name, text, reading.separator)
     try:
-        frame = pandas.read_csv(
+        frame = pd.read_csv(
             io.BytesIO(text.encode("utf-8", errors="surrogatepass")),  # a StringIO takes four bytes a letter
             encoding_errors="surrogatepass",
             sep=reading.separator,
@@ -83,27 +192,46 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
             skip_blank_lines=False,
             low_memory=False,
         )
-    except (pandas.errors.ParserError, ValueError):
-        raise InvalidInputError(f"{name} {uneven_rows(text, reading.separator)}") from None
+    except (pd.errors.ParserError, ValueError):
+        raise InvalidInputError(f"{name} {_uneven_rows(text, reading.separator)}") from None
     names, columns = [], []
     blank = np.ones(len(frame) - 1, dtype=bool)
-    for position in range(frame.shape[1]):
-        column = frame[position].array
-        names.append(str(column[0]).strip() if column.codes[0] >= 0 else "")
-        codes, values = column.codes[1:], list(column.categories)
-        empty = np.array([*(not str(value).strip() for value in values), True])  # a short row has the code −1
-        blank &= empty[codes]
-        columns.append(TextColumn.cleaned(codes, values, reading.all_missing))
+    for place in range(frame.shape[1]):
+        column = frame[place].array
+        texts = [str(value).strip() for value in column.categories]
+        codes = column.codes
+        names.append(texts[codes[0]] if codes[0] >= 0 else "")
+        empty = np.array([*(not text for text in texts), True])[codes[1:]]  # a field may not be there at all
+        blank &= empty
+        columns.append(coded(codes[1:], texts, reading.all_missing))
     rows = np.arange(len(blank)) + FIRST_ROW
-    if blank.any():
-        columns, rows = [column.take(~blank) for column in columns], rows[~blank]
-    return named_table(name, names, columns, rows, reading, notes)
+    notes = [*notes, *assumed]
+    if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
+        short = _short_rows(text, reading.separator, len(names), len(rows)) & ~blank
+        if short.any():
+            words = (
+                f"Rows of {name} have fewer fields than the first row has names, and the fields that are not there "
+                f"count as missing: {named_rows(rows[short])}. If the last row is one of them, the file may be cut off."
+            )
+            notes.append(Note(words, "warning"))
+    table = _named_table(name, names, columns, rows, reading, notes)
+    return table.take(~blank) if blank.any() else table
 
 
-def named_table(
+def named_rows(rows: NDArray[np.int64]) -> str:
+    """Count rows and name the first of them.
+
+    >>> named_rows(np.array([3, 8])), named_rows(np.arange(2, 1002))
+    ('2 (rows 3, 8)', '1,000 (rows 2, 3, 4, 5, 6 …)')
+    """
+    shown = ", ".join(map(str, rows[:NAMED_ROWS])) + (" …" if len(rows) > NAMED_ROWS else "")
+    return f"{len(rows):,} ({'row' if len(rows) == 1 else 'rows'} {shown})"
+
+
+def _named_table(
     name: str,
     names: Sequence[str],
-    columns: Sequence[TextColumn | NumberColumn],
+    columns: Sequence[Any],
     rows: NDArray[np.int64],
     reading: Reading,
     notes: list[str],
@@ -120,4 +248,226 @@ def named_table(
         words = "1 column has no name and is" if unnamed == 1 else f"{unnamed} columns have no name and are"
         notes = [*notes, f"{words} left out."]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
-    return InputTable(name, named, rows, reading, notes)
+    return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
+
+
+def _without_quoted(text: str, separator: str) -> str:
+    """Leave out texts in quotes, which may hold separators and line ends."""
+    if '"' not in text:
+        return text
+    return re.sub(rf'(?:^|(?<=[\r\n{re.escape(separator)}])) *"(?:[^"]|"")*"', "", text)
+
+
+def _check_line_ends(name: str, text: str, separator: str) -> None:
+    """Refuse a carriage return outside quotes in a file whose rows end otherwise: it would split a cell in two."""
+    if "\n" not in text or text.count("\r") == text.count("\r\n"):
+        return
+    bare = re.search(r"\r(?!\n)", _without_quoted(text, separator))
+    if bare:
+        row = bare.string.count("\n", 0, bare.start()) + 1
+        raise InvalidInputError(
+            f"{name} has a carriage return within row {row}, which would cut it in two: take it out, or put the text "
+            "in quotes"
+        )
+
+
+def _short_rows(text: str, separator: str, width: int, rows: int) -> NDArray[np.bool_]:
+    """Return which of the rows below the names have fewer fields than there are names."""
+    end = "\n" if "\n" in text else "\r"
+    lines = _without_quoted(text, separator).split(end)
+    counts = np.array([line.count(separator) + 1 for line in lines[1 : rows + 1]])
+    return counts < width if len(counts) == rows else np.zeros(rows, dtype=bool)
+
+
+def _uneven_rows(text: str, separator: str) -> str:
+    """Say why text is not a table: a row is too long, or a quote is not closed."""
+    first = 0
+    try:
+        for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
+            first = first or len(fields)
+            if len(fields) > first:
+                between = SEPARATORS.get(separator, repr(separator))
+                return (
+                    f"must have as many fields in every row as in the first, {first}; row {row} has {len(fields)}: a "
+                    f"text with {between} in it must stand in quotes"
+                )
+    except csv.Error:
+        pass
+    return 'must have a second " for every one that opens a text; one is not closed: add it, or take the first out'
+
+
+def _check_separator(name: str, text: str, separator: str) -> None:
+    """Refuse a separator that makes one column only, where another would make several."""
+    try:
+        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InvalidInputError(f"the first row of {name} must hold the columns' names; {error}") from None
+    if len(header) > 1:
+        return
+    line = text.splitlines()[0]
+    counts = {other: line.count(other) for other in SEPARATORS if other != separator}
+    best = max(counts, key=lambda other: counts[other])
+    if counts[best]:
+        option = "tab" if best == "\t" else f"'{best}'"
+        raise InvalidInputError(
+            f"{name} seems to have {SEPARATORS[best]} between its columns, not "
+            f"{SEPARATORS.get(separator, repr(separator))}: add --separator {option}"
+            + (" (and --decimal , if its numbers are written 3,5)" if best == ";" else "")
+        )
+
+
+def assume_dialect(text: str, reading: Reading) -> tuple[Reading, list[str]]:
+    r"""Replace what is "auto" in ``reading`` by what the first rows of a text show; say so where it is unusual.
+
+    A separator must split the first rows into equally many fields; of several that do, the one with most fields is
+    taken. A decimal comma is assumed only where numbers have one, none has a decimal point, and not all could be
+    whole numbers with a comma between the thousands.
+
+    Examples
+    --------
+    >>> found, notes = assume_dialect("size;weight\n1,5;20,25\n", Reading())
+    >>> found.separator, found.decimal, notes[0][:44]
+    (';', ',', 'Assumed from the first rows: a semicolon bet')
+    >>> assume_dialect("size;weight\n1,500;20,250\n", Reading())[0].decimal
+    '.'
+    """
+    separator, decimal, assumed = reading.separator, reading.decimal, []
+    if separator == "auto":
+        separator = _find_separator(text, "," if decimal == "," else "")
+        if separator != ",":
+            assumed.append(f"{SEPARATORS[separator]} between fields")
+    if decimal == "auto":
+        decimal = "," if separator != "," and _has_decimal_commas(text, separator) else "."
+        if decimal == ",":
+            assumed.append("a decimal comma in numbers")
+    words = f"Assumed from the first rows: {' and '.join(assumed)}; --separator and --decimal say otherwise."
+    return replace(reading, separator=separator, decimal=decimal), [words] if assumed else []
+
+
+def _first_records(text: str, separator: str) -> list[list[str]]:
+    """Split the first rows into fields; leave out blank ones, and stop where a text is not closed."""
+    found: list[list[str]] = []
+    lines = io.StringIO(text[:MOST_LETTERS], newline="")
+    with contextlib.suppress(csv.Error):
+        for fields in islice(csv.reader(lines, delimiter=separator, skipinitialspace=True), LOOKED_AT):
+            if any(field.strip() for field in fields):
+                found.append(fields)
+    whole = len(text) <= MOST_LETTERS or len(found) < 2
+    return found if whole else found[:-1]  # the last may be cut off
+
+
+def _find_separator(text: str, other: str) -> str:
+    """Find the separator that makes equally many fields of every row, or of most and no more of any; else a comma."""
+    best, most = ("," if other != "," else ";"), (False, 1)
+    for separator in SEPARATORS:
+        widths = [len(fields) for fields in _first_records(text, separator)]
+        if separator == other or not widths:
+            continue
+        equal = sum(width == widths[0] for width in widths) / len(widths)
+        found = (equal == 1, widths[0])
+        if widths[0] > 1 and max(widths) == widths[0] and equal >= MOSTLY and found > most:
+            best, most = separator, found
+    return best
+
+
+def _has_decimal_commas(text: str, separator: str) -> bool:
+    """Return whether numbers have decimal commas, and none a decimal point."""
+    rows = _first_records(text, separator)[1:]
+    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(rows[0]))] if rows else []
+    styles: set[str] = set()
+    for column in columns:
+        found = Counter(
+            number_style(field) for field in column if field and field not in ("?", "NA", "NaN", "NULL")
+        )
+        if found.total() and found["text"] <= 0.1 * found.total():
+            styles |= set(found)
+    return "comma" in styles and "point" not in styles
+
+
+def read_frame(
+    frame: Any, reading: Reading | None = None, *, name: str = FRAME_NAME, first: int = 0
+) -> InputTable:
+    """Read a data frame as a table; its rows are numbered from 0.
+
+    Numbers keep their type; booleans, categories, dates and the like become texts.
+
+    Examples
+    --------
+    >>> table = read_frame(pd.DataFrame({"age": [31.0, None], "sex": [" F", "M"]}))
+    >>> table.cells("age"), table.cells("sex")
+    ([31.0, None], ['F', 'M'])
+    """
+    reading = replace(reading or Reading(), separator=",", decimal=".")  # of which it has neither
+    frame = _to_pandas(frame)
+    if not len(frame):
+        raise InvalidInputError(f"{name} must have rows; it has none")
+    names = [str(column).strip() for column in frame.columns]
+    columns = [_typed(frame.iloc[:, place], reading.all_missing) for place in range(frame.shape[1])]
+    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, [])
+
+
+def _to_pandas(frame: Any) -> pd.DataFrame:
+    """Convert a data frame of another kind, through Arrow."""
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if not (hasattr(frame, "to_arrow") or hasattr(frame, "__arrow_c_stream__")) or hasattr(frame, "collect"):
+        raise InvalidInputError(
+            f"the table must be a data frame in memory; got a {type(frame).__name__} of "
+            f"{type(frame).__module__.partition('.')[0]}: call .collect() first"
+        )
+    arrow = package("pyarrow", "reading a data frame that is not of pandas")
+    table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
+    """Return a column of a data frame as numbers of their own type, or as texts without what counts as missing."""
+    types = pd.api.types
+    if types.is_integer_dtype(column.dtype) or types.is_float_dtype(column.dtype):
+        gaps = column.isna().to_numpy(dtype=bool)
+        kind = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))  # that of a type with gaps
+        if kind.kind == "f" or not gaps.any():
+            return column.to_numpy(dtype=kind, na_value=np.nan) if gaps.any() else column.to_numpy(dtype=kind)
+        return pd.arrays.IntegerArray(column.fillna(0).to_numpy(dtype=kind), gaps)
+    try:
+        codes, values = pd.factorize(column)
+    except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
+        codes, values = pd.factorize(column.map(lambda value: value if _is_gap(value) else str(value)))
+    return coded(codes, [str(value).strip() for value in values], missing)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+
+
+def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]) -> Any:
+    """Return some rows of a data frame, with columns added; a name that is taken gets an underscore."""
+    frame = frame if hasattr(frame, "with_columns") else _to_pandas(frame)
+    taken = [str(name) for name in frame.columns]
+    named = {free_name(name, taken): values for name, values in added.items()}
+    if isinstance(frame, pd.DataFrame):
+        return frame.iloc[rows].assign(**named)
+    polars = package("polars", "a data frame of polars")
+    return frame[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
+
+
+def as_pandas(table: InputTable, rows: NDArray[np.int64]) -> pd.DataFrame:
+    """Return some rows of a table that came from a file as a data frame, whose index is the row in the file."""
+    taken = table.take(rows)
+    columns = {}
+    for name in table.columns:
+        values = pd.Series(taken.cells(name), dtype=object)
+        numbers = pd.to_numeric(values, errors="coerce")
+        columns[name] = numbers if numbers.isna().sum() == values.isna().sum() else values
+    frame = pd.DataFrame(columns, columns=table.columns)
+    frame.index = pd.Index(taken.rows, name="row")
+    return frame
+
+
+def free_name(wanted: str, taken: Sequence[str]) -> str:
+    """Find a name that no column has yet.
+
+    >>> free_name("loss", ["loss", "age"])
+    'loss_'
+    """
+    return wanted if wanted not in taken else free_name(f"{wanted}_", taken)

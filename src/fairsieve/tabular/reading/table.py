@@ -1,4 +1,8 @@
-"""A table as it was read: columns of texts and of numbers."""
+"""A table as it was read: a pandas data frame, and how it was read.
+
+Its columns are of two kinds: texts, of pandas' type "category" (each different text is stored once, spaces around it
+are dropped, and what counts as missing is missing), and numbers that a Parquet file or a data frame stores as such.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
@@ -17,13 +21,17 @@ from fairsieve.errors import InvalidInputError
 __all__ = [
     "MISSING",
     "InputTable",
-    "NumberColumn",
     "Reading",
-    "TextColumn",
     "as_objects",
     "closest",
+    "coded",
+    "count_distinct",
     "find_column",
     "headless_hint",
+    "is_text",
+    "listed",
+    "recode",
+    "used_texts",
 ]
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
@@ -68,162 +76,113 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class TextColumn:
-    """A column of texts, each different text stored once.
-
-    Attributes
-    ----------
-    codes : integer array
-        The place of each row's text in ``values``; −1 where it is missing.
-    values : array of str
-        Different texts. Some may be in no row.
-
-    Examples
-    --------
-    >>> column = TextColumn.of(["b", None, "a", "b"])
-    >>> column.codes.tolist(), column.values.tolist(), column.tolist()
-    ([0, -1, 1, 0], ['b', 'a'], ['b', None, 'a', 'b'])
-    """
-
-    codes: NDArray[np.int32]
-    values: NDArray[np.object_]
-
-    @classmethod
-    def of(cls, texts: Iterable[str | None]) -> TextColumn:
-        """Make a column of texts; None is missing."""
-        places: dict[str, int] = {}
-        codes = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
-        return cls(np.array(codes, dtype=np.int32), as_objects(places))
-
-    @classmethod
-    def cleaned(cls, codes: NDArray[Any], values: Iterable[Any], missing: frozenset[str]) -> TextColumn:
-        """Strip spaces around texts, merge what becomes the same, and recode what counts as missing."""
-        places: dict[str, int] = {}
-        stripped = [str(value).strip() for value in values]
-        table = [-1 if text in missing else places.setdefault(text, len(places)) for text in stripped]
-        lookup = np.array([*table, -1], dtype=np.int32)  # the last stands for the code −1
-        return cls(lookup[codes], as_objects(places))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which rows have a value."""
-        return np.asarray(self.codes >= 0)
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """How many rows have each of ``values``."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
-
-    @property
-    def distinct(self) -> int:
-        """How many different values rows have."""
-        return int((self.counts > 0).sum())
-
-    def take(self, rows: NDArray[Any]) -> TextColumn:
-        """Select rows."""
-        return TextColumn(self.codes[rows], self.values)
-
-    def recoded(self, texts: Sequence[str | None]) -> TextColumn:
-        """Replace each of ``values`` by another text, or by None for missing; equal texts become one."""
-        places: dict[str, int] = {}
-        table = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
-        return TextColumn(np.array([*table, -1], dtype=np.int32)[self.codes], as_objects(places))
-
-    def objects(self, missing: str | None = None) -> NDArray[np.object_]:
-        """Return the text of every row, with ``missing`` where there is none."""
-        return np.asarray(np.append(self.values, as_objects([missing]))[self.codes])
-
-    def tolist(self) -> list[str | None]:
-        """Return the text of every row, None where it is missing."""
-        return list(self.objects().tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class NumberColumn:
-    """A column that its file stores as numbers, in their own type.
-
-    Attributes
-    ----------
-    numbers : integer or float array
-    known : boolean array
-        Which rows have a value.
-    """
-
-    numbers: NDArray[Any]
-    known: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @cached_property
-    def distinct(self) -> int:
-        """How many different values rows have."""
-        return len(np.unique(self.numbers[self.known]))
-
-    def take(self, rows: NDArray[Any]) -> NumberColumn:
-        """Select rows."""
-        return NumberColumn(self.numbers[rows], self.known[rows])
-
-    def tolist(self) -> list[Any]:
-        """Return the number of every row, None where it is missing."""
-        pairs = zip(self.numbers.tolist(), self.known, strict=True)
-        return [number if known else None for number, known in pairs]
-
-
-@dataclass(frozen=True, eq=False)
 class InputTable:
-    """The columns of a file.
+    """A table, and how it was read.
 
     Attributes
     ----------
     name : str
         The file's name.
-    columns : dict of TextColumn and NumberColumn
-    rows : integer array
-        Where each sample stands in a spreadsheet: the names are in row 1, the first sample in row 2.
+    frame : DataFrame
+        Its index says where each row stands in a spreadsheet: the names are in row 1, the first sample in row 2.
     reading : Reading
     notes : list of str
         What was done to it, in plain words.
     """
 
     name: str
-    columns: dict[str, TextColumn | NumberColumn]
-    rows: NDArray[np.int64]
+    frame: pd.DataFrame
     reading: Reading
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.frame)
 
-    def take(self, rows: NDArray[Any]) -> InputTable:
-        """Select some of the samples."""
-        columns = {name: column.take(rows) for name, column in self.columns.items()}
-        return InputTable(self.name, columns, self.rows[rows], self.reading, self.notes)
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Where each row stands in the file."""
+        return np.asarray(self.frame.index, dtype=np.int64)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns' names."""
+        return [str(name) for name in self.frame.columns]
+
+    def take(self, places: NDArray[Any]) -> InputTable:
+        """Select some of the rows."""
+        return InputTable(self.name, self.frame.iloc[places], self.reading, self.notes)
+
+    def cells(self, column: str) -> list[Any]:
+        """Return the values of a column, None where missing."""
+        return listed(self.frame[column])
+
+
+def is_text(column: pd.Series) -> bool:
+    """Return whether a column holds texts."""
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def as_objects(values: Iterable[Any]) -> NDArray[np.object_]:
     """Make an array of objects, whatever they are."""
-    listed = list(values)
-    found = np.empty(len(listed), dtype=object)
-    found[:] = listed
+    given = list(values)
+    found = np.empty(len(given), dtype=object)
+    found[:] = given
     return found
 
 
-def find_column(table: InputTable, wanted: str, option: str) -> TextColumn | NumberColumn:
+def coded(
+    codes: NDArray[Any], texts: Sequence[str | None], missing: frozenset[str] = frozenset()
+) -> pd.Categorical:
+    """Make texts of codes; equal texts become one, and None and what is in ``missing`` is missing.
+
+    >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b"]).tolist()
+    ['b', 'a', 'b', nan]
+    """
+    places: dict[str, int] = {}
+    table = [
+        -1 if text is None or text in missing else places.setdefault(text, len(places)) for text in texts
+    ]
+    lookup = np.array([*table, -1], dtype=np.int32)  # the last stands for the code −1
+    return pd.Categorical.from_codes(lookup[codes], pd.Index(as_objects(places), dtype=object))
+
+
+def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
+    """Replace each category of a column by another text, or by None for missing."""
+    codes = column.cat.codes.to_numpy()
+    return pd.Series(coded(codes, texts), index=column.index, name=column.name)
+
+
+def used_texts(column: pd.Series) -> dict[str, int]:
+    """Count the rows with each text of a column, for texts that some row has."""
+    codes = column.cat.codes.to_numpy()
+    counts = np.bincount(codes[codes >= 0], minlength=len(column.cat.categories))
+    pairs = zip(column.cat.categories, counts.tolist(), strict=True)
+    return {str(text): count for text, count in pairs if count}
+
+
+def count_distinct(column: pd.Series) -> int:
+    """Count the different values of a column."""
+    return len(used_texts(column)) if is_text(column) else int(column.nunique())
+
+
+def listed(column: pd.Series) -> list[Any]:
+    """Return the values of a column, None where missing."""
+    values = column.to_numpy(dtype=object)
+    return [None if gap else value for value, gap in zip(values, column.isna(), strict=True)]
+
+
+def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
     """Find a column by its name; where there is none, offer the closest one."""
-    if wanted not in table.columns:
-        names = list(table.columns)
-        listed = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
+    if wanted not in table.frame:
+        names = table.columns
+        shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
         close = closest(wanted, names)
         hint = f"Did you mean {close!r}? " if close else ""
         raise InvalidInputError(
-            f"{option} must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {listed}"
+            f"{option} must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}"
             f"{headless_hint(names)}"
         )
-    return table.columns[wanted]
+    return table.frame[wanted]
 
 
 def headless_hint(names: Sequence[str]) -> str:

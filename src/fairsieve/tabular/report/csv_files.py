@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fairsieve.report.table_files import csv_text
-from fairsieve.tabular.frames import free_name
 from fairsieve.tabular.preparation import TableProblem
+from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.phrases import group_name
 
@@ -56,9 +56,9 @@ def suspects_csv(suspects: Mapping[str, Iterable[Any]], table: InputTable) -> st
             values = [group_name(value) for value in values]
         columns[TITLES.get(name, name)] = values
     rows = table.take(np.searchsorted(table.rows, np.asarray(suspects["row"], dtype=np.int64)))
-    for name, column in rows.columns.items():
+    for name in rows.columns:
         columns[free_name(name, list(columns))] = [
-            "" if value is None else value for value in column.tolist()
+            "" if value is None else value for value in rows.cells(name)
         ]
     return columns_csv(columns)
 

@@ -21,8 +21,8 @@ from fairsieve.files import (
 from fairsieve.report.review_page import ReviewItem, ReviewSheet, render_review
 from fairsieve.report.table_files import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
-from fairsieve.tabular.frames import is_frame
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
+from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.report.phrases import estimate_sentence, group_name
 from fairsieve.tabular.report.verdicts import upper
 from fairsieve.tabular.request import Asked, data_name, table_options

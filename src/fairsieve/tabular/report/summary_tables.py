@@ -234,7 +234,7 @@ def _suspect_features(run: TableRun) -> dict[str, list[str]]:
     rows = table.take(np.searchsorted(table.rows, first))
     names = [feature.column for feature in run.problem.features][:MOST_FEATURES]
     return {
-        name: ["–" if value is None else _value_text(value) for value in rows.columns[name].tolist()]
+        name: ["–" if value is None else _value_text(value) for value in rows.cells(name)]
         for name in names
         if name in rows.columns
     }

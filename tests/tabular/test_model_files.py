@@ -6,34 +6,29 @@ import os
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from tests.support.people import people, write_csv
 
+from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.saved_model import (
-    TRUSTED,
-    _linear_part,
-    interpolate,
-    load_model,
-    make_pipeline,
-    save_model,
-)
+from fairsieve.tabular.model_files import TRUSTED, read_model, write_model
 from fairsieve.tabular.table_prediction import predict_table
-from fairsieve.training.linear_model import LinearModel
 
 
 @pytest.fixture
 def folder(run, tmp_path):
-    save_model(run.model, tmp_path / "model.skops")
+    write_model(run.model, tmp_path)
     return tmp_path
 
 
 def test_a_model_comes_back_the_same(run, folder):
-    again = load_model(folder / "model.skops")
-    frame = run.problem.test.frame
+    again = read_model(folder)
+    frame = run.problem.test.values
     np.testing.assert_array_equal(again.predict_proba(frame), run.model.predict_proba(frame))
     assert (folder / "model.skops").stat().st_size < 30_000
 
@@ -57,45 +52,17 @@ def test_a_file_that_could_run_code_is_not_loaded(tmp_path, monkeypatch):
     with pytest.raises(
         InvalidInputError, match=r"must hold nothing but types of scikit-learn .*posix.system"
     ):
-        load_model(path)
+        read_model(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing", b"PK\x05\x06" + bytes(18)])
 def test_damaged_files_are_told(tmp_path, content):
     (tmp_path / "model.skops").write_bytes(content)
     with pytest.raises(InvalidInputError, match="is not a model that fairsieve kept, or it is damaged"):
-        load_model(tmp_path / "model.skops")
+        read_model(tmp_path)
     skops.io.dump(Pipeline([("other", "passthrough")]), tmp_path / "model.skops")
     with pytest.raises(InvalidInputError, match="is not a model that fairsieve kept"):
-        load_model(tmp_path / "model.skops")
-    with pytest.raises(InvalidInputError, match="must be a file that can be read"):
-        load_model(tmp_path / "none.skops")
-
-
-@pytest.mark.parametrize("classes", [2, 4])
-def test_a_pipeline_predicts_as_its_linear_model(run, classes):
-    prepared = run.model["prepare"]
-    features = prepared.transform(run.problem.test.frame)
-    random, outputs = np.random.default_rng(0), 1 if classes == 2 else classes
-    linear = LinearModel(random.normal(size=(outputs, features.shape[1])), random.normal(size=outputs))
-    names = [f"c{i}" for i in range(classes)]
-    found = make_pipeline(prepared, linear, names, 5)
-    np.testing.assert_allclose(
-        found.predict_proba(run.problem.test.frame), linear.probabilities(features), atol=1e-12
-    )
-    np.testing.assert_array_equal(_linear_part(found).coef, linear.coef)
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_models_between_two_have_logits_between_theirs(classes):
-    random, outputs = np.random.default_rng(0), 1 if classes == 2 else classes
-    first, second = (
-        LinearModel(random.normal(size=(outputs, 4)), random.normal(size=outputs)) for _ in range(2)
-    )
-    features = random.normal(size=(20, 4))
-    for share in (0.0, 0.25, 1.0):
-        expected = (1 - share) * first.decision(features) + share * second.decision(features)
-        np.testing.assert_allclose(interpolate(first, second, share).decision(features), expected)
+        read_model(tmp_path)
 
 
 def test_predictions_of_new_rows(run, folder, tmp_path):
@@ -142,3 +109,85 @@ def test_a_folder_without_a_model_is_told(tmp_path):
         InvalidInputError, match=r"RUN must be a folder that fairsieve train made; .* has no model"
     ):
         predict_table(tmp_path, tmp_path / "new.csv")
+
+
+GAPS = {
+    "as pandas does": {},
+    "as empty texts": {"keep_default_na": False},
+    "by the file's own marks": {"na_values": ["?", "-99", "unknown"]},
+    "as texts": {"dtype": str},
+    "as texts without gaps": {"dtype": str, "keep_default_na": False},
+    "as objects": {"dtype": object},
+    "in nullable types": {"dtype_backend": "numpy_nullable"},
+    "in Arrow's types": {"dtype_backend": "pyarrow"},
+}
+
+
+@pytest.fixture(scope="module", params=["logistic", "hist-gradient-boosting"])
+def stored(request, tmp_path_factory):
+    """A run on a table with gaps of every kind, and its table."""
+    folder, random = tmp_path_factory.mktemp("gaps"), np.random.default_rng(0)
+    table = people(400)
+    marks = ["", "?", "NA", "unknown", "-99"]
+    for name in ("age", "hours", "job"):
+        table[name] = [
+            marks[random.integers(len(marks))] if random.random() < 0.1 else value for value in table[name]
+        ]
+    table["flag"] = [("True", "False", "")[row % 3] for row in range(400)]
+    table["kind"] = [("1", "2", "3")[row % 3] for row in range(400)]
+    path = write_csv(folder / "people.csv", table)
+    result = tabular.train(
+        path,
+        label="income",
+        sensitive="sex",
+        missing=["unknown", "-99"],
+        categories="kind",
+        model=request.param,
+        trees=5,
+        clean_ratio=0.9,
+    )
+    return path, result.save(folder / "run")
+
+
+@pytest.mark.parametrize("way", GAPS)
+def test_the_stored_pipeline_predicts_as_predict_does_however_gaps_are_read(stored, way):
+    path, run = stored
+    file = run / "model.skops"
+    pipeline = skops.io.load(file, trusted=skops.io.get_untrusted_types(file=file))
+    expected = tabular.predict(run, path, probabilities=True).chances
+    frame = pd.read_csv(path, **GAPS[way])
+    other = frame.replace({np.nan: None}) if way == "as objects" else frame.iloc[:, ::-1]
+    for given in (frame, other):
+        found = pipeline.predict_proba(given)
+        np.testing.assert_array_equal(found, np.column_stack(list(expected.values())))
+
+
+def test_equal_runs_store_equal_bytes(people_csv, tmp_path):
+    for place in ("one", "two"):
+        found = tabular.train(people_csv, label="income", sensitive="sex", clean_ratio=0.9)
+        found.save(tmp_path / place)
+    one, two = (tmp_path / place / "model.skops" for place in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_models_of_an_earlier_version_are_refused_in_words(run, tmp_path):
+    older = Pipeline([("prepare", ColumnTransformer([])), ("model", run.model["model"])])
+    skops.io.dump(older, tmp_path / "model.skops")
+    with pytest.raises(InvalidInputError, match=r"was made by fairsieve 0.1, .*: train again"):
+        read_model(tmp_path)
+    (tmp_path / "model.skops").unlink()
+    (tmp_path / "model.txt").write_text("tree")
+    (tmp_path / "model.json").write_text('{"format": "fairsieve-lightgbm-1"}')
+    with pytest.raises(InvalidInputError, match=r"was made by fairsieve 0.1"):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize("where", ["coef_", "intercept_", "mean_", "scale_", "fill_"])
+def test_a_model_with_a_number_that_is_not_finite_is_refused(folder, where):
+    model = read_model(folder)
+    part = model["model"] if where in ("coef_", "intercept_") else model["prepare"]
+    numbers = getattr(part, where)
+    numbers[..., 0] = np.nan
+    write_model(model, folder)
+    with pytest.raises(InvalidInputError, match=f"its {where} holds a number that is not finite"):
+        read_model(folder)

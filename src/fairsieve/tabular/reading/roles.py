@@ -1,0 +1,359 @@
+"""The roles of columns: the label, and the sensitive columns with the groups that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.reading.columns import (
+    ParsedNumbers,
+    canonical,
+    exact_value,
+    parse_numbers,
+)
+from fairsieve.tabular.reading.table import (
+    InputTable,
+    closest,
+    coded,
+    count_distinct,
+    find_column,
+    recode,
+    used_texts,
+)
+from fairsieve.validation import check_choice, closest_hint
+
+__all__ = [
+    "LEAST_GROUP",
+    "Groups",
+    "Labels",
+    "SmallGroups",
+    "coded_by",
+    "find_groups",
+    "find_labels",
+    "parse_bins",
+]
+
+SmallGroups = Literal["stop", "merge", "ignore"]
+Edges = Mapping[str, tuple[float, ...]]
+
+MOST_CLASSES = 20
+LEAST_OF_A_CLASS = 10
+MOST_GROUPS = 20
+MOST_NUMBERS = 10  # a column with more different numbers is a quantity
+LEAST_GROUP = 30
+OTHER = "other"
+SUGGESTED = 4  # groups of numbers
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a label column holds.
+
+    Attributes
+    ----------
+    column : str
+    classes : tuple of str
+        Its values, sorted.
+    positive : str or None
+        The value whose rates are reported; None where there are three or more and none was named.
+    """
+
+    column: str
+    classes: tuple[str, ...]
+    positive: str | None
+
+    def read(self, table: InputTable) -> pd.Categorical:
+        """Read the labels of a table, coded by their place in ``classes``; refuse values that training did not have."""
+        column = canonical(find_column(table, self.column, "the label"), table.reading.decimal)
+        new = sorted(set(used_texts(column)) - set(self.classes))
+        if new:
+            raise InvalidInputError(
+                f"labels in {self.column!r} of {table.name} must be among {', '.join(self.classes)}; got also "
+                f"{', '.join(map(repr, new[:3]))}"
+            )
+        return coded_by(column, self.classes)
+
+
+def coded_by(column: pd.Series, names: Sequence[str]) -> pd.Categorical:
+    """Code a column by the places of its texts in ``names``; others are missing."""
+    return column.cat.set_categories(pd.Index(names, dtype=object)).array
+
+
+def find_labels(table: InputTable, column: str, positive: str | None = None) -> Labels:
+    """Find the classes in a label column, and check them."""
+    values = canonical(find_column(table, column, "--label"), table.reading.decimal)
+    counted = used_texts(values)
+    classes = tuple(sorted(counted))
+    counts = [counted[name] for name in classes]
+    if len(classes) < 2:
+        having = f"only the value {classes[0]!r}" if classes else "no value at all"
+        raise InvalidInputError(
+            f"--label must be a column with two or more values to tell apart; {column!r} of {table.name} has {having}: "
+            "name another column"
+        )
+    if len(classes) > MOST_CLASSES:
+        raise InvalidInputError(
+            f"--label must be a column with at most {MOST_CLASSES} values; {column!r} of {table.name} has "
+            f"{len(classes):,}, such as {classes[0]!r}. For a quantity, add a column that says in which class each row "
+            "is (for example above and below a limit)"
+        )
+    rare = int(np.argmin(counts))
+    if counts[rare] < LEAST_OF_A_CLASS:
+        raise InvalidInputError(
+            f"every value of the label must be in at least {LEAST_OF_A_CLASS} rows; {classes[rare]!r} of {column!r} is "
+            f"in {counts[rare]}: correct it if it is misspelt, else take those rows out or merge it with another value"
+        )
+    return Labels(column, classes, _find_positive(classes, positive, column))
+
+
+def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) -> str | None:
+    """Find the positive value: the last of two when it is not named."""
+    if positive is None:
+        return classes[-1] if len(classes) == 2 else None
+    positive = positive.strip()
+    if positive not in classes:
+        positive = exact_value(positive)  # 1.0 is 1
+    if positive not in classes:
+        close = closest(positive, classes)
+        hint = f"Did you mean {close!r}? " if close else ""
+        raise InvalidInputError(
+            f"--positive must be a value of {column!r}; got {positive!r}. {hint}Its values are {', '.join(classes)}"
+        )
+    return positive
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which groups are compared, and how a row's group is found.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The sensitive columns; several are crossed.
+    names : tuple of str
+        The groups, sorted.
+    edges : dict
+        The edges of the columns that are quantities.
+    merged : bool
+        Whether those in none of the groups are one, "other"; they are otherwise not compared.
+    """
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    edges: Edges
+    merged: bool = False
+
+    def read(self, table: InputTable) -> pd.Categorical:
+        """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
+        crossed = _cross(table, self.columns, self.edges)
+        if self.merged:
+            names = [name if name in self.names else OTHER for name in crossed.cat.categories]
+            crossed = recode(crossed, names)
+        return coded_by(crossed, self.names)
+
+    @property
+    def title(self) -> str:
+        """What the groups are of, for heads of tables."""
+        return " and ".join(self.columns)
+
+
+def find_groups(
+    table: InputTable,
+    columns: Sequence[str],
+    *,
+    bins: Mapping[str, str] | None = None,
+    small_groups: SmallGroups = "stop",
+) -> tuple[Groups, list[str]]:
+    """Find the groups that sensitive columns make, check them, and say in words what was done to them."""
+    check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
+    rules = dict(bins or {})
+    if not columns:
+        raise InvalidInputError("--sensitive must name one column or more: the groups to compare")
+    for column in rules:
+        if column not in columns:
+            raise InvalidInputError(
+                f"--bins must be of a sensitive column, {', '.join(columns)}; got {column!r}"
+                f"{closest_hint(column, columns)}"
+            )
+    edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
+    crossed = _cross(table, columns, edges)
+    counts = used_texts(crossed)
+    title = " and ".join(repr(column) for column in columns)
+    if len(counts) < 2:
+        only = f"only {next(iter(counts))!r}" if counts else "no value at all"
+        raise InvalidInputError(
+            f"--sensitive must make two or more groups to compare; {title} of {table.name} has {only}: name another "
+            "column"
+        )
+    _refuse_many(title, len(counts), table, crossed_columns=len(columns) > 1)
+    small = {name: count for name, count in counts.items() if count < LEAST_GROUP}
+    if small and small_groups == "stop":
+        _refuse_small(title, small)
+    large = sorted(set(counts) - set(small))
+    merged = small_groups == "merge" and sum(small.values()) >= LEAST_GROUP
+    if len(large) + merged < 2:
+        raise InvalidInputError(
+            f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} of {table.name} makes "
+            f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
+        )
+    found = Groups(tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, merged=merged)
+    return found, _notes_on_small(small, merged)
+
+
+def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[float, ...] | None:
+    """Return the edges of a sensitive column that is a quantity; None for one of categories."""
+    values = find_column(table, column, "--sensitive")
+    parsed = parse_numbers(values, table.reading.decimal)
+    distinct = count_distinct(values)
+    numeric = bool(values.notna().any()) and not parsed.odd.any()
+    if rule is not None:
+        if not numeric:
+            _refuse_texts(table, column, parsed)
+        return find_edges(rule, parsed.numbers, column)
+    if numeric and distinct > MOST_NUMBERS:
+        example = ",".join(f"{edge:g}" for edge in suggested_edges(parsed.numbers))
+        raise InvalidInputError(
+            f"--sensitive must be a column of groups; {column!r} of {table.name} has numbers, {distinct:,} different "
+            f"ones: add --bins {column}={example} to make groups between these edges, or --bins {column}=4 for four of "
+            "equal size"
+        )
+    _refuse_many(repr(column), distinct, table)
+    return None
+
+
+def _refuse_texts(table: InputTable, column: str, parsed: ParsedNumbers) -> None:
+    """Refuse bins of a column of texts."""
+    first = np.flatnonzero(parsed.odd)[:1]
+    example = ""
+    if len(first):
+        example = f", such as {table.take(first).cells(column)[0]!r} in row {table.rows[first[0]]}"
+    raise InvalidInputError(
+        f"--bins must be of a column of numbers; {column!r} of {table.name} has texts{example}"
+    )
+
+
+def _refuse_many(title: str, count: int, table: InputTable, *, crossed_columns: bool = False) -> None:
+    """Refuse so many groups that nothing can be said of any."""
+    if count > MOST_GROUPS:
+        advice = (
+            "name fewer columns"
+            if crossed_columns
+            else "choose a column of groups, or add one that puts these values together"
+        )
+        raise InvalidInputError(
+            f"--sensitive must make at most {MOST_GROUPS} groups; {title} of {table.name} makes {count:,}: {advice}"
+        )
+
+
+def _refuse_small(title: str, small: Mapping[str, int]) -> None:
+    """Refuse groups of so few people that their rates are chance."""
+    shown = ", ".join(
+        f"{name!r} ({count} people)" for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
+    )
+    raise InvalidInputError(
+        f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: {shown}. "
+        "Add --small-groups ignore to train on them without comparing them, or --small-groups merge to make them one "
+        f"group, {OTHER!r}"
+    )
+
+
+def _notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
+    """Say what became of small groups."""
+    if not small:
+        return []
+    names = ", ".join(f"{name} ({count})" for name, count in sorted(small.items()))
+    done = f"are one group, {OTHER!r}" if merged else "are trained on but not compared"
+    return [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."]
+
+
+def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> pd.Series:
+    """Name the group of every row; it is missing where one of its parts is."""
+    parts = []
+    for name in columns:
+        column = find_column(table, name, "--sensitive")
+        if name in edges:
+            parts.append(_bin_numbers(parse_numbers(column, table.reading.decimal).numbers, edges[name]))
+        else:
+            parts.append(canonical(column, table.reading.decimal).array)
+    crossed = parts[0]
+    for part in parts[1:]:
+        first, second = crossed.codes.astype(np.int64), part.codes.astype(np.int64)
+        pairs = np.where((first < 0) | (second < 0), -1, first * len(part.categories) + second)
+        found, codes = np.unique(pairs, return_inverse=True)
+        places = [divmod(pair, max(len(part.categories), 1)) for pair in found.tolist()]
+        names = [None if i < 0 else f"{crossed.categories[i]} / {part.categories[j]}" for i, j in places]
+        crossed = coded(codes, names)
+    return pd.Series(crossed, index=table.frame.index)
+
+
+def parse_bins(options: Sequence[str]) -> dict[str, str]:
+    """Split ``--bins age=25,45`` and ``--bins age=4`` by column.
+
+    >>> parse_bins(["age=25,45"])
+    {'age': '25,45'}
+    """
+    found = {}
+    for option in options:
+        column, sign, rule = option.rpartition("=")
+        if not (sign and column and rule):
+            raise InvalidInputError(
+                f"--bins must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4; got {option!r}"
+            )
+        found[column.strip()] = rule
+    return found
+
+
+def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:
+    """Find the edges that a rule stands for: those given, or those of equally large groups.
+
+    >>> find_edges("2", np.array([1.0, 2.0, 3.0, 4.0]), "age")
+    (3.0,)
+    """
+    try:
+        values = [float(part) for part in rule.split(",")]
+    except ValueError:
+        values = []
+    if len(values) == 1 and values[0].is_integer() and 2 <= values[0] <= 10 and "." not in rule:
+        edges = suggested_edges(numbers, int(values[0]))
+        if edges:
+            return edges
+    elif values and np.isfinite(values).all() and (np.diff(values) > 0).all():
+        return tuple(values)
+    raise InvalidInputError(
+        f"--bins of {column!r} must be edges in ascending order, such as 25,45,65, or a number of equally large groups "
+        f"from 2 to 10; got {rule!r}"
+    )
+
+
+def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tuple[float, ...]:
+    """Suggest edges between ``count`` groups of about equal size, at values that occur."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    if not len(known):
+        return ()
+    places = np.ceil(np.arange(1, count) / count * len(known)).astype(int)
+    edges = np.unique(known[np.minimum(places, len(known) - 1)])
+    return tuple(float(edge) for edge in edges if edge > known[0])
+
+
+def _bin_names(edges: Sequence[float]) -> list[str]:
+    """Name the groups, from the lowest.
+
+    >>> _bin_names((25, 45))
+    ['under 25', '25 to under 45', '45 and over']
+    """
+    shown = [f"{edge:g}" for edge in edges]
+    between = [f"{low} to under {high}" for low, high in pairwise(shown)]
+    return [f"under {shown[0]}", *between, f"{shown[-1]} and over"]
+
+
+def _bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> pd.Categorical:
+    """Name the group of each number; it is missing where the number is."""
+    places = np.searchsorted(edges, numbers, side="right")
+    return coded(np.where(np.isnan(numbers), -1, places), _bin_names(edges))
