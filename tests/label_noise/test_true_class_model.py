@@ -1,28 +1,13 @@
-"""The model of the true classes: its two ways to compute chances, its scales, and what it learns."""
+"""The model of the true classes: its scales, and what it learns."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples
 from fairsieve.data import make_synthetic
 from fairsieve.data.corruption.flips import flip_margin
 from fairsieve.label_noise.true_class_model import TrueClassModel
-
-
-@settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 10_000), classes=st.integers(2, 4), groups=st.integers(1, 3), width=st.integers(0, 3)
-)
-def test_chances_are_those_of_the_terms(seed, classes, groups, width):
-    rng = np.random.default_rng(seed)
-    cells = Samples(np.zeros((40, 1)), np.arange(40) % classes, rng.permutation(np.arange(40) % groups)).cells
-    model = TrueClassModel(rng.normal(size=(40, classes - 1)), rng.normal(size=(40, width)), cells)
-    values, rows = rng.normal(size=len(model.mean)), rng.permutation(40)[:9]
-    assert model.chances(rows, values) == pytest.approx(softmax(model.tensor(rows) @ values, axis=1))
 
 
 def test_two_values_count_alike_whatever_they_are_called_and_however_rare():
@@ -49,7 +34,7 @@ def test_it_says_more_than_the_checked_rows_alone_and_than_the_given_labels():
         model = TrueClassModel(plain.decision_function(data.features)[:, None], data.features, cells)
         rows, left = np.split(np.random.default_rng(seed).permutation(1000), [100])
         values = model.fit(rows, data.labels[rows], np.ones(100))
-        ours = model.chances(left, values)
+        ours = model.chances(values)[left]
         alone = (
             LogisticRegression()
             .fit(data.features[rows], data.labels[rows])
@@ -61,23 +46,6 @@ def test_it_says_more_than_the_checked_rows_alone_and_than_the_given_labels():
     ours, alone, labels = np.mean(better, axis=0)
     assert ours < 0.6 * alone
     assert ours < 0.6 * labels
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_information_is_what_a_check_adds_to_the_curvature(classes):
-    """The trace of the row's Fisher information under the inverse curvature, written out row by row."""
-    rng = np.random.default_rng(classes)
-    cells = Samples(np.zeros((60, 1)), np.arange(60) % classes, np.arange(60) // 30).cells
-    model = TrueClassModel(rng.normal(size=(60, classes - 1)), rng.normal(size=(60, 2)), cells)
-    values = model.fit(np.arange(30), rng.integers(0, classes, 30), np.ones(30))
-    rows = np.arange(30, 60)
-    terms, chances = model.tensor(rows), model.chances(rows, values)
-    wanted = []
-    for own, chance in zip(terms, chances, strict=True):
-        centred = own - chance @ own
-        wanted.append(np.log1p(np.trace(centred.T * chance @ centred @ np.linalg.inv(model.curvature))))
-    assert model.information(rows) == pytest.approx(np.array(wanted))
-    assert len(model.information(rows[:0])) == 0
 
 
 def test_weights_by_the_outcome_shift_the_constants_and_others_hardly_matter():
@@ -93,7 +61,7 @@ def test_weights_by_the_outcome_shift_the_constants_and_others_hardly_matter():
         rows = np.flatnonzero(rng.random(3000) < chance)
         weights = 1 / chance[rows]
         values = model.fit(rows, data.labels[rows], weights / weights.mean())
-        return 1 - model.chances(every, values)[every, given].mean()
+        return 1 - model.chances(values)[every, given].mean()
 
     by_outcome = np.where(flipped, 0.4, 0.1)
     by_feature = np.where(data.features[:, 0] > 0, 0.4, 0.1)

@@ -129,3 +129,56 @@ def test_bad_input_is_named():
     unchecked = estimate_clean_ratio(DATA.features, DATA.labels, sensitive_features=DATA.groups)
     with pytest.raises(InvalidInputError, match="needs an estimate that was learnt from verified_labels"):
         measure_true_labels(DATA.labels, unchecked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([5, 1500], "rows must be between 0 and 1499, the rows of the estimate; got 1500"),
+        ([5, -1], "rows must be between 0 and 1499, the rows of the estimate; got -1"),
+        ([0.0, 1.0], "rows must be numbers of rows of the estimate"),
+        ([], "rows must be numbers of rows of the estimate"),
+        ([True, False], "or a mask of 1500 truth values"),
+        ([[0, 1]], "rows must be numbers of rows of the estimate"),
+        (["a", "b"], "rows must be numbers of rows of the estimate"),
+    ],
+)
+def test_rows_that_are_none_are_named(rows, message):
+    with pytest.raises(InvalidInputError, match=message):
+        measure_true_labels([0, 1], estimate(100), rows=rows)
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "a", None, 2**64])
+def test_odd_seeds_are_named(seed):
+    with pytest.raises(InvalidInputError, match="seed must be a whole number"):
+        measure_true_labels(DATA.labels, estimate(100), seed=seed)
+
+
+def test_an_estimate_that_is_none_is_named():
+    with pytest.raises(
+        InvalidInputError, match="estimate must be what estimate_clean_ratio returns; got None"
+    ):
+        measure_true_labels(DATA.labels, None)
+
+
+def test_a_row_counts_once_however_often_it_is_named_and_a_mask_is_as_good():
+    found = estimate(100)
+    once = measure_true_labels(PREDICTED, found, rows=TEST)
+    twice = measure_true_labels(np.tile(PREDICTED, 2), found, rows=np.tile(TEST, 2))
+    masked = measure_true_labels(PREDICTED, found, rows=np.arange(1500) >= 700)
+    assert once.accuracy == twice.accuracy == masked.accuracy
+    assert once.disparity == twice.disparity == masked.disparity
+    with pytest.raises(InvalidInputError, match="twice with different predictions"):
+        measure_true_labels([0, 1], found, rows=[3, 3])
+
+
+def test_checked_rows_without_a_weight_say_nothing():
+    found = estimate(100)
+    checked = np.zeros(1500, bool)
+    checked[found.checked] = True
+    with pytest.raises(InvalidInputError, match="needs rows that somebody checked, with a weight above 0"):
+        measure_true_labels(DATA.labels, found, sample_weight=(~checked).astype(float))
+    with pytest.raises(InvalidInputError, match="y_pred is for none of them"):
+        measure_true_labels(DATA.labels[~checked], found, rows=np.flatnonzero(~checked))
+    half = np.where(checked & (np.arange(1500) % 2 == 0), 0.0, 1.0)
+    assert measure_true_labels(DATA.labels, found, sample_weight=half).accuracy.checked < 100

@@ -15,6 +15,7 @@ from fairsieve.label_noise.rows_to_verify import choose_rows
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
+from fairsieve.validation import check_at_least, check_seed
 
 __all__ = [
     "ALL_WRONG_LABELS",
@@ -103,8 +104,6 @@ class CleanRatioEstimate:
         The checked class of each sample, −1 where nobody checked.
     unseen : Unseen, optional
         What was thought of the checked samples before they were checked, by which models are measured.
-    information : array of shape (n,), optional
-        How much a check of each sample would tell about the others.
 
     Examples
     --------
@@ -129,7 +128,6 @@ class CleanRatioEstimate:
     verified: VerifiedRates | None = None
     verified_codes: NDArray[np.int64] | None = None
     unseen: Unseen | None = None
-    information: NDArray[np.float64] | None = None
 
     @property
     def covers(self) -> str:
@@ -180,14 +178,12 @@ class CleanRatioEstimate:
         """Return the estimate for some of the samples, whose cells are given."""
         codes = None if self.verified_codes is None else self.verified_codes[rows]
         unseen = None if self.unseen is None else self.unseen.take(rows)
-        information = None if self.information is None else self.information[rows]
         return replace(
             self,
             true_class=self.true_class[rows],
             cells=cells,
             verified_codes=codes,
             unseen=unseen,
-            information=information,
         )
 
     def draw_labels(self, seed: int) -> NDArray[np.int64]:
@@ -199,10 +195,9 @@ class CleanRatioEstimate:
     def next_to_verify(self, n: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Choose rows to check next, with weights for ``verified_weight``.
 
-        Half of the choice is at random, spread over the cells, so that rates stay unbiased; half is where a check
-        would tell most about the other rows. Before anything was learnt from checks, three quarters are at random
-        and a quarter is where it is least certain whether the label is right, as far as the estimate is
-        conclusive. Rows that were checked already are left out.
+        Three quarters are at random, spread over the cells, so that rates stay unbiased; a quarter is where it is
+        least certain whether the label is right, as far as the estimate is conclusive. Rows that were checked
+        already are left out.
 
         Returns
         -------
@@ -211,12 +206,11 @@ class CleanRatioEstimate:
             The inverse of each row's chance to be chosen, with mean 1.
         """
         open_ = np.ones(len(self.cells), bool) if self.verified_codes is None else self.verified_codes < 0
-        if not 1 <= n <= int(open_.sum()):
-            raise InvalidInputError(
-                f"n must be between 1 and the {int(open_.sum())} rows nobody checked; got {n}"
-            )
-        rng = np.random.default_rng(seed)
-        return choose_rows(n, open_, self.wrong, self.cells, rng, self.information)
+        n, left = check_at_least("n", n, 1), int(open_.sum())
+        if n > left:
+            raise InvalidInputError(f"n must be at most {left}, the rows that nobody checked; got {n}")
+        rng = np.random.default_rng(check_seed("seed", seed))
+        return choose_rows(n, open_, self.wrong, self.cells, rng)
 
     def keep(self, seed: int) -> NDArray[np.int64]:
         """Return samples that, together, are labelled as if nobody had flipped labels; ascending.

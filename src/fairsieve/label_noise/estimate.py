@@ -40,7 +40,7 @@ __all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimat
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
-WIDE = 0.35  # an interval that is wider says nothing
+WIDE = 0.4  # an interval that is wider says nothing
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
 ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
 
@@ -141,12 +141,6 @@ def _judge(random: RandomFlips, disagree: bool) -> Credibility:
             False,
             "even the surest rows are not sure. Labels wrong at random would do that, but so would an outcome that "
             "nobody can be sure of.",
-        )
-    if not random.steady:
-        return Credibility(
-            False,
-            "labels that contradict a sure class are more frequent for some features than for others: a rule that "
-            "the models missed, or labels wrong systematically.",
         )
     if most - least > WIDE:
         return Credibility(False, f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.")
@@ -265,14 +259,12 @@ def _verified_estimate(
     scores = replace(tried.best, own=tried.best.scores).all_scores(survey, data)
     columns = survey.telling(MOST_FEATURES)
     features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
-    learnt = learn_true_class(
-        scores, features, cells, verified.codes, verified_weight=verified.weight, seed=seed
-    )
+    learnt = learn_true_class(scores, features, cells, verified, sample_weight=checked.weights, seed=seed)
     noise = noise_by_cell(learnt.true_class, cells)
     wrong = 1 - learnt.true_class[np.arange(len(data)), cells.label_codes]
     count = int((verified.codes >= 0).sum())
     return CleanRatioEstimate(
-        float(np.clip(1 - np.average(wrong, weights=checked.weights), 0.0, 1.0)),
+        float(np.clip(1 - np.average(wrong, weights=checked.weights), *learnt.interval)),
         learnt.interval,
         noise,
         learnt.rates.flip_rates,
@@ -284,7 +276,6 @@ def _verified_estimate(
         learnt.rates,
         verified.codes,
         Unseen(learnt.unseen, verified.weight),
-        learnt.information,
     )
 
 

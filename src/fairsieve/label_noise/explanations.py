@@ -13,12 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from fairsieve.label_noise.flip_model import (
     FlipModel,
     Observed,
-    fit_fixed,
     fit_flips,
     fit_plain,
     probabilities,
@@ -50,11 +48,6 @@ MOST_AIMED, FEWER_AIMED = 4_000, 2_500
 MANY_COLUMNS = 30  # of a design, from which on fewer samples are fitted
 SURELY = 0.9
 AIMED_STEPS = 40
-SURE = 0.9  # chance of a class, without flips, from which on other labels are mostly flips
-FEWEST = 50  # samples to test by
-CHANCE = 1e-3  # of a steady rate that looks as uneven
-UNEVEN = 0.05  # variance of a rate over its square that is worth telling
-MOST_CURVED = 6  # numeric columns whose squares and products are tested too
 
 
 @dataclass(frozen=True)
@@ -89,8 +82,6 @@ class RandomFlips:
         The highest share of labels wrong at random that the labels are compatible with, whatever the truth.
     unsure : bool
         Whether the truth itself may be what nobody can be sure of.
-    steady : bool
-        Whether the labels that look flipped are spread as evenly as flips at random are.
     """
 
     rates: Floats
@@ -98,7 +89,6 @@ class RandomFlips:
     error: float
     most: float
     unsure: bool = False
-    steady: bool = True
 
     @property
     def found(self) -> bool:
@@ -197,8 +187,7 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
         rate = float(rates[ties == number][0])
         near = rate < lowest_share <= NEAR * rate + 0.01
         rates[ties == number] = (rate + lowest_share) / 2 if near else min(rate, lowest_share + BOUND * off)
-    steady = _is_steady(survey, observed, fit_fixed(observed, plain, rates))
-    return RandomFlips(rates, share, error, most, _is_unsure(survey, observed, model), steady)
+    return RandomFlips(rates, share, error, most, _is_unsure(survey, observed, model))
 
 
 def _by_group(survey: Survey) -> Codes:
@@ -286,52 +275,3 @@ def _highest_share(survey: Survey, chances: Floats) -> float:
     true = true_sums(seen, table)
     true *= seen.sum(axis=0) / np.maximum(true.sum(axis=0), 1e-12)
     return float(((1 - kept) * true).sum() / seen.sum())
-
-
-def _is_steady(survey: Survey, observed: Observed, model: FlipModel) -> bool:
-    """Say whether labels that contradict a sure class are spread evenly over the samples of a class and group.
-
-    Flips at random are. If the features tell where such labels are, they are no flips at random: the truth has a rule
-    that the predictors missed, or labels are wrong by a feature. This is a score test of a rate that
-    depends on the features, among the samples that are sure.
-    """
-    chances = probabilities(observed.design @ model.weights)
-    likeliest = chances.argmax(axis=1)
-    sure = chances[np.arange(len(survey)), likeliest]
-    rate = model.flip_rates[survey.groups, likeliest]
-    expected = sure * rate + (1 - sure) * (1 - rate / max(survey.classes - 1, 1))
-    rows = np.flatnonzero((sure > SURE) & (rate > 0.5 / survey.size))
-    weights, size = survey.weights[rows], float(survey.weights[rows].sum())
-    if size < FEWEST:
-        return True
-    expected = expected[rows]
-    surprise = (survey.labels != likeliest)[rows] - expected
-    spread = expected * (1 - expected) * weights
-    cells = survey.groups[rows] * survey.classes + likeliest[rows]
-    features = _within(_with_products(survey, rows), cells, spread)
-    slope = features.T @ (surprise * weights)
-    curvature = (features * spread[:, None]).T @ features
-    inverse = np.linalg.pinv(curvature, rcond=1e-8, hermitian=True)
-    freedom = int(np.linalg.matrix_rank(curvature, hermitian=True))
-    score = float(slope @ inverse @ slope)
-    mean = float(np.average(expected, weights=weights))
-    uneven = (score - freedom) / size * (1 - mean) / mean
-    return freedom == 0 or uneven < UNEVEN or float(chi2.sf(score, freedom)) > CHANCE
-
-
-def _with_products(survey: Survey, rows: Codes) -> Floats:
-    """Return the features, with squares and products of the first numeric columns."""
-    features = survey.features[rows]
-    numeric = features[:, survey.numeric_columns[:MOST_CURVED]]
-    numeric = (numeric - numeric.mean(axis=0)) / np.maximum(numeric.std(axis=0), 1e-12)
-    first, second = np.triu_indices(numeric.shape[1])
-    return np.column_stack([features, numeric[:, first] * numeric[:, second]])
-
-
-def _within(features: Floats, cells: Codes, weights: Floats) -> Floats:
-    """Standardise columns, and take the mean of each cell off; columns that are constant then become 0."""
-    spread = features.std(axis=0)
-    scaled = features / np.where(spread > 1e-12, spread, np.inf)
-    _, cells = np.unique(cells, return_inverse=True)
-    own = np.equal.outer(np.arange(cells.max() + 1), cells) * weights
-    return np.asarray(scaled - (own @ scaled / own.sum(axis=1, keepdims=True))[cells])

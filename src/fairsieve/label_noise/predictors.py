@@ -7,7 +7,8 @@ every predictor sees the group, and cross-validation says which of them describe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ __all__ = ["Predictor", "boosted_predictor", "linear_predictor"]
 Floats = NDArray[np.float64]
 
 MOST_CURVED = 8  # numeric columns; they make 36 squares and products
-MOST_BY_GROUP = 24  # columns times groups
 TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
 FEWEST_FOR_TREES = 200
 SUREST_LOGIT = 9.0
@@ -58,13 +58,6 @@ class Predictor:
     design: _Design | None = None
     fitted: tuple[Observed, FlipModel] | None = None
 
-    def with_model(self, model: FlipModel) -> Predictor:
-        """Return the same predictor with other weights of its design."""
-        if self.fitted is None or self.design is None:
-            return self
-        design, own = self.design, self.fitted[0].design @ model.weights
-        return replace(self, own=own, predict=lambda features: design.logits(features, model.weights))
-
     def all_scores(self, survey: Survey, data: Samples) -> Floats:
         """Compute the logits of all samples."""
         found = np.empty((len(data), self.scores.shape[1]))
@@ -75,23 +68,20 @@ class Predictor:
         return found
 
 
-def linear_predictor(
-    survey: Survey, *, curved: bool, by_group: bool = False, start: Predictor | None = None
-) -> Predictor:
+def linear_predictor(survey: Survey, *, curved: bool, start: Predictor | None = None) -> Predictor:
     """Fit logistic regression, on all surveyed samples and fold by fold.
 
-    A curved one has the squares and products of numeric columns; one by group has products of the groups
-    with other columns. ``start`` is a predictor with fewer products, whose weights are near.
+    A curved one has the squares and products of numeric columns. ``start`` is a linear one, whose weights are near.
     """
-    design = _Design.fit(survey, curved=curved, by_group=by_group)
+    design = _Design.fit(survey, curved=curved)
     observed = survey.observe(design(survey.features))
     model = fit_plain(observed, None if start is None else _widen(start, observed.design.shape[1]))
     scores = fit_left_out(observed, model, survey.folds)
     return Predictor(
-        ("curved" if curved else "linear") + (" by group" if by_group else ""),
+        "curved" if curved else "linear",
         scores,
         log_losses(scores, survey.labels),
-        lambda features: design.logits(features, model.weights),
+        lambda features: design(features) @ model.weights,
         observed.design @ model.weights,
         design,
         (observed, model),
@@ -155,14 +145,15 @@ class _Design:
     product_scale: Floats
 
     @classmethod
-    def fit(cls, survey: Survey, *, curved: bool, by_group: bool) -> _Design:
+    def fit(cls, survey: Survey, *, curved: bool) -> _Design:
         """Learn means and deviations; choose the products.
 
         A column of two values has no square, and products of two such columns would let a model learn flips
         by heart.
         """
         mean, scale = _centre(survey.features, survey.weights)
-        pairs = _pairs(survey, curved, by_group)
+        numeric = survey.numeric_columns[:MOST_CURVED] if curved else []
+        pairs = np.array(list(combinations_with_replacement(numeric, 2)), np.int64).reshape(-1, 2)
         standard = (survey.features - mean) / scale
         products = standard[:, pairs[:, 0]] * standard[:, pairs[:, 1]]
         return cls(mean, scale, pairs, *_centre(products, survey.weights))
@@ -175,18 +166,6 @@ class _Design:
             [standard, (products - self.product_mean) / self.product_scale, np.ones(len(features))]
         )
 
-    def logits(self, features: Floats, weights: Floats) -> Floats:
-        """Return the logits against the first class, without the design matrix of so many samples."""
-        own = weights[: len(self.mean)] / self.scale[:, None]
-        found = features @ own + (weights[-1] - self.mean @ own)
-        if len(self.pairs):
-            used, places = np.unique(self.pairs, return_inverse=True)
-            standard = (features[:, used] - self.mean[used]) / self.scale[used]
-            first, second = places.reshape(-1, 2).T
-            by_product = weights[len(self.mean) : -1] / self.product_scale[:, None]
-            found += (standard[:, first] * standard[:, second]) @ by_product - self.product_mean @ by_product
-        return np.asarray(found)
-
 
 def _widen(start: Predictor, columns: int) -> Floats | None:
     """Return weights with 0 for further products, which stand before the constant."""
@@ -195,20 +174,6 @@ def _widen(start: Predictor, columns: int) -> Floats | None:
     weights = start.fitted[1].weights
     added = np.zeros((columns - len(weights), weights.shape[1]))
     return np.vstack([weights[:-1], added, weights[-1:]])
-
-
-def _pairs(survey: Survey, curved: bool, by_group: bool) -> NDArray[np.int64]:
-    """Choose the columns to multiply."""
-    own, pairs = len(survey.columns), []
-    numeric = survey.numeric_columns
-    if curved:
-        pairs += [(a, b) for place, a in enumerate(numeric[:MOST_CURVED]) for b in numeric[place:MOST_CURVED]]
-    if by_group:
-        groups = range(own, survey.features.shape[1])
-        rest = [c for c in range(own) if c not in set(numeric)]
-        most = MOST_BY_GROUP // max(len(groups), 1)
-        pairs += [(c, g) for g in groups for c in (numeric + rest)[:most]]
-    return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _centre(X: Floats, weights: Floats) -> tuple[Floats, Floats]:

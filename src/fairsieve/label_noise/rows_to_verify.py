@@ -1,9 +1,8 @@
 """Choose rows to check next, each at a known chance.
 
-Half of the choice is at random, spread evenly over the cells and, within them, over how likely the labels are wrong;
-half goes to the rows whose check would tell most about the chances of all. Before anything was learnt from checks that
-is not known: a quarter then goes to the labels that are least certain, as far as there is an estimate, and the rest is
-at random, since where such an estimate is uncertain and where it is off are not the same rows.
+Three quarters are at random, spread evenly over the cells and, within them, over how likely the labels are wrong; a
+quarter goes to the labels in doubt. (Choosing half of the rows by how much their check would tell about the others
+trained no better models.)
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ["choose_rows"]
 
 Floats = NDArray[np.float64]
 
-INFORMATIVE, DOUBTED = 0.5, 0.25  # shares of the choice
+DOUBTED = 0.25  # share of the choice
 
 
 def choose_rows(
@@ -26,22 +25,12 @@ def choose_rows(
     wrong: Floats,
     cells: Cells,
     rng: np.random.Generator,
-    information: Floats | None = None,
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Choose ``n`` of the rows that are open; return them with the inverse of their chances, with mean 1.
-
-    Parameters
-    ----------
-    wrong : array
-        How likely each label is wrong.
-    information : array, optional
-        How much a check of each row would tell about the others; None before anything was learnt from checks.
-    """
+    """Choose ``n`` of the rows that are open; return them with the inverse of their chances, with mean 1."""
     share = open_ / open_.sum()
-    told = np.where(open_, wrong * (1 - wrong) if information is None else information, 0.0)
-    if told.sum() > 0:
-        part = DOUBTED if information is None else INFORMATIVE
-        share = (1 - part) * share + part * told / told.sum()
+    doubt = open_ * wrong * (1 - wrong)
+    if doubt.sum() > 0:
+        share = (1 - DOUBTED) * share + DOUBTED * doubt / doubt.sum()
     chance = _inclusion(share, n)
     order = np.lexsort((rng.random(len(open_)), wrong, cells.codes))
     turns = np.cumsum(chance[order])

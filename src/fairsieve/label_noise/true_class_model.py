@@ -14,9 +14,10 @@ two values count as 0 and 1 there, the others are standardised: a rare value mus
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import log_softmax, softmax
 
 from fairsieve.selection.cells import Cells
@@ -24,6 +25,7 @@ from fairsieve.selection.cells import Cells
 __all__ = ["MOST_FEATURES", "TrueClassModel"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 PRIOR_ODDS = np.log(9.0)  # of a label to be right
 HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 1.0, 2.0, 0.3, 0.5  # ridges of β, ρ, κ and α
@@ -35,6 +37,7 @@ LEAST_LOG = -8.0  # of a label's chance by the plain model, where ρ takes it
 MOST_COMPARED = 1_000  # checked rows that those are chosen by
 FOLDS = 5
 STEPS = 30
+CHUNK = 4_096
 
 
 class TrueClassModel:
@@ -73,7 +76,7 @@ class TrueClassModel:
             ]
         )
 
-    def tensor(self, rows: NDArray[np.int64]) -> Floats:
+    def tensor(self, rows: Codes) -> Floats:
         """Return the terms of some rows."""
         classes, groups = self.cells.shape
         labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
@@ -98,89 +101,39 @@ class TrueClassModel:
             found[own, c, first + c * width : first + (c + 1) * width] = self.features[rows][own]
         return found
 
-    def fit(self, rows: NDArray[np.int64], codes: NDArray[np.int64], weights: Floats) -> Floats:
+    def fit(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
         """Fit the parameters to checked rows.
 
         How firmly the features are held is what makes the checked labels likeliest (Laplace's approximation).
         """
-        terms, roots = self.tensor(rows), _roots(weights)
-        few = slice(None, MOST_COMPARED)
+        terms, few = self.tensor(rows), slice(None, MOST_COMPARED)
         best: tuple[float, Floats, Floats] | None = None
-        for feature in HOLD_FEATURE:
-            for by_label in HOLD_BY_LABEL:
-                ridge = self.ridge(feature, by_label)
-                start = self.mean if best is None else best[1]
-                found, evidence = _newton(terms[few], codes[few], roots[few], self.mean, ridge, start)
-                if best is None or evidence > best[0]:
-                    best = evidence, found, ridge
+        for feature, by_label in product(HOLD_FEATURE, HOLD_BY_LABEL):
+            ridge = self.ridge(feature, by_label)
+            start = self.mean if best is None else best[1]
+            found, evidence = _newton(terms[few], codes[few], weights[few], self.mean, ridge, start)
+            if best is None or evidence > best[0]:
+                best = evidence, found, ridge
         assert best is not None
-        self.held, self.found = best[2], best[1]
-        self.found = self._fit_held(terms, codes, weights)
-        chances = softmax(terms @ self.found, axis=1)
-        self.curvature = _curvature(terms, chances, roots, self.held)
+        self.held = best[2]
+        self.found, _ = _newton(terms, codes, weights, self.mean, self.held, best[1])
         return self.found
 
-    def _fit_held(self, terms: Floats, codes: NDArray[np.int64], weights: Floats) -> Floats:
-        """Fit by the roots of the weights, then move the constants to where the weights want them.
-
-        Rows that were chosen by what the model sees need no weights, and weights cost precision; rows that were
-        chosen by whether their label is wrong shift the constants alone. The roots stand between the two.
-        """
-        roots = _roots(weights)
-        found, _ = _newton(terms, codes, roots, self.mean, self.held, self.found)
-        if (weights == weights[:1]).all():
-            return found
-        groups = self.cells.shape[1]
-        place = np.r_[2, np.arange(sum(self.sizes[:2]), sum(self.sizes[:3]), 1 + groups)]
-        own, ridge, zeros = terms[:, :, place], self.held[place], np.zeros(len(place))
-        wanted, there = (
-            _newton(own, codes, each, zeros, ridge, zeros, terms @ found)[0] for each in (weights, roots)
-        )
-        found[place] += wanted - there
-        return found
-
-    def held_out(self, rows: NDArray[np.int64], codes: NDArray[np.int64], weights: Floats) -> Floats:
+    def held_out(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
         """Predict checked rows by fits that did not see them, held as firmly as the fit to all."""
         terms, folds = self.tensor(rows), np.arange(len(rows)) % FOLDS
         found = np.empty((len(rows), self.cells.shape[0]))
         for fold in range(min(FOLDS, len(rows))):
             seen, left = folds != fold, folds == fold
-            values = self._fit_held(terms[seen], codes[seen], weights[seen])
+            values, _ = _newton(terms[seen], codes[seen], weights[seen], self.mean, self.held, self.found)
             found[left] = softmax(terms[left] @ values, axis=1)
         return found
 
-    def information(self, rows: NDArray[np.int64]) -> Floats:
-        """Compute how much a check of each row would tell about the parameters: log(1 + tr F H⁻¹).
-
-        F is the Fisher information of the row's true class, H the curvature of the fit.
-        """
-        root = np.linalg.cholesky(self.curvature)
-        found = []
-        for first in range(0, len(rows), 4_000):
-            terms = self.tensor(rows[first : first + 4_000])
-            chances = softmax(terms @ self.found, axis=1)
-            if chances.shape[1] == 2:  # the same as below, in half the time
-                apart, shares = terms[:, 1] - terms[:, 0], chances.prod(axis=1)[:, None]
-            else:
-                apart, shares = _centre(terms, chances).reshape(-1, terms.shape[2]), chances
-            lengths = (solve_triangular(root, apart.T, lower=True) ** 2).sum(axis=0).reshape(shares.shape)
-            found.append(np.log1p((shares * lengths).sum(axis=1)))
-        return np.concatenate(found) if found else np.zeros(0)
-
-    def chances(self, rows: NDArray[np.int64], values: Floats) -> Floats:
-        """Compute the probabilities of the true classes of some rows, without the terms of so many."""
-        classes, groups = self.cells.shape
-        labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
-        logs, some, every = self.logs[rows], self.features[rows], np.arange(len(rows))
-        (logit, sure), by_group, by_class, features, by_label = np.split(values, np.cumsum(self.sizes)[:-1])
-        trust = by_group[0] + by_group[1:][group] + sure * np.maximum(logs[every, labels], LEAST_LOG)
-        trust += np.einsum("nw,nw->n", some, by_label.reshape(classes, -1)[labels])
-        found = logit * logs
-        found[every, labels] += trust
-        shifts = by_class.reshape(classes - 1, 1 + groups)
-        found[:, 1:] += (shifts[:, :1] + shifts[:, 1:])[:, group].T
-        found[:, 1:] += some @ features.reshape(classes - 1, -1).T
-        return np.asarray(softmax(found, axis=1))
+    def chances(self, values: Floats) -> Floats:
+        """Compute the probabilities of the true classes of all samples."""
+        rows = np.arange(len(self.cells))
+        parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
+        return np.concatenate([softmax(self.tensor(part) @ values, axis=1) for part in parts])
 
 
 def _scale(features: Floats) -> Floats:
@@ -192,26 +145,19 @@ def _scale(features: Floats) -> Floats:
     return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
 
 
-def _roots(weights: Floats) -> Floats:
-    """Return the roots of weights, with mean 1."""
-    roots = np.sqrt(weights)
-    return np.asarray(roots * (len(roots) / max(roots.sum(), 1e-300)))
-
-
 def _newton(
     terms: Floats,
-    codes: NDArray[np.int64],
+    codes: Codes,
     weights: Floats,
     mean: Floats,
     ridge: Floats,
     start: Floats,
-    offset: Floats | float = 0.0,
 ) -> tuple[Floats, float]:
     """Maximise the penalised likelihood; return the parameters and the log evidence."""
     every = np.arange(len(terms))
 
     def value_at(values: Floats) -> tuple[float, Floats]:
-        logs = log_softmax(terms @ values + offset, axis=1)
+        logs = log_softmax(terms @ values, axis=1)
         return float(weights @ logs[every, codes] - 0.5 * ridge @ (values - mean) ** 2), logs
 
     found, (value, logs) = start, value_at(start)
@@ -235,12 +181,6 @@ def _newton(
 
 
 def _curvature(terms: Floats, chances: Floats, weights: Floats, ridge: Floats) -> Floats:
-    flat = (_centre(terms, chances) * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(
-        -1, terms.shape[2]
-    )
+    centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
+    flat = (centred * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(-1, terms.shape[2])
     return np.asarray(flat.T @ flat + np.diag(ridge))
-
-
-def _centre(terms: Floats, chances: Floats) -> Floats:
-    """Subtract from the terms of each row their mean over its classes."""
-    return np.asarray(terms - np.einsum("nc,ncp->np", chances, terms)[:, None])

@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.checked_sums import IMAGINED, CheckedSums
+from fairsieve.label_noise.checked_sums import IMAGINED, CheckedSums, bound_draws
 from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells, encode
 from fairsieve.selection.fairness import fairness_name
+from fairsieve.validation import check_seed, shown
 
 __all__ = ["TrueMeasure", "TrueMeasures", "measure_true_labels"]
 
 Floats = NDArray[np.float64]
 
 DRAWS = 400
-LEVELS = (2.5, 97.5)
 SURE_LEVELS = (1.0, 99.0)  # of each gap, where one of several must be above
 
 
@@ -124,30 +124,44 @@ def measure_true_labels(
     >>> measures.accuracy.checked, measures.accuracy.low < measures.accuracy.value < measures.accuracy.high
     (100, True)
     """
+    seed = check_seed("seed", seed)
+    if not isinstance(estimate, CleanRatioEstimate):
+        raise InvalidInputError(
+            f"estimate must be what estimate_clean_ratio returns; got {type(estimate).__name__}: call it with "
+            "verified_labels first"
+        )
     if estimate.unseen is None or estimate.verified_codes is None:
         raise InvalidInputError(
             "measure_true_labels needs an estimate that was learnt from verified_labels, ten or more; this one was "
             "not: pass verified_labels to estimate_clean_ratio"
         )
-    chosen = np.arange(len(estimate.cells)) if rows is None else np.asarray(rows)
-    cells = Cells(estimate.cells.codes[chosen], estimate.cells.classes, estimate.cells.groups)
-    predicted, _ = encode("y_pred", y_pred, cells.classes)
-    if len(predicted) != len(cells):
+    every = len(estimate.cells)
+    chosen = np.arange(every) if rows is None else _check_rows(rows, every)
+    predicted, _ = encode("y_pred", y_pred, estimate.cells.classes)
+    if len(predicted) != len(chosen):
         raise InvalidInputError(
-            f"y_pred must have one label per row of the estimate, {len(cells)}; got {len(predicted)}: pass rows= to "
+            f"y_pred must have one label per row of the estimate, {len(chosen)}; got {len(predicted)}: pass rows= to "
             "say which rows they are for"
         )
+    weights = np.ones(len(chosen)) if sample_weight is None else check_weights(sample_weight, len(chosen))
+    chosen, first, places = np.unique(chosen, return_index=True, return_inverse=True)
+    if (predicted != predicted[first][places]).any():
+        raise InvalidInputError(
+            "rows must not name a row twice with different predictions; leave one of them out"
+        )
+    predicted, weights = predicted[first], weights[first]
+    cells = Cells(estimate.cells.codes[chosen], estimate.cells.classes, estimate.cells.groups)
     part = estimate.take(chosen, cells)
+    codes = np.asarray(part.verified_codes)
     assert part.unseen is not None
     sums = CheckedSums(
-        part.unseen.true_class,
-        np.asarray(part.verified_codes),
-        cells.group_codes,
-        predicted,
-        cells.shape,
-        None if sample_weight is None else check_weights(sample_weight, len(cells)),
-        part.unseen.weight,
+        part.unseen.true_class, codes, cells.group_codes, predicted, cells.shape, weights, part.unseen.weight
     )
+    if not len(sums.rows):
+        raise InvalidInputError(
+            "measure_true_labels needs rows that somebody checked, with a weight above 0; y_pred is for none of them: "
+            "check some of these rows, or pass others by rows="
+        )
     positive = cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
     rng = np.random.default_rng(seed)
     table, drawn = sums.table(), sums.draw(rng, DRAWS)
@@ -158,10 +172,28 @@ def measure_true_labels(
 
     right, count = accuracy_from_table, len(sums.rows)
     accuracy = _accuracy(float(right(table)), right(drawn), _settled(right, *apart), count)
-    if (predicted[sums.rows] == np.asarray(part.verified_codes)[sums.rows]).all():
+    if (predicted[sums.rows] == codes[sums.rows]).all():
         accuracy = replace(accuracy, high=1.0)  # no check speaks against a model without mistakes
     value = _shrink(sums.uncorrected(), table, drawn, gaps)
     return TrueMeasures(accuracy, _disparity(value, gaps(drawn), _settled(gaps, *apart), count), table)
+
+
+def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
+    """Check which rows of an estimate are meant: numbers from 0 on, or a mask."""
+    chosen = np.asarray(rows)
+    if chosen.dtype == bool and chosen.shape == (every,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"rows must be numbers of rows of the estimate, or a mask of {every} truth values, and not empty; got "
+            f"{shown(rows)}"
+        )
+    if chosen.min() < 0 or chosen.max() >= every:
+        wrong = int(chosen.min()) if chosen.min() < 0 else int(chosen.max())
+        raise InvalidInputError(
+            f"rows must be between 0 and {every - 1}, the rows of the estimate; got {wrong}"
+        )
+    return chosen.astype(np.int64)
 
 
 def _settled(measure: Callable[[Floats], Floats], rows: Floats, checks: Floats) -> float:
@@ -172,15 +204,15 @@ def _settled(measure: Callable[[Floats], Floats], rows: Floats, checks: Floats) 
 
 def _accuracy(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
     """Give the accuracy the interval of its draws."""
-    low, high = (float(bound) for bound in np.percentile(drawn, LEVELS))
+    low, high = (float(bound) for bound in bound_draws(drawn))
     return TrueMeasure(value, min(low, value), max(high, value), checked, settled)
 
 
 def _disparity(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
     """Bound the largest gap by the intervals of all gaps, which are signed: that of a draw is too large by chance."""
     flat = drawn.reshape(len(drawn), -1)
-    low, high = np.percentile(flat, LEVELS, axis=0)
-    surely, likely = np.percentile(flat, SURE_LEVELS, axis=0)
+    low, high = bound_draws(flat)
+    surely, likely = bound_draws(flat, SURE_LEVELS)
     least = float(np.maximum(np.maximum(surely, -likely), 0.0).max())
     most = float(np.maximum(np.abs(low), np.abs(high)).max())
     return TrueMeasure(value, min(least, value), max(most, value), checked, settled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked
-from fairsieve.label_noise.checked_sums import CheckedSums
+from fairsieve.intervals import wilson
+from fairsieve.label_noise.checked_sums import CheckedSums, bound_draws
 from fairsieve.label_noise.true_class_model import TrueClassModel
-from fairsieve.metrics import accuracy_from_table
-from fairsieve.samples import Samples, check_weights
+from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.missing import missing_in
 from fairsieve.validation import shown
@@ -29,10 +30,10 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 MOST_CHECKED = 20_000  # rows that are learnt from
-MOST_INFORMATIVE = 10_000  # rows among which those are sought whose check would tell most
-DRAWS = 200
+DRAWS = 400
 FEW = 10
 
 
@@ -101,6 +102,11 @@ def check_verification(
         return None
     data = checked.data
     codes = check_verified(verified_labels, data.cells, checked.rows, checked.given)
+    if not (codes >= 0).any():
+        raise InvalidInputError(
+            "verified_labels must be known for a row that has a weight; sample_weight is 0 for all checked rows: give "
+            "one of them a weight, or leave verified_labels out"
+        )
     _warn_of_verified(codes, data.features, data.cells)
     if verified_weight is None:
         return Verification(codes, None)
@@ -151,7 +157,8 @@ def check_verified(
     places = {value: code for code, value in enumerate(cells.classes)}
     codes = np.full(given, -1, np.int64)
     for row in np.flatnonzero(~unknown):
-        code = places.get(_plain(values[row]))
+        value = _plain(values[row])
+        code = places.get(value) if isinstance(value, Hashable) else None
         if code is None:
             raise InvalidInputError(
                 f"verified_labels must be among the classes of y, {shown(cells.classes)}; got {shown(values[row])} in "
@@ -212,24 +219,21 @@ class _LearntChances(NamedTuple):
     rates : VerifiedRates
     interval : (float, float)
         Share of right labels, 95 %.
-    information : array of shape (n,)
-        How much a check of each sample would tell about the others; 0 beyond the samples it was computed for.
     """
 
     true_class: Floats
     unseen: Floats
     rates: VerifiedRates
     interval: tuple[float, float]
-    information: Floats
 
 
 def learn_true_class(
     scores: Floats,
     features: Floats,
     cells: Cells,
-    codes: NDArray[np.int64],
+    verified: Verification,
     *,
-    verified_weight: ArrayLike | None = None,
+    sample_weight: Floats | None = None,
     seed: int = 0,
 ) -> _LearntChances:
     """Learn the chance of each true class of every sample.
@@ -240,58 +244,64 @@ def learn_true_class(
         Logits of a plain model of the given labels, out of fold.
     features : array of shape (n, columns)
         What else may say which labels are wrong; standardised here.
-    codes : integer array
-        The checked class of each sample, −1 where nobody checked.
-    verified_weight : n numbers, optional
-        For rows that were not checked at random: the inverse of the chance to be checked.
     """
-    model = TrueClassModel(scores, features, cells)
-    weights = np.ones(len(cells)) if verified_weight is None else check_weights(verified_weight, len(cells))
-    rng = np.random.default_rng(seed)
-    checked = np.flatnonzero((codes >= 0) & (weights > 0))
+    model, rng, codes = TrueClassModel(scores, features, cells), np.random.default_rng(seed), verified.codes
+    checked = np.flatnonzero(codes >= 0)
     rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
-    own = weights[rows] / weights[rows].mean()
-    found = model.fit(rows, codes[rows], own)
-    true_class = model.chances(np.arange(len(cells)), found)
+    weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
+    weights = weights / weights.mean()
+    found = model.fit(rows, codes[rows], weights)
+    true_class = model.chances(found)
     unseen = true_class.copy()
-    unseen[rows] = model.held_out(rows, codes[rows], own)
+    unseen[rows] = model.held_out(rows, codes[rows], weights)
     true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
-    information, some = np.zeros(len(cells)), np.flatnonzero(codes < 0)
-    some = np.sort(np.random.default_rng(seed).permutation(some)[:MOST_INFORMATIVE])
-    information[some] = model.information(some)
-    sums = CheckedSums(unseen, codes, cells.group_codes, cells.label_codes, cells.shape, inverse=weights)
+    sums = CheckedSums(
+        unseen,
+        codes,
+        cells.group_codes,
+        cells.label_codes,
+        cells.shape,
+        weights=sample_weight,
+        inverse=verified.weight,
+    )
     drawn = sums.draw(rng, DRAWS, rows=False)
-    there = drawn.sum(axis=3)
-    stays = np.einsum("bczc->bcz", drawn)
+    there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
     wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # cells without samples
-        low, high = np.nanpercentile(wrong, [2.5, 97.5], axis=0)
-    shares = accuracy_from_table(drawn)
+    low, high = bound_draws(wrong)
     seen_wrong = np.zeros(cells.shape, bool)
     mistaken = checked[codes[checked] != cells.label_codes[checked]]
     seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
-    flip_rates = _flip_rates(true_class, cells.label_codes, cells.group_codes, cells.shape)
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
-    interval = (
-        float(np.percentile(shares, 2.5)),
-        float(np.percentile(shares, 97.5)) if len(mistaken) else 1.0,
+    rates = _flip_rates(true_class, cells, sample_weight)
+    return _LearntChances(
+        true_class,
+        unseen,
+        VerifiedRates(by_cell, rates, low, high),
+        _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight),
     )
-    found_rates = VerifiedRates(by_cell, np.nan_to_num(flip_rates), low, high)
-    return _LearntChances(true_class, unseen, found_rates, interval, information)
 
 
-def _flip_rates(
-    true_class: Floats, labels: NDArray[np.int64], groups: NDArray[np.int64], shape: tuple[int, int]
-) -> Floats:
-    """Compute the chance of a label of each true class and group to be wrong, (classes, groups)."""
-    there, gone = np.zeros(shape), np.zeros(shape)
-    for c in range(shape[0]):
-        chance = true_class[:, c]
-        there[c] = np.bincount(groups, weights=chance, minlength=shape[1])
-        gone[c] = np.bincount(groups, weights=chance * (labels != c), minlength=shape[1])
-    return np.asarray(np.divide(gone, there, out=np.full(shape, np.nan), where=there > 0))
+def _share_of_right(
+    right: NDArray[np.bool_], checked: Codes, inverse: Floats | None, sample_weight: Floats | None
+) -> tuple[float, float]:
+    """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
+    own = np.ones(len(right)) if sample_weight is None else sample_weight
+    known = own[checked].sum() / own.sum()
+    weights = own[checked] * (1.0 if inverse is None else inverse[checked])
+    size = weights.sum() ** 2 / (weights**2).sum()  # that many of equal weight say as much
+    ends = wilson(size * float(np.average(right[checked], weights=weights)), size)
+    seen = known * float(np.average(right[checked], weights=own[checked]))
+    return tuple(float(np.clip(seen + (1 - known) * end, 0.0, 1.0)) for end in ends)  # type: ignore[return-value]
+
+
+def _flip_rates(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
+    """Compute the chance of a label of each true class and group to be wrong, (classes, groups); 0 where none is."""
+    own = true_class if weights is None else true_class * weights[:, None]
+    kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
+    members = np.equal.outer(np.arange(cells.shape[1]), cells.group_codes).astype(np.float64)
+    there, stays = (members @ own).T, (members @ kept).T
+    return 1 - np.divide(stays, there, out=np.ones_like(there), where=there > 0)
 
 
 def _plain(value: Any) -> Any:
