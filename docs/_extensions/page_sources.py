@@ -1,42 +1,13 @@
-"""Prepare pages that programs wrote, and list public names that the reference does not name yet."""
+"""Prepare pages that programs wrote, and the look of the tutorials' figures."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-NAMES = "{{ further names }}"
-
-
-def _further_names(page: str) -> str:
-    """Return a section of the public names that the page does not list yet; nothing if it lists all."""
-    import fairsieve
-
-    listed = set(re.findall(r"^   ([\w.]+)$", page, flags=re.MULTILINE))
-    names = [name for name in fairsieve.__all__ if name not in listed]
-    if not names:
-        return ""
-    lines = [
-        "## Further names",
-        "",
-        "```{eval-rst}",
-        ".. currentmodule:: fairsieve",
-        ".. autosummary::",
-    ]
-    lines += [
-        "   :toctree: generated",
-        "   :nosignatures:",
-        "",
-        *(f"   {name}" for name in names),
-        "```",
-    ]
-    return "\n".join(lines)
-
 
 def _read(app: Any, name: str, source: list[str]) -> None:
     """Give tables of the reproduction a heading, and links to files of the repository their page."""
-    if name == "reference/api":
-        source[0] = source[0].replace(NAMES, _further_names(source[0]))
     source[0] = source[0].replace("](../examples/README.md)", "](how-to/examples.md)")
     if name.startswith("reproduction/"):
         source[0] = re.sub(r"\A\*\*(.+?)\*\*$", r"# \1", source[0], flags=re.MULTILINE)
