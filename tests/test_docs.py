@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from safetensors.numpy import load_file
 
 import fairsieve
 import fairsieve.data
 import fairsieve.tabular
-from fairsieve import fit, tabular
+from fairsieve import tabular
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveWarning
 
@@ -158,14 +157,3 @@ def test_the_columns_of_a_file_are_documented(run_folder, file):
         if name not in ("x1", "x2", "group_", "label_")
     ]
     assert own == re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-
-
-def test_a_checkpoint_follows_its_schema(tmp_path):
-    fit(
-        None, make_synthetic(100, seed=0), clean_ratio=0.9, epochs=2, warmup_epochs=1, checkpoint_dir=tmp_path
-    )
-    rules = schema("checkpoint")
-    for path in tmp_path.glob("*.json"):
-        assert list(broken_rules(json.loads(path.read_text("utf-8")), rules, rules)) == []
-    listed = (DOCS / "reference" / "files.md").read_text("utf-8")
-    assert all(f"`{name.split('.')[0]}" in listed for name in load_file(max(tmp_path.glob("*.safetensors"))))

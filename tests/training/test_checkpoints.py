@@ -71,18 +71,6 @@ def test_other_optimisers_resume(noisy, tmp_path, optimizer):
     assert everything(train(noisy, tmp_path, optimizer=optimizer)) == expected
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_reduced_precision_resumes_to_the_same_bits(noisy, tmp_path, dtype):
-    module = network().to(dtype)
-    expected = fit(module, noisy, **SHORT)
-    options = SHORT | {"checkpoint_dir": tmp_path, "checkpoint_every": 1}
-    with stop_after(6), pytest.raises(Killed):
-        fit(module, noisy, **options)
-    resumed = fit(module, noisy, **options)
-    expected.model.float(), resumed.model.float()
-    assert everything(resumed) == everything(expected)
-
-
 def test_each_of_several_seeds_resumes(noisy, tmp_path):
     options = SHORT | {"seeds": [4, 2]}
     expected = [everything(one) for one in fit_seeds(network(), noisy, **options)]

@@ -230,9 +230,9 @@ def model_of(module: ModuleLike, data: Samples, seed: int) -> ModelLike:
     torch = require("torch", extra="torch", purpose="training a module")
     if isinstance(module, torch.nn.Module):
         return cast("ModelLike", module)
-    from fairsieve.training.autograd import seeded
+    from fairsieve.training.autograd import random_numbers
 
-    with seeded(seed):
+    with random_numbers({}, seed):
         made = module(data.features.shape[1], data.cells.shape[0])
     if not isinstance(made, torch.nn.Module):
         raise InvalidInputError(f"module must make an nn.Module when called; got {type(made).__name__}")

@@ -30,59 +30,32 @@ from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_seed, shown
 
-__all__ = ["AutogradTrainer", "covariance_penalty", "make_module", "seeded"]
+__all__ = ["AutogradTrainer", "covariance_penalty", "make_module", "random_numbers"]
 
 State = dict[str, Any]  # tensors by name
 
-REDUCED = (torch.float16, torch.bfloat16)
 _GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator
 
 
 @contextmanager
-def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Let torch's global generator start from ``seed``, for one thread at a time; its state comes back after."""
-    with _random_numbers({}, device):
-        if device is None or device.type in ("cpu", "cuda"):  # the generators whose states come back
-            torch.default_generator.manual_seed(seed)
-            if device is not None and device.type == "cuda":
-                with torch.cuda.device(device):
-                    torch.cuda.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
-        yield
+def random_numbers(states: State, seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Let torch's global generators go on from ``states``, at first from ``seed``, and keep there where they get to.
 
-
-@contextmanager
-def _random_numbers(states: State, device: torch.device | None) -> Iterator[None]:
-    """Let torch's global generator go on from ``states``, and keep there where it got to.
-
-    Only one thread at a time can do so: others wait. The generator's own state comes back after.
+    Only one thread at a time can do so: others wait. The generators' own states come back after.
     """
-    with _GLOBAL_GENERATOR:
-        before = _random_states(device)
-        try:
-            _set_random_states(states, device)
-            yield
-        finally:
-            states.update(_random_states(device))
-            _set_random_states(before, device)
-
-
-def _random_states(device: torch.device | None) -> State:
-    """Return the state of torch's global generators, on the CPU and on the device of a training."""
-    states = {"random.cpu": torch.random.get_rng_state()}
-    if device is not None and device.type == "cuda":
-        states["random.cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _set_random_states(states: State, device: torch.device | None) -> None:
-    """Set the state of torch's global generators."""
-    if "random.cpu" in states:
-        torch.random.set_rng_state(states["random.cpu"])
-    if "random.cuda" in states:
-        assert device is not None
-        torch.cuda.set_rng_state(states["random.cuda"], device)
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with _GLOBAL_GENERATOR, torch.random.fork_rng(devices):
+        if states:
+            torch.random.set_rng_state(states["cpu"])
+        else:
+            torch.default_generator.manual_seed(seed)
+        for each in devices:
+            with torch.cuda.device(each):
+                torch.cuda.set_rng_state(states["cuda"]) if states else torch.cuda.manual_seed(seed)
+        yield
+        states["cpu"] = torch.random.get_rng_state()
+        for each in devices:
+            states["cuda"] = torch.cuda.get_rng_state(each)
 
 
 def make_module(
@@ -97,7 +70,7 @@ def make_module(
     if isinstance(model, nn.Module):
         made: Any = copy.deepcopy(model)
     elif callable(model):
-        with seeded(seed):
+        with random_numbers({}, seed):
             made = model(torch.Generator().manual_seed(seed))
     else:
         made = model
@@ -105,6 +78,11 @@ def make_module(
         raise InvalidInputError(
             "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
             f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
+        )
+    if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in made.parameters()):
+        raise InvalidInputError(
+            "model must be in single or double precision, where small steps are not lost; call float() on it, or train "
+            "it in a loop of your own with a FairRobustBatchSampler"
         )
     if not any(parameter.requires_grad for parameter in made.parameters()):
         raise InvalidInputError(
@@ -136,12 +114,7 @@ def covariance_penalty(
 
 
 class AutogradTrainer(Trainer):
-    """Trains any module by autograd.
-
-    A module in float16 or bfloat16 computes in its own precision; its losses are taken in single
-    precision, and so are the steps of the optimiser, on copies of the parameters: in reduced precision
-    small steps would be lost.
-    """
+    """Trains any module by autograd."""
 
     def __init__(self, model: nn.Module, spec: TrainingSpec) -> None:
         super().__init__(spec)
@@ -157,30 +130,23 @@ class AutogradTrainer(Trainer):
         if spec.evaluation is not None:
             self.shown = torch.from_numpy(spec.evaluation.features).to(self.device, first.dtype)
         self.loss = settings.loss or cross_entropy
-        self.precise = {  # by the name of a parameter: a copy in single precision
-            name: nn.Parameter(parameter.detach().float())
-            for name, parameter in self.model.named_parameters()
-            if parameter.dtype in REDUCED
-        }
-        trained = [self.precise.get(name, value) for name, value in self.model.named_parameters()]
         self.optimizer: torch.optim.Optimizer = (
-            torch.optim.Adam(trained, lr=settings.learning_rate)
+            torch.optim.Adam(self.model.parameters(), lr=settings.learning_rate)
             if settings.optimizer is None
-            else settings.optimizer(trained)
+            else settings.optimizer(self.model.parameters())
         )
         self.best: State | None = None  # as an epoch after the warm-up began
         self.best_merit = -np.inf
         self.last: list[State] = []  # after each of the epochs whose predictions are averaged
-        with seeded(spec.seed, self.device):
-            self.random = _random_states(self.device)
+        self.random: State = {}
 
     def run_epoch(self) -> None:
-        with _random_numbers(self.random, self.device):
+        with random_numbers(self.random, self.spec.seed, self.device):
             super().run_epoch()
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
-        """Compute the logits of all samples, in single precision at least."""
-        return _precise(compute_outputs(self.model, features, chunk_size=self.settings.chunk_size))
+        """Compute the logits of all samples."""
+        return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
 
     def measure(self) -> Measurement:
         outputs = self.outputs(self.features)
@@ -207,7 +173,7 @@ class AutogradTrainer(Trainer):
     def train_step(self, batch: torch.Tensor) -> None:
         """Take one step of the optimiser on a batch."""
         self.model.zero_grad()  # all the gradients that the optimiser has, without its hooks
-        outputs = _precise(self.model(self.features[batch]))
+        outputs = self.model(self.features[batch])
         losses = self.loss(outputs, self.labels[batch])
         if self.weights is not None:
             losses = losses * self.weights[batch].to(losses.dtype)
@@ -215,21 +181,7 @@ class AutogradTrainer(Trainer):
         if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
             objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
         objective.backward()
-        if self.precise:
-            self.step_in_single_precision()
-        else:
-            self.optimizer.step()
-
-    def step_in_single_precision(self) -> None:
-        """Take the optimiser's step on the precise copies, and round the parameters from them."""
-        parameters = dict(self.model.named_parameters())
-        for name, copied in self.precise.items():
-            gradient = parameters[name].grad
-            copied.grad = None if gradient is None else gradient.float()
         self.optimizer.step()
-        with torch.no_grad():
-            for name, copied in self.precise.items():
-                parameters[name].copy_(copied)
 
     def penalty(self, outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
         """Compute the covariance penalty over a batch."""
@@ -242,8 +194,7 @@ class AutogradTrainer(Trainer):
 
     def state(self) -> State:
         """Copy everything that the model has learned."""
-        learned = self.model.state_dict() | self.precise
-        return {name: value.detach().clone() for name, value in learned.items()}
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def keep_if_best(self) -> None:
         """Remember the state if it is the best so far, in case the training is interrupted."""
@@ -255,15 +206,14 @@ class AutogradTrainer(Trainer):
         states = [self.best] if interrupted and self.best is not None else [] if interrupted else self.last
         modules = []
         for state in states:
-            self.model.load_state_dict({name: state[name] for name in self.model.state_dict()})
+            self.model.load_state_dict(state)
             modules.append(self.model if len(states) == 1 else copy.deepcopy(self.model))
         return (self.model if len(modules) < 2 else AveragedModule(modules)).eval()
 
     def live_tensors(self) -> State:
         """Return the tensors themselves that training changes, but for the optimiser's."""
-        buffers = dict(self.model.named_buffers())  # those too that a module does not keep in its state
-        live = {f"model.{name}": value for name, value in (buffers | self.model.state_dict()).items()}
-        return live | {f"precise.{name}": value for name, value in self.precise.items()}
+        # Buffers that a module does not keep in its state change too.
+        return dict(self.model.named_buffers()) | self.model.state_dict()
 
     def checkpoint(self) -> State:
         """Return all that training changes, in plain values and tensors."""
@@ -306,14 +256,9 @@ class AveragedModule(nn.Module):
         self.members = nn.ModuleList(modules)
 
     def forward(self, *inputs: Any) -> torch.Tensor:
-        outputs = torch.stack([_precise(member(*inputs)) for member in self.members])
+        outputs = torch.stack([member(*inputs) for member in self.members])
         if is_single(outputs[0]):
             chances = torch.sigmoid(outputs.double()).mean(dim=0)
             return torch.logit(chances, eps=1e-12).to(outputs.dtype)
         logits: torch.Tensor = torch.log_softmax(outputs, dim=-1).logsumexp(dim=0) - np.log(len(outputs))
         return logits
-
-
-def _precise(outputs: torch.Tensor) -> torch.Tensor:
-    """Convert logits of reduced precision to single precision."""
-    return outputs.float() if outputs.dtype in REDUCED else outputs

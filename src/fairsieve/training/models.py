@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils import skip_init
 
@@ -49,22 +47,12 @@ class LogisticRegression(nn.Module):
     def from_linear(cls, linear: LinearModel) -> LogisticRegression:
         """Make the module of a trained linear model."""
         outputs, features = linear.coef.shape
-        return cls(features, outputs if outputs > 1 else 2, generator=torch.Generator()).load(linear)
-
-    def load(self, linear: LinearModel) -> LogisticRegression:
-        """Take the weights of a linear model of the same shape; returns this module, in evaluation mode."""
-        weight, bias = self.linear.weight, self.linear.bias
-        flat = torch.from_numpy(linear.parameters)
+        module = cls(features, outputs if outputs > 1 else 2, generator=torch.Generator())
+        scale = 0.5 if outputs == 1 else 1.0  # one logit is 2·f
         with torch.no_grad():
-            weight.copy_(flat[: weight.numel()].view_as(weight))
-            bias.copy_(flat[weight.numel() :])
-        return self.eval()
-
-    @property
-    def parameters_flat(self) -> NDArray[np.float64]:
-        """Weights and biases in one flat array of doubles, as the compiled loop trains them."""
-        weight, bias = self.linear.weight.detach(), self.linear.bias.detach()
-        return torch.cat([weight.flatten(), bias]).double().numpy()
+            module.linear.weight.copy_(torch.from_numpy(scale * linear.coef))
+            module.linear.bias.copy_(torch.from_numpy(scale * linear.intercept))
+        return module.eval()
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = self.linear(features)
