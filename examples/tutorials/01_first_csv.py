@@ -142,4 +142,4 @@ plt.show()
 # * ``run/suspects.csv`` lists the labels to look at first; :doc:`/tutorials/02_review` checks some, and trains again with the answers.
 # * :doc:`/how-to/report` explains every part of the page; :doc:`/csv` every option.
 # * In a notebook: ``from fairsieve import tabular; tabular.train(loans, label="repaid", sensitive="sex", positive="yes")``.
-# * ``model.skops`` is a scikit-learn pipeline that loads without fairsieve: :doc:`/how-to/export`.
+# * ``model.skops`` is a scikit-learn pipeline; :doc:`/how-to/export` loads it, and has ONNX and joblib, too.
