@@ -13,7 +13,7 @@ from torch import nn
 
 from fairsieve import LogisticRegression, fit
 from fairsieve.data import make_synthetic
-from fairsieve.data.corruption.flips import flip_margin
+from fairsieve.data.flips import flip_margin
 
 
 def network(features: int) -> nn.Module:

@@ -16,7 +16,7 @@ from timing import median_seconds
 
 from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import synthetic_splits
-from fairsieve.data.corruption.flips import flip_group_targeted
+from fairsieve.data.flips import flip_group_targeted
 from fairsieve.sampling.losses import cross_entropy
 from fairsieve.training.models import LogisticRegression
 

@@ -71,7 +71,7 @@ def parquet(folder):
 
 
 def method(folder):
-    from fairsieve.paper.methods.fairlearn_methods import train_threshold_optimizer
+    from fairsieve.paper.methods.estimators import train_threshold_optimizer
     from fairsieve.data import make_synthetic
     from fairsieve.paper.methods.contract import TrainingInput
     from fairsieve.training.settings import Settings
@@ -80,7 +80,7 @@ def method(folder):
 
 
 def cluster(folder):
-    from fairsieve.paper.cluster import open_cluster
+    from fairsieve.paper.workers import open_cluster
 
     with open_cluster("dask://localhost:1"):
         pass

@@ -15,10 +15,10 @@ from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, load_
 from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch
 from fairsieve.data.synthetic import load_authors_arrays
-from fairsieve.paper.compare import Comparison
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.problems import make_problem
-from fairsieve.paper.reproduce.targets import find_items
+from fairsieve.paper.reproduce.experiments import find_items
+from fairsieve.paper.run import Comparison
 from fairsieve.report.document import Table
 
 __all__ = ["ENTRIES"]
@@ -96,11 +96,11 @@ ENTRIES = [
     Bad("fit: checkpoints in somebody's folder", somebodys_folder,
         "checkpoint_dir", "must be new, empty, or made by fairsieve", "000001.json", "pass another folder"),
     Bad("compare: an unknown method", lambda: find_methods("lr,magic"),
-        "methods", "must be all, paper, or among", "got 'magic'", "lr, itlm"),
+        "methods", "must be default, all, paper, or among", "got 'magic'", "lr, itlm"),
     Bad("compare: an unknown notion", lambda: Comparison(fairness="x"),
         "fairness", "must be one of", "got 'x'", NOTIONS),
     Bad("compare: an unknown attack", lambda: make_problem("synthetic", "x", 0.1, 0),
-        "noise", "must be one of", "got 'x'", "label, influence"),
+        "noise", "must be one of", "got 'x'", "label, group-targeted"),
     Bad("reproduce: an unknown table", lambda: find_items("table9"),
         "what", "must be list, all, or one of", "got 'table9'", "table1"),
     Bad("report: a path for a table's name", lambda: Table("../x", "caption", [], []),

@@ -18,9 +18,9 @@ from fairsieve.data import fetch as fetch_module
 from fairsieve.data.sources import FILES
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.files import write_output
-from fairsieve.paper.compare import Comparison
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
+from fairsieve.paper.run import Comparison
 from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
 from fairsieve.tabular.reading import read as parquet_module
 from fairsieve.tabular.reading.read import read_table

@@ -16,7 +16,7 @@ from tests.support.people import people, write_csv
 from fairsieve.cli import app as cli
 from fairsieve.cli.terminal import stoppable
 from fairsieve.data import export, fetch
-from fairsieve.paper import compare, demo
+from fairsieve.paper import demo, run
 from fairsieve.paper.reproduce import runner
 from fairsieve.tabular import label_audit, table_prediction, table_run
 
@@ -61,7 +61,7 @@ def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
     [
         (table_prediction, "predict_table", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
         (label_audit, "audit_table", ("audit", "people.csv", *ROLES), "Nothing was written."),
-        (compare, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
+        (run, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
         (runner, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
         (fetch, "fetch", ("data", "fetch", "adult"), "Nothing was left half-written."),
         (export, "export_csv", ("data", "export", "adult", "new.csv"), "Nothing was left half-written."),

@@ -68,7 +68,7 @@ def test_demo_options(tmp_path, call, monkeypatch, option):
     ("arguments", "message"),
     [
         (("--fairness", "x"), "fairness must be one of equalized_odds"),
-        (("--noise", "x"), "--noise must be one of none, label, influence, group-targeted, "),
+        (("--noise", "x"), "--noise must be one of none, label, group-targeted, "),
         (("--rate", "2"), "--rate must be a number in [0, 0.5]; got 2.0: for 2 % pass 0.02"),
         (("--seeds", "0"), "--seeds must be a whole number of at least 1; got 0"),
     ],
@@ -121,8 +121,8 @@ def test_data_without_a_command_prints_its_help(call):
     assert "describe" in done.stdout
 
 
-def test_the_help_of_compare_lists_every_method(call):
-    said = "".join(call("compare", "-h").stdout.split())
+def test_compare_lists_every_method(call):
+    said = call("compare", "--methods", "list").stdout
     assert [name for name in METHODS if name not in said] == []
 
 

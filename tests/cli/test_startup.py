@@ -10,15 +10,6 @@ import time
 
 import pytest
 
-from fairsieve.cli.compare_command import METHOD_NAMES
-from fairsieve.cli.data_command import DATASET_NAMES
-from fairsieve.cli.demo_command import NOISE_NAMES
-from fairsieve.cli.reproduce_command import ITEM_NAMES
-from fairsieve.data.catalogue import DATASETS
-from fairsieve.paper.attacks import NOISES
-from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.targets import ITEMS
-
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "torch", "pandas", "joblib", "matplotlib", "plotly", "skops"}
 
 LOOK = """
@@ -62,10 +53,3 @@ def test_version_takes_at_most_three_times_the_import_of_numpy():
             times[name].append(seconds(*command))
     medians = {name: statistics.median(values) for name, values in times.items()}
     assert max(medians["version"], medians["help"]) <= 3 * medians["numpy"], medians
-
-
-def test_names_in_the_help_are_those_of_the_registries():
-    assert tuple(METHODS) == METHOD_NAMES
-    assert tuple(NOISES) == NOISE_NAMES
-    assert tuple(DATASETS) == DATASET_NAMES
-    assert set(ITEM_NAMES) == set(ITEMS)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import InvalidInputError, Samples
 from fairsieve.data import make_synthetic
-from fairsieve.data.corruption.flips import _worst_group, flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data.flips import _worst_group, flip_group_targeted, flip_margin, flip_uniform
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples
 from fairsieve.data import make_synthetic
-from fairsieve.data.corruption.flips import flip_margin
+from fairsieve.data.flips import flip_margin
 from fairsieve.label_noise.true_class_model import TrueClassModel
 
 

@@ -8,9 +8,10 @@ import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.support.annotators import flip_weak_annotator
 
 from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
-from fairsieve.data import flip_margin, flip_uniform, flip_weak_annotator, make_synthetic
+from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate, Credibility, Unseen
 from fairsieve.label_noise.collapse import collapse_of, compare_chances

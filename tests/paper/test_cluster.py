@@ -13,9 +13,9 @@ import pytest
 
 from fairsieve import InvalidInputError
 from fairsieve.errors import FairsieveError
-from fairsieve.paper.cluster import open_cluster
-from fairsieve.paper.compare import Comparison, compare
 from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.run import Comparison, compare
+from fairsieve.paper.workers import open_cluster
 
 # Each program starts the engine and its address; the engines are new on this machine and end with the program.
 ENGINES = {
@@ -44,10 +44,9 @@ from functools import partial
 from pathlib import Path
 
 from fairsieve.errors import WorkerError
-from fairsieve.paper.cluster import open_cluster
-from fairsieve.paper.compare import Comparison, compare
-from fairsieve.paper.engine import run_and_record
 from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.run import Comparison, compare
+from fairsieve.paper.workers import open_cluster, run_and_record
 
 folder = Path(sys.argv[1])
 
@@ -72,7 +71,7 @@ def main():
         assert (folder / "killed").exists()
 
         path = folder / "records.jsonl"
-        asked = Comparison(epochs=4, tune=False), find_methods("lr,fairsieve"), range(3), path
+        asked = Comparison(epochs=4, tune=False), find_methods("lr,sample-selection"), range(3), path
         first = compare(*asked, jobs=2)
         next(first)
         first.close()
@@ -134,7 +133,10 @@ def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine
     assert 1 <= json.loads((tmp_path / "before.json").read_text()) < 6
     there = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     here = compare(
-        Comparison(epochs=4, tune=False), find_methods("lr,fairsieve"), range(3), tmp_path / "here.jsonl"
+        Comparison(epochs=4, tune=False),
+        find_methods("lr,sample-selection"),
+        range(3),
+        tmp_path / "here.jsonl",
     )
     assert without_times(there) == without_times(here)
 

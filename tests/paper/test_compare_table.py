@@ -12,14 +12,13 @@ from typer.testing import CliRunner
 
 from fairsieve import InvalidInputError
 from fairsieve.cli.app import app
-from fairsieve.paper.paired_differences import compare_pairs, compare_verified
-from fairsieve.paper.table_problems import make_table_problem, table_source
+from fairsieve.paper.table_problems import compare_pairs, compare_verified, make_table_problem, table_source
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.request import Asked, ask
 
 ROWS = 400
-QUICK = ("--methods", "lr,reweighing", "--no-tune", "--epochs", "4", "--jobs", "1")
+QUICK = ("--methods", "plain,reweighing", "--no-tune", "--epochs", "4", "--jobs", "1")
 
 
 @pytest.fixture(scope="module")

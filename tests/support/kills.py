@@ -20,7 +20,7 @@ import torch
 
 from fairsieve import fit
 from fairsieve.data import make_synthetic
-from fairsieve.data.corruption.flips import flip_margin
+from fairsieve.data.flips import flip_margin
 
 OPTIONS = {"epochs": 40, "warmup_epochs": 10, "clean_ratio": 0.9, "batch_size": 50, "average_last": 8}
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from fairsieve.data import make_synthetic
-from fairsieve.data.corruption.flips import flip_margin
+from fairsieve.data.flips import flip_margin
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,14 @@
-"""``fairsieve compare``."""
+"""``fairsieve compare``: methods side by side, on a data set or on somebody's own table."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fairsieve.cli.demo_command import NOISE_NAMES
+from fairsieve.cli.demo_command import Noise
 from fairsieve.cli.options import (
     Bins,
     Categories,
@@ -20,40 +20,36 @@ from fairsieve.cli.options import (
     Verified,
     among,
 )
-from fairsieve.cli.terminal import say, stoppable
+from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from fairsieve.paper.compare import Comparison, Row
     from fairsieve.paper.methods.contract import Method
     from fairsieve.paper.records import Record
+    from fairsieve.paper.run import Comparison
+    from fairsieve.paper.table_problems import Difference, TableSource
 
-__all__ = ["METHOD_NAMES", "compare_command"]
+__all__ = ["Backend", "Jobs", "compare_command"]
 
-# The names of fairsieve.paper.methods.registry.METHODS, without importing it.
-METHOD_NAMES = (
-    "lr",
-    "itlm",
-    "fairbatch",
-    "penalty",
-    "itlm-fairbatch",
-    "itlm-penalty",
-    "itlm+penalty-fairbatch",
-    "itlm+penalty-penalty",
-    "fairsieve",
-    "fairsieve-no-constraints",
-    "fairsieve-no-weights",
-    "fr-train-published",
-    "fr-train",
-    "fairsieve-auto",
-    "exponentiated-gradient",
-    "threshold-optimizer",
-    "reweighing",
-    "group-confident-learning",
-    "fair-label-correction",
-)
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
+    ),
+]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
+        show_default=False,
+    ),
+]
+
+
+def _complete_methods(incomplete: str) -> list[str]:
+    from fairsieve.paper.methods.registry import METHODS
+
+    return among("default", "paper", "all", *METHODS)(incomplete)
 
 
 def compare_command(
@@ -85,53 +81,33 @@ def compare_command(
             show_default=False,
         ),
     ] = None,
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            help=", ".join(NOISE_NAMES) + "; by default label, and none with --table.",
-            autocompletion=among(*NOISE_NAMES),
-            show_default=False,
-        ),
-    ] = None,
+    noise: Noise = None,
     rate: Annotated[float, typer.Option(help="The share of the training labels to flip.")] = 0.1,
     fairness: Fairness = "equalized-odds",
     methods: Annotated[
         str,
         typer.Option(
-            help=f"all, paper, or names with commas between them: {', '.join(METHOD_NAMES)}.",
-            autocompletion=among("all", "paper", *METHOD_NAMES),
+            help="default, paper, all, or names with commas between them; list prints the names.",
+            autocompletion=_complete_methods,
         ),
-    ] = "paper",
+    ] = "default",
     seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run and average.")] = 5,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
-        ),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(
-            help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="The folder of the records; runs that are there are not repeated."),
     ] = Path("runs"),
     validation: Annotated[
-        str,
-        typer.Option(
-            help="The validation set of the methods that use one: clean, noisy or cleaned.",
-            autocompletion=among("clean", "noisy", "cleaned"),
-        ),
+        Literal["clean", "noisy", "cleaned"],
+        typer.Option(help="The validation set of the methods that use one."),
     ] = "clean",
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Choose hyperparameters by cross-validation, or do not.")
     ] = True,
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs; by default the paper's.", show_default=False)
+        int | None,
+        typer.Option(help="Epochs of the paper's methods; by default the paper's.", show_default=False),
     ] = None,
     arrays: Annotated[
         str | None, typer.Option(help="The folder of the authors' synthetic arrays.", show_default=False)
@@ -155,21 +131,21 @@ def compare_command(
     Train each on noisy data and measure it on clean data, seed by seed. With --table, train on repeated splits and
     measure on the table's own labels, or on those that somebody verified.
 
-    Example: fairsieve compare --data compas --noise label --methods lr,fairsieve --seeds 3 -o runs
+    Example: fairsieve compare --data compas --noise label --methods plain,fairsieve --seeds 3 -o runs
 
-    Example: fairsieve compare --table people.csv --label income --sensitive sex --methods all -o runs
+    Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
-    from rich.console import Console
-
-    from fairsieve.cli.compare_table import ask_table, say_table
-    from fairsieve.paper import compare as comparing
     from fairsieve.paper.attacks import NOISES
-    from fairsieve.paper.folders import make_folder
-    from fairsieve.paper.methods.registry import find_methods
+    from fairsieve.paper.methods.registry import METHODS, find_methods
     from fairsieve.paper.problems import make_problem, paper_settings
-    from fairsieve.selection.select import count_budget
-    from fairsieve.validation import check_choice, check_share
+    from fairsieve.paper.records import make_folder
+    from fairsieve.paper.run import Comparison
+    from fairsieve.validation import check_at_least, check_choice, check_share
 
+    if methods == "list":
+        for name, method in METHODS.items():
+            typer.echo(f"{name}: {method.title} ({method.family})")
+        return
     if table is not None and data is not None:
         raise InvalidInputError(
             f"--table and --data must not be given together; got {table} and {data}: leave one out"
@@ -185,22 +161,22 @@ def compare_command(
         "missing": tuple(missing or ()),
         "verified": tuple(verified or ()),
     }
-    own = ask_table(table, label, sensitive, settings)
+    own = _ask_table(table, label, sensitive, settings)
     data = data or "synthetic"
     noise = noise or ("none" if own is not None else "label")
-    check_choice("--noise", noise, NOISES)
-    check_choice("--validation", validation, ("clean", "noisy", "cleaned"))
+    check_choice("--noise", noise.partition(":")[0], NOISES)
     check_share("--rate", rate, most=0.5)
-    _check_counts({"--seeds": seeds, "--jobs": jobs, "--epochs": epochs})
+    for option, value in (("--seeds", seeds), ("--jobs", jobs), ("--epochs", epochs)):
+        check_at_least(option, 1 if value is None else value, 1)
     if arrays is not None and data != "synthetic":
         raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
-    asked = comparing.Comparison(
+    asked = Comparison(
         data="table" if own is not None else data,
         noise=noise if rate > 0 else "none",
         rate=0.0 if own is not None and noise == "none" else rate,
         fairness=fairness,
-        validation=validation,  # type: ignore[arg-type]
+        validation=validation,
         tune=tune,
         epochs=epochs,
         arrays=arrays,
@@ -209,34 +185,40 @@ def compare_command(
     if own is None:  # report a wrong name or a missing file at once
         paper_settings(data, noise, rate, asked.fairness)
         make_problem(data, "none", 0, 0, arrays=arrays)
-    count_budget(1 - rate, 1)
     make_folder(out)
     path = out / "records.jsonl"
     records = _make_records(asked, chosen, seeds, path, jobs=jobs, backend=backend)
-    rows = comparing.summarise(records, chosen, asked.fairness)
-    if own is not None:
-        say_table(asked, records, rows)
-    else:
-        Console().print(_comparison_table(asked, rows, seeds))
-    say(*(f"{row.method.name}: {row.error}" for row in rows if row.error is not None))
+    _print_results(asked, chosen, records)
     say(f"{'1 record' if len(records) == 1 else f'{len(records)} records'} in {path}")
 
 
-def _check_counts(options: dict[str, int | None]) -> None:
-    """Check that what is given is 1 or more."""
-    from fairsieve.validation import check_at_least
+def _ask_table(
+    table: Path | None, label: str | None, sensitive: Sequence[str] | None, settings: Mapping[str, Any]
+) -> TableSource | None:
+    """Read the table that is asked about, and print what was done to it; None without one."""
+    if table is None:
+        given = {"--label": label, "--sensitive": sensitive, "--verified": settings["verified"]}
+        for option, value in given.items():
+            if value:
+                raise InvalidInputError(f"{option} must go with --table; got no table: add --table FILE")
+        return None
+    for option, column in (("--label", label), ("--sensitive", sensitive)):
+        if not column:
+            raise InvalidInputError(f"{option} must name a column with --table; got none: add it")
+    from fairsieve.paper.table_problems import table_source
+    from fairsieve.tabular.request import ask
 
-    for option, value in options.items():
-        if value is not None:
-            check_at_least(option, value, 1)
+    source, whole = table_source(ask(table, str(label), tuple(sensitive or ()), settings))  # type: ignore[arg-type]
+    say(*map(str, whole.notes))
+    return source
 
 
 def _make_records(
     asked: Comparison, chosen: list[Method], seeds: int, path: Path, *, jobs: int | None, backend: str | None
 ) -> list[Record]:
     """Make the runs that are not recorded yet, here or on a cluster, and show how far they are."""
-    from fairsieve.paper.cluster import open_cluster
-    from fairsieve.paper.compare import compare
+    from fairsieve.paper import run
+    from fairsieve.paper.workers import open_cluster
     from fairsieve.progress import progress_bar
 
     records: list[Record] = []
@@ -246,47 +228,113 @@ def _make_records(
         open_cluster(backend),
         progress_bar(f"{asked.data}, {asked.noise}", len(chosen) * seeds) as update,
     ):
-        for record in compare(asked, chosen, range(seeds), path, jobs=workers):
+        for record in run.compare(asked, chosen, range(seeds), path, jobs=workers):
             records.append(record)
             done = record["settings"]
             update(len(records), f"{done['method']}, seed {done['seed']}")
     return records
 
 
-def _comparison_table(asked: Comparison, rows: list[Row], seeds: int) -> Table:
-    """Lay out the results, with the best and second best of the fair and robust methods marked, as in the paper."""
+def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequence[Record]) -> None:
+    """Print every method beside the first, with the difference from it where that can be told."""
+    import numpy as np
+    from rich.console import Console
     from rich.table import Table
 
+    from fairsieve.report.number_format import number
     from fairsieve.selection.fairness import ABBREVIATIONS
 
-    count = "1 seed" if seeds == 1 else f"{seeds} seeds"
-    table = Table(
-        title=f"{asked.data}, {asked.rate:.0%} flips ({asked.noise}), clean test data, {count}",
-        caption="¹ best, ² second best of the fair and robust methods",
-    )
+    done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
+            for method in chosen}  # fmt: skip
+    count = max(map(len, done.values()), default=0)
+    first = next((method for method in chosen if done[method.name]), None)
+    name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
+    flips = "no flips" if asked.noise == "none" else f"{asked.rate:.0%} flips ({asked.noise})"
+    what = "seed" if asked.table is None else "split"
+    table = Table(title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
     table.add_column("method")
-    for name in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓", "seconds"):
-        table.add_column(name, justify="right")
-    both = [row for row in rows if row.method.family == "fair and robust" and row.seeds]
-    by_accuracy = sorted(both, key=lambda row: -row.accuracy[0])
-    by_disparity = sorted(both, key=lambda row: row.disparity[0])
-    family = None
-    for row in rows:
-        if family not in (None, row.method.family):
-            table.add_section()
-        family = row.method.family
-        cells = [
-            _marked(f"{mean:.3f}" if seeds == 1 else f"{mean:.3f} ± {deviation:.3f}", row, order)
-            for (mean, deviation), order in ((row.accuracy, by_accuracy), (row.disparity, by_disparity))
+    heads = ["accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"]
+    if first is not None and len(chosen) > 1:
+        heads = [heads[0], f"less {first.title}", heads[1], f"less {first.title}"]
+        table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
+    for head in (*heads, "seconds", "tuning"):
+        table.add_column(head, justify="right")
+    compared = _comparisons(asked, records)
+    for method in chosen:
+        mine = done[method.name]
+        if not mine:
+            table.add_row(method.title, *["–"] * (len(heads) + 2))
+            continue
+        cells = []
+        for measure in ("accuracy", asked.fairness):
+            cells.append(number(float(np.mean([one["metrics"][measure] for one in mine]))))
+            if len(heads) == 4:
+                assert first is not None
+                own = method.name == first.name
+                cells.append("" if own else _told(compared(method.name, first.name, measure)))
+        times = [float(np.mean([one[key] for one in mine])) for key in ("seconds", "tuning_seconds")]
+        table.add_row(method.title, *cells, *(f"{seconds:.2f}" for seconds in times))
+    Console().print(table)
+    if asked.table is not None and first is not None:
+        say(*_meaning(asked, records))
+    errors = {one["settings"]["method"]: one["error"] for one in reversed(records) if "error" in one}
+    say(*(f"{method}: {error}" for method, error in errors.items()))
+
+
+def _comparisons(asked: Comparison, records: Sequence[Record]) -> Any:
+    """Return the function that compares two methods: split by split, or on the same verified rows."""
+    from fairsieve.paper import table_problems
+
+    if asked.table is None or not asked.table.asked.verified:
+        shared = asked.data != "synthetic"  # draws share no rows
+        return lambda method, baseline, measure: table_problems.compare_pairs(
+            records, method, baseline, measure, overlapping=shared
+        )
+    test, weights = table_problems.verified_test(asked.table)
+    return lambda method, baseline, measure: table_problems.compare_verified(
+        records, method, baseline, measure, test=test, weights=weights
+    )
+
+
+def _told(found: Difference | None) -> str:
+    """Write a difference and its interval."""
+    from fairsieve.report.number_format import number
+
+    if found is None:
+        return "–"
+    sign = "+" if found.value > 0 else ""
+    if found.interval is None:
+        return f"{sign}{number(found.value)}"
+    return f"{sign}{number(found.value)} ({number(found.interval[0])} to {number(found.interval[1])})"
+
+
+def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:
+    """Say what the labels are that everything was measured on, and what the methods were told."""
+    from fairsieve.report.number_format import number
+
+    assert asked.table is not None
+    sizes = next(record["rows"] for record in records if "rows" in record)
+    ratios = [record["clean_ratio"] for record in records if "clean_ratio" in record]
+    if asked.table.asked.verified:
+        lines = [
+            f"Measured on {sizes['test']:,} verified labels, which no method trained on, weighted by the rows' chances "
+            "to be chosen; intervals are the bootstrap's over these rows."
         ]
-        seconds = "–" if math.isnan(row.seconds) else f"{row.seconds:.2f}"
-        table.add_row(row.method.title, *(cells if row.seeds else ["–", "–"]), seconds)
-    return table
-
-
-def _marked(text: str, row: Row, order: list[Row]) -> str:
-    """Mark a text with the rank of its row."""
-    for rank, (style, mark) in enumerate((("bold", "¹"), ("underline", "²"))):
-        if len(order) > rank and order[rank] is row:
-            return f"[{style}]{text}[/{style}] {mark}"
-    return f"{text}  "
+    else:
+        lines = [
+            "Measured on the table's own labels of rows set aside. Where these are wrong, a method that learnt the "
+            "truth is marked down and one that learnt the errors is not: differences say who predicts the labels as "
+            "they are. To measure on right ones, check some by fairsieve review and add --verified.",
+            "Splits share training rows; the intervals allow for that (Nadeau and Bengio 2003).",
+        ]
+    if asked.noise != "none":
+        lines.append(
+            f"{asked.rate:.0%} of the training labels were flipped ({asked.noise}), beside those that are wrong "
+            "already; labels that are measured on were not."
+        )
+    told = (
+        f"{number(min(ratios))} to {number(max(ratios))}" if max(ratios) > min(ratios) else number(ratios[0])
+    )
+    how = "estimated from each training part" if asked.table.asked.clean_ratio == "auto" else "given"
+    lines.append(f"Methods that need the share of right labels were told {told} ({how}).")
+    return lines

@@ -5,61 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairsieve.cli.options import among
+from fairsieve.cli.compare_command import Backend, Jobs
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from fairsieve.paper.reproduce.experiments import Item
+    from fairsieve.paper.reproduce.results import Results
 
-    from fairsieve.paper.reproduce.experiments import Attack
-    from fairsieve.paper.reproduce.results import Protocols, Results
-    from fairsieve.paper.reproduce.targets import Item
+__all__ = ["reproduce_command"]
 
-__all__ = ["ITEM_NAMES", "reproduce_command"]
 
-# The names of fairsieve.paper.reproduce.targets.ITEMS, without importing it.
-ITEM_NAMES = (
-    *(f"table{number}" for number in range(1, 8)),
-    *(f"figure{number}" for number in range(1, 7)),
-    "constraints",
-    "trade-off",
-)
+def _complete_items(incomplete: str) -> list[str]:
+    from fairsieve.paper.reproduce.experiments import ITEMS
+
+    return [name for name in ("list", "all", *ITEMS) if name.startswith(incomplete)]
 
 
 def reproduce_command(
     what: Annotated[
         str,
         typer.Argument(
-            help="list, all, or table1 … table7, figure1 … figure6, constraints, trade-off.",
-            autocompletion=among("list", "all", *ITEM_NAMES),
+            help="list, all, or table1 … table7, figure1 … figure6, constraints, convergence, rivals.",
+            autocompletion=_complete_items,
         ),
     ],
     seeds: Annotated[
-        int | None,
+        list[str] | None,
         typer.Option(
-            help="Draws and splits; by default 30 draws, 20 splits of COMPAS, 10 of Adult. FR-Train, which is slow, "
-            "has at most 20, 20 and 5.",
+            help="Draws and splits, by default 30 draws, 20 splits of COMPAS, 10 of Adult; METHOD=N for one method.",
             show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="How many runs at a time; by default 2, or all workers of a cluster.", show_default=False
-        ),
-    ] = None,
-    backend: Annotated[
-        str | None,
-        typer.Option(
-            help="A cluster to run on: dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT.",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The folder of the records, tables, figures and the page.")
     ] = Path("reproduction"),
@@ -70,19 +53,27 @@ def reproduce_command(
             show_default=False,
         ),
     ] = None,
-    attack_sees_group: Annotated[
-        bool,
+    attack: Annotated[
+        Literal["without-group", "with-group", "offset"],
         typer.Option(
-            "--attack-sees-group", help="Flip by a regression that sees the group; the authors' did not."
+            help="Flip by a regression that does not see the group, as the authors' did, or does; offset also adds .2 "
+            "to its score where z = 0, for checks of parity only."
         ),
-    ] = False,
-    attack_offset: Annotated[
-        bool,
+    ] = "without-group",
+    attacked: Annotated[
+        list[str] | None,
         typer.Option(
-            "--attack-offset",
-            help="Add .2 to the attack's score where z = 0, with which the authors' general flips come out whole. For "
-            "checks of parity only.",
+            metavar="DATA=GROUP",
+            help="The group to attack of a data set, in place of the one by the paper's rule.",
+            show_default=False,
         ),
+    ] = None,
+    selection: Annotated[
+        Literal["text", "authors"],
+        typer.Option(help="Select by Algorithm 1 as printed, or as the authors' code does."),
+    ] = "text",
+    judge_only: Annotated[
+        bool, typer.Option("--judge-only", help="Make tables, verdicts and the page from the records alone.")
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="One seed, fewer epochs, no tuning: for a look.")
@@ -94,60 +85,81 @@ def reproduce_command(
 
     Example: fairsieve reproduce table1 --quick -o reproduction
     """
-    from rich.console import Console
-
-    from fairsieve.paper.cluster import open_cluster
-    from fairsieve.paper.folders import make_folder
-    from fairsieve.paper.reproduce.experiments import Scope
-    from fairsieve.paper.reproduce.page import check_extras, write_reproduction
+    from fairsieve.paper.records import make_folder
+    from fairsieve.paper.reproduce.claims import judgements
+    from fairsieve.paper.reproduce.experiments import ITEMS, Scope, collect_experiments, find_items
+    from fairsieve.paper.reproduce.page import check_extras, count_verdicts, write_reproduction
     from fairsieve.paper.reproduce.results import Protocols, Results
     from fairsieve.paper.reproduce.runner import check_data_sets
-    from fairsieve.paper.reproduce.targets import collect_experiments, find_items
+    from fairsieve.paper.workers import open_cluster
     from fairsieve.validation import check_at_least
 
     if what == "list":
-        Console().print(_items_table())
+        for item in ITEMS.values():
+            typer.echo(f"{item.name}: {item.title}")
         return
-    for option, value in (("--seeds", seeds), ("--jobs", jobs)):
-        check_at_least(option, 1 if value is None else value, 1)
-    if attack_sees_group and attack_offset:
-        raise InvalidInputError(
-            "--attack-offset is for the attack that does not see the group; leave out --attack-sees-group"
-        )
-    attack: Attack = "with-group" if attack_sees_group else "offset" if attack_offset else "without-group"
-    items, scope = find_items(what), Scope(seeds, quick, attack=attack)
-    scopes = [scope] if arrays is None else [replace(scope, arrays=arrays), scope]
+    check_at_least("--jobs", 1 if jobs is None else jobs, 1)
+    plain, by_method = _parse_seeds(seeds or [])
+    scope = Scope(
+        plain,
+        quick,
+        attack=attack,
+        method_seeds=by_method,
+        attacked=dict(_parse_pair("--attacked", text) for text in attacked or []),
+        as_authors=selection == "authors",
+    )
+    items = find_items(what)
+    scopes = (
+        [scope] if arrays is None and not judge_only else [replace(scope, arrays=arrays or "recorded"), scope]
+    )
     check_extras()
-    for each in scopes:
-        check_data_sets(collect_experiments(items), each)
+    if judge_only and not (out / "records.jsonl").is_file():
+        raise InvalidInputError(
+            f"--judge-only needs records; {out / 'records.jsonl'} is not there: name their folder by --out"
+        )
+    if not judge_only:
+        for each in scopes:
+            check_data_sets(collect_experiments(items), each)
     make_folder(out)
     path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
         found = [Results.read(path, each) for each in scopes]
-        with open_cluster(backend):
-            for results in found:
-                _run_all(items, results, path, jobs or (2 if backend is None else -1))
-        protocols = Protocols(found[-1], found[0] if arrays is not None else None)
+        if not judge_only:
+            with open_cluster(backend):
+                for results in found:
+                    _run_all(items, results, path, jobs or (2 if backend is None else -1))
+        protocols = Protocols(found[-1], found[0] if len(found) > 1 else None)
         page = write_reproduction(protocols, items, out)
-    say(_verdict_line(protocols), f"The page is {page}; tables and figures are beside it")
+    say(count_verdicts(judgements(protocols)), f"The page is {page}; tables and figures are beside it")
 
 
-def _items_table() -> Table:
-    """List what can be reproduced."""
-    from rich.table import Table
+def _parse_seeds(texts: Sequence[str]) -> tuple[int | None, dict[str, int]]:
+    """Read ``--seeds``: a number for all methods, or METHOD=N for one."""
+    from fairsieve.paper.methods.registry import find_methods
 
-    from fairsieve.paper.reproduce.targets import ITEMS
+    plain, by_method = None, {}
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not count.isdecimal() or int(count) < 1:
+            raise InvalidInputError(f"--seeds must be a number of at least 1, or METHOD=N; got {text!r}")
+        if name:
+            by_method[find_methods(name)[0].name] = int(count)
+        else:
+            plain = int(count)
+    return plain, by_method
 
-    table = Table("name", "what it shows")
-    for item in ITEMS.values():
-        table.add_row(item.name, item.title)
-    return table
+
+def _parse_pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise InvalidInputError(f"{option} must be DATA=GROUP, such as adult=Female; got {text!r}")
+    return name, value
 
 
 def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> None:
     """Run what is missing, with a line that says what is left."""
     from fairsieve.paper.reproduce import runner
-    from fairsieve.paper.reproduce.targets import collect_experiments
+    from fairsieve.paper.reproduce.experiments import collect_experiments
     from fairsieve.progress import progress_bar
 
     with progress_bar("looking for what is left") as update:
@@ -155,27 +167,6 @@ def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> 
         if results.scope.arrays is not None:
             experiments = [experiment for experiment in experiments if experiment.data == "synthetic"]
         for step in runner.reproduce(experiments, results, path, jobs=jobs):
-            left = f"about {_minutes(step.seconds_left)} left; {step.latest}"
-            update(step.done, left, total=step.total)
-
-
-def _minutes(seconds: float) -> str:
-    """Write a rough time in words.
-
-    Examples
-    --------
-    >>> _minutes(40), _minutes(1800)
-    ('40 s', '30 min')
-    """
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def _verdict_line(protocols: Protocols) -> str:
-    """Say how many claims hold, in one line."""
-    from fairsieve.paper.claims.claims import verdicts
-
-    found = [verdict.holds for verdict in verdicts(protocols.fresh, protocols.authors)]
-    return (
-        f"Of {len(found)} claims {found.count(True)} hold, {found.count(False)} do not, and {found.count(None)} "
-        "are inconclusive"
-    )
+            seconds = step.seconds_left
+            time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+            update(step.done, f"about {time} left; {step.latest}", total=step.total)

@@ -1,26 +1,31 @@
-"""The demo: what wrong labels do to four methods, on the synthetic data."""
+"""The demo: what wrong labels do to four methods, on the synthetic data, as a table and a figure."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.synthetic import synthetic_splits
-from fairsieve.metrics import accuracy, demographic_parity_disparity, equalized_odds_disparity
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.report.style import colour, pyplot
 from fairsieve.samples import Samples
-from fairsieve.selection.fairness import fairness_name
+from fairsieve.selection.fairness import ABBREVIATIONS, fairness_name
 from fairsieve.training.fit import fit
 from fairsieve.training.result import Fitted
 
-__all__ = ["DEMO_METHODS", "Demo", "run_demo"]
+__all__ = ["DEMO_METHODS", "Demo", "draw_demo", "run_demo"]
 
-DEMO_METHODS = ("lr", "itlm", "fairbatch", "fairsieve")
+# The methods of ``fit`` that are shown, and the names they have in ``compare``.
+DEMO_METHODS = {"lr": "lr", "itlm": "itlm", "fairbatch": "fairbatch", "fairsieve": "sample-selection"}
+CELL_COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")
 
 
 @dataclass(frozen=True)
@@ -61,11 +66,8 @@ def run_demo(
     ``report(method, seed)`` is called as each run begins.
     """
     notion = fairness_name(fairness)
-    scores: dict[str, list[tuple[float, float, float]]] = {name: [] for name in DEMO_METHODS}
-    seconds = dict.fromkeys(DEMO_METHODS, 0.0)
+    scores: dict[str, list[tuple[float, ...]]] = {name: [] for name in DEMO_METHODS}
     first: dict[str, Fitted] = {}
-    small = synthetic_splits(0)  # imports and loads what is needed, so that no method's time has it
-    fit(None, small.train, evaluation=small.test, epochs=2, warmup_epochs=1)
     for seed in seeds:
         parts = synthetic_splits(seed)
         noisy = add_noise(parts.train, noise, rate, seed=seed)
@@ -84,22 +86,84 @@ def run_demo(
                 clean_ratio=max(1 - rate, 0.01),
                 epochs=epochs,
             )
-            seconds[name] += time.perf_counter() - started
-            scores[name].append(_score(fitted, parts.test))
+            seconds = time.perf_counter() - started
+            table, *_ = confusion_table(
+                parts.test.labels, fitted.predict(parts.test.features), parts.test.groups
+            )
+            gaps = [
+                float(disparity_from_table(table, each)) for each in ("equalized_odds", "demographic_parity")
+            ]
+            scores[name].append((float(accuracy_from_table(table)), *gaps, seconds))
             first.setdefault(name, fitted)
     rows = []
-    for name in DEMO_METHODS:
-        right, odds, parity = ((float(np.mean(v)), float(np.std(v))) for v in zip(*scores[name], strict=True))
-        rows.append(_DemoRow(METHODS[name].title, right, odds, parity, seconds[name] / len(seeds)))
+    for name, called in DEMO_METHODS.items():
+        means, spread = np.mean(scores[name], axis=0), np.std(scores[name], axis=0)
+        right, odds, parity = ((float(means[i]), float(spread[i])) for i in range(3))
+        rows.append(_DemoRow(METHODS[called].title, right, odds, parity, float(means[3])))
     return Demo(rows, notion, noise, rate, train, flipped, first)
 
 
-def _score(fitted: Fitted, test: Samples) -> tuple[float, float, float]:
-    """Measure accuracy, EO and DP disparity on clean samples."""
-    predicted = fitted.predict(test.features)
-    groups = test.groups
-    return (
-        accuracy(test.labels, predicted),
-        equalized_odds_disparity(test.labels, predicted, sensitive_features=groups),
-        demographic_parity_disparity(test.labels, predicted, sensitive_features=groups),
+def draw_demo(demo: Demo, path: Path) -> None:
+    """Draw flipped, selected and dropped samples, disparity and ratios by epoch; the path's ending says the format."""
+    plt = pyplot()
+    figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
+    kept = np.zeros(len(demo.train), dtype=bool)
+    kept[demo.fits["fairsieve"].indices] = True
+    caught, flips = int((~kept & demo.flipped).sum()), int(demo.flipped.sum())
+    right = ~demo.flipped
+    _draw_samples(
+        axes[0, 0],
+        demo,
+        "Flipped labels",
+        {
+            "label 1": (right & (demo.train.labels == 1), "#0072B2", 0.25),
+            "label 0": (right & (demo.train.labels == 0), "#D55E00", 0.25),
+            "flipped": (demo.flipped, "black", 0.8),
+        },
     )
+    _draw_samples(
+        axes[0, 1],
+        demo,
+        "The last selection",
+        {
+            "right label, kept": (kept & right, "#999999", 0.25),
+            "right label, dropped": (~kept & right, "#E69F00", 0.8),
+            f"flipped, dropped ({caught} of {flips})": (~kept & demo.flipped, "#009E73", 0.8),
+            "flipped, kept": (kept & demo.flipped, "#CC0000", 0.9),
+        },
+    )
+    history = demo.fits["fairsieve"].history
+    for name, called in DEMO_METHODS.items():
+        own, method = demo.fits[name].history, METHODS[called]
+        assert own.evaluation is not None
+        values = own.evaluation.disparity[demo.fairness]
+        axes[1, 0].plot(own.epochs, values, color=colour(method.look), label=method.title)
+    axes[1, 0].axvline(
+        history.warmup_epochs, color="black", linewidth=0.8, linestyle=":", label="selection begins"
+    )
+    title = f"{ABBREVIATIONS[demo.fairness]} disparity on clean test data"
+    axes[1, 0].set(title=title, xlabel="epoch", ylabel="disparity", ylim=(0, None))
+    cells = [(i, j) for i in range(len(history.classes)) for j in range(len(history.groups))]
+    for (i, j), shade in zip(cells, CELL_COLOURS, strict=False):
+        name = f"label {history.classes[i]}, group {history.groups[j]}"
+        axes[1, 1].plot(history.epochs, history.ratios[:, i, j], color=shade, label=name)
+    axes[1, 1].set(title="Ratios", xlabel="epoch", ylabel="share of the class", ylim=(0, 1))
+    for axis in axes.flat:  # under the axis a legend hides no point
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+    figure.suptitle(f"{demo.rate:.0%} of the training labels flipped ({demo.noise})", fontsize="large")
+    try:
+        figure.savefig(path)
+    finally:
+        plt.close(figure)
+
+
+def _draw_samples(axis: Any, demo: Demo, title: str, parts: dict[str, tuple[Any, str, float]]) -> None:
+    """Draw samples as points; the shape is the group, crosses for the second."""
+    for name, (mask, shade, alpha) in parts.items():
+        for group, marker in zip(demo.train.cells.groups, "ox", strict=False):
+            points = demo.train.features[mask & (demo.train.groups == group)]
+            label = name if marker == "o" else None
+            axis.scatter(
+                *points[:, :2].T, marker=marker, s=14, linewidths=0.8, c=shade, alpha=alpha, label=label
+            )
+    axis.set(title=title, xlabel="x₁", ylabel="x₂")

@@ -21,13 +21,6 @@ from fairsieve.validation import closest_hint
 
 __all__ = ["NoisyProblem", "attack_problem", "make_problem", "paper_settings"]
 
-# The flips in the authors' arrays, by the attacks they stand in for at a rate of 10 %.
-PUBLISHED_FLIPS = {
-    "label": "general",
-    "label-without-group": "general",
-    "group-targeted": "group-targeted",
-    "group-targeted-without-group": "group-targeted",
-}
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
 
 
@@ -61,12 +54,20 @@ class NoisyProblem:
     weights: NDArray[np.float64] | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def attacked(self) -> dict[str, float]:
+        """The share of the training labels that are flipped, group by group."""
+        cells = self.train.cells
+        flips = np.bincount(cells.group_codes[self.flipped], minlength=cells.shape[1])
+        sizes = np.maximum(cells.counts.sum(axis=0), 1)
+        return {str(name): float(share) for name, share in zip(cells.groups, flips / sizes, strict=True)}
+
 
 def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> NoisyProblem:
     """Draw or split the data by the seed, then flip training labels.
 
     ``arrays`` is a folder of the authors' arrays, used for ``data="synthetic"`` in place of a draw:
-    the same data for every seed.
+    the same data for every seed, with the authors' own flips at a rate of 10 %.
     """
     noisy: NDArray[Any] | None = None
     if data != "synthetic":
@@ -75,7 +76,9 @@ def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str |
         parts = synthetic_splits(seed)
     else:
         parts, published = load_authors_arrays(arrays)
-        noisy = published.get(PUBLISHED_FLIPS.get(noise, "")) if rate == 0.1 else None
+        name = noise.removesuffix("-without-group")
+        if rate == 0.1:
+            noisy = published.get("general" if name == "label" else name)
     return attack_problem(parts, noise, rate, seed, noisy)
 
 
@@ -87,32 +90,18 @@ def attack_problem(
     ``noisy`` are the labels after an attack that somebody else made.
     """
     if noisy is None:
-        attacked = add_noise(parts.train, noise, rate, seed=seed, validation=parts.validation)
-        noisy, flipped = attacked.labels, attacked.flipped
-    else:
-        flipped = noisy != parts.train.labels
-    validation = _attacked_validation(parts, noise, rate, seed)
-    train = parts.train.with_labels(noisy)
-    checksum = _digest(train, parts.test, parts.validation, validation)
-    return NoisyProblem(train, flipped, parts.test, parts.validation, validation, checksum)
-
-
-def _attacked_validation(parts: Splits, noise: str, rate: float, seed: int) -> Samples:
-    """Attack the validation set in the same way, or at random where it is too small for the attack."""
+        noisy = add_noise(parts.train, noise, rate, seed=seed, validation=parts.validation).labels
+    flipped = np.asarray(noisy != parts.train.labels)
     try:
         labels = add_noise(parts.validation, noise, rate, seed=seed).labels
     except InvalidInputError:  # too small for the attack
         labels = add_noise(parts.validation, "uniform", rate, seed=seed).labels
-    return parts.validation.with_labels(labels)
-
-
-def _digest(*parts: Samples) -> str:
-    """Compute one checksum of several sets of samples."""
-    found = hashlib.sha256()
-    for part in parts:
+    train, validation = parts.train.with_labels(noisy), parts.validation.with_labels(labels)
+    checksum = hashlib.sha256()
+    for part in (train, parts.test, parts.validation, validation):
         for array in (part.features, part.cells.codes):
-            found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
+            checksum.update(np.ascontiguousarray(array).tobytes())
+    return NoisyProblem(train, flipped, parts.test, parts.validation, validation, checksum.hexdigest()[:16])
 
 
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
@@ -121,8 +110,7 @@ def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Setting
         raise InvalidInputError(
             f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}{closest_hint(data, BATCH_SIZES)}"
         )
-    targeted = noise.startswith("group-targeted") and "influence" not in noise
-    epochs = 400 if not targeted else 450 if fairness == "equalized_odds" else 500
+    epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == "equalized_odds" else 500
     return Settings(
         fairness=fairness,
         clean_ratio=1.0 if noise == "none" else 1 - rate,

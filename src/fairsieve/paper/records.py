@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+from fairsieve.errors import InvalidInputError
 from fairsieve.files import locked
 from fairsieve.selection.fairness import FairnessName
 
-__all__ = ["Record", "append_record", "fingerprint", "read_results"]
+__all__ = ["Record", "append_record", "fingerprint", "make_folder", "read_results"]
 
 Record = dict[str, Any]
 
 MEASURES = ("accuracy", *get_args(FairnessName))
 LARGEST = sys.float_info.max
-HISTORY = {"classes", "groups", "counts", "epochs", "cell_losses"}
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
@@ -99,8 +99,8 @@ def _is_result(record: Record) -> bool:
         return isinstance(record["error"], str)
     if "tuning" in settings:
         return isinstance(record.get("hyperparameters"), dict) and isinstance(record.get("candidates"), list)
-    metrics, history = record.get("metrics"), record.get("history")
-    if settings.get("history") and not (isinstance(history, dict) and history.keys() >= HISTORY):
+    metrics = record.get("metrics")
+    if settings.get("history") and not isinstance(record.get("history"), dict):
         return False
     numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
     return all(_is_number(value) for value in (*numbers, record.get("seconds")))
@@ -118,3 +118,13 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and isinstance(record.get("run"), str) else None
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for output, or raise an error that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"--out must be a folder that can be written; {folder}: {error.strerror}"
+        ) from error

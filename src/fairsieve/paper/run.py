@@ -1,44 +1,52 @@
-"""One run: draw the data, flip labels, choose hyperparameters, train, and measure on clean test data."""
+"""Runs: draw the data, flip labels, choose hyperparameters, train, measure on clean test data, and record."""
 
 from __future__ import annotations
 
 import platform
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
-from typing import Any, Literal, get_args
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import FairsieveError
-from fairsieve.optional import require
-from fairsieve.paper.methods.contract import Method
+from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
+from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.fr_train import clean_with_itlm
-from fairsieve.paper.methods.prefixes import prefix_differences
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.methods.selection import train_as_authors
 from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
-from fairsieve.paper.records import Record, fingerprint
-from fairsieve.paper.table_problems import (
-    TableSource,
-    make_table_problem,
-    measure_tables,
-    prediction_tables,
-)
-from fairsieve.paper.tuning import choose, measure, train_with
+from fairsieve.paper.records import Record, fingerprint, read_results
+from fairsieve.paper.workers import run_and_record
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import FairnessName, fairness_name
-from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["Comparison", "ValidationKind", "one_torch_thread", "package_versions", "run_one"]
+if TYPE_CHECKING:  # tables need more packages than the paper's runs
+    from fairsieve.paper.table_problems import TableSource
+
+__all__ = [
+    "Comparison",
+    "ValidationKind",
+    "candidates",
+    "choose",
+    "compare",
+    "fold_scores",
+    "package_versions",
+    "run_one",
+]
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
 TABLE_EPOCHS = 400
-PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn", "torch")
+PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")
+CLOSE = 0.05  # how far below the best accuracy a candidate may be
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +72,7 @@ class Comparison:
     fixed : mapping, optional
         Hyperparameters that are given and not chosen.
     history : bool
-        Record the cells' losses in every epoch.
+        Record the cells' losses in every epoch, and how far selections are from the lowest losses.
     table : TableSource, optional
         Somebody's own table, in place of ``data``.
     """
@@ -85,15 +93,15 @@ class Comparison:
         object.__setattr__(self, "fairness", fairness_name(self.fairness))
 
     def run_settings(self, method: Method, seed: int) -> dict[str, Any]:
-        """Return what identifies a run in the records."""
+        """Return what identifies a run in the records; where the authors' arrays are, is no part of it."""
         asked = asdict(replace(self, table=None)) | {"method": method.name, "seed": seed}
+        asked["arrays"] = self.arrays is not None
         if not method.uses_validation:
             del asked["validation"]
         asked["table"] = None if self.table is None else self.table.record()
-        for added in ("fixed", "history", "table"):  # runs without them keep the fingerprints they had before
-            if not asked[added]:
-                del asked[added]
-        return asked
+        return {
+            name: value for name, value in asked.items() if value not in (None, False, {}) or name == "tune"
+        }
 
     def training_settings(self) -> Settings:
         """Return the paper's settings, with the number of epochs that is asked for."""
@@ -117,6 +125,123 @@ class Comparison:
         return clean_with_itlm(problem.noisy_validation, 1 - self.rate)
 
 
+# Choosing hyperparameters. The paper's rule: "choose the hyperparameters that result in the best fairness while
+# having an accuracy that best aligns with other results". So fairness comes first: of the candidates whose
+# accuracy is at most .05 below the best candidate's, the fairest. It is not less than .05, since accuracy on
+# labels of which a tenth are wrong may differ by that tenth from the accuracy that is meant: what fits an attack
+# best looks most accurate.
+
+
+def candidates(method: Method) -> list[dict[str, Any]]:
+    """List all combinations of a method's candidate values."""
+    names = list(method.candidates)
+    return [dict(zip(names, values, strict=True)) for values in product(*method.candidates.values())]
+
+
+def choose(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    folds: int = 5,
+) -> dict[str, Any]:
+    """Choose the hyperparameters to use on ``data``."""
+    options = candidates(method)
+    if len(options) == 1:
+        return options[0]
+    return options[pick(*fold_scores(method, data, settings, seed=seed, validation=validation, folds=folds))]
+
+
+def fold_scores(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    *,
+    seed: int,
+    validation: Samples | None = None,
+    folds: int = 5,
+) -> NDArray[np.float64]:
+    """Measure accuracies and disparities of the candidates on noisy held-out folds: (2, folds, candidates).
+
+    Methods that have a validation set train once on all of the data, and are measured on that set.
+    """
+    options = candidates(method)
+    if validation is not None:
+        parts = [(data, validation)]
+    else:
+        fold = fold_numbers(data.cells, folds, seed)
+        parts = [
+            (data.take(np.flatnonzero(fold != k)), data.take(np.flatnonzero(fold == k))) for k in range(folds)
+        ]
+    scores = np.zeros((2, len(parts), len(options)))
+    for place, (train, held) in enumerate(parts):
+        for i, values in enumerate(options):
+            trained = _train(method, train, settings, values, seed=seed, validation=validation)
+            scores[:, place, i] = measure(trained, held, settings.fairness)
+    return scores
+
+
+def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> int:
+    """Pick the candidate to use, from scores of (folds, candidates): the fairest of those close to the best accuracy.
+
+    Of equally fair ones the first, which is the default, wins.
+
+    Examples
+    --------
+    >>> pick(np.array([[0.72, 0.71, 0.60]]), np.array([[0.20, 0.10, 0.01]]))
+    1
+    """
+    means = accuracies.mean(axis=0)
+    close = means >= means.max() - CLOSE
+    return int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
+
+
+def _train(
+    method: Method,
+    data: Samples,
+    settings: Settings,
+    values: Mapping[str, Any],
+    *,
+    seed: int,
+    validation: Samples | None,
+) -> Trained:
+    """Train with hyperparameters: those that are settings change them, others are passed on."""
+    known = {name: value for name, value in values.items() if name in settings.__dataclass_fields__}
+    own = {name: value for name, value in values.items() if name not in known}
+    method.check(data, validation)
+    given = TrainingInput(data=data, settings=replace(settings, **known), seed=seed, validation=validation)
+    return method.train(given, **own)
+
+
+def measure(trained: Trained, samples: Samples, fairness: str) -> tuple[float, float]:
+    """Measure accuracy and disparity."""
+    table, *_ = confusion_table(samples.labels, trained.predict(samples), samples.groups)
+    return float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))
+
+
+def compare(
+    comparison: Comparison, methods: Sequence[Method], seeds: Sequence[int], path: Path, *, jobs: int = 1
+) -> Iterator[Record]:
+    """Make the runs that ``path`` does not hold yet; yield all records, old ones first.
+
+    Runs go through joblib: inside :func:`~fairsieve.paper.workers.open_cluster` or
+    ``joblib.parallel_config(backend=…)`` they are spread over machines.
+    """
+    known = {record["run"]: record for record in read_results(path)}
+    work = []
+    for seed in seeds:
+        for method in methods:
+            run = fingerprint(comparison.run_settings(method, seed))
+            if run in known:
+                yield known[run]
+            else:
+                work.append(partial(run_one, comparison, method.name, seed))
+    for finished in run_and_record(work, path, jobs=jobs):
+        yield finished.record
+
+
 def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     """Make one run and return its record; an error of ours becomes part of the record."""
     method = METHODS[name]
@@ -127,10 +252,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     )
     record["checksum"] = problem.checksum
     try:
-        if method.extra == "torch":
-            require("torch", extra="torch", purpose=method.title)
-        with one_torch_thread():
-            return record | _train_and_measure(comparison, method, problem, seed)
+        return record | _train_and_measure(comparison, method, problem, seed)
     except FairsieveError as error:
         return record | {"error": str(error)}
 
@@ -139,55 +261,39 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
     settings = replace(comparison.training_settings(), **problem.changes)
     validation = comparison.validation_samples(problem, method)
-    started = time.perf_counter()
+    started = time.process_time()
     if comparison.fixed is not None:
         chosen = dict(comparison.fixed)
     elif comparison.tune:
         chosen = choose(method, problem.train, settings, seed=seed, validation=validation)
     else:
         chosen = method.defaults
-    tuned, cpu = time.perf_counter(), time.process_time()
-    fitted = train_with(
-        method,
-        problem.train,
-        settings,
-        chosen,
-        seed=seed,
-        validation=validation,
-        own=None if comparison.epochs is None else method.while_tuning,  # FR-Train has epochs of its own
-    )
+    own = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
+    began, wall = time.process_time(), time.perf_counter()
+    trained = _train(method, problem.train, settings, chosen | own, seed=seed, validation=validation)
     result: Record = {
-        "seconds": round(time.perf_counter() - tuned, 4),
-        "cpu_seconds": round(time.process_time() - cpu, 4),
-        "tuning_seconds": round(tuned - started, 4),
+        "seconds": round(time.perf_counter() - wall, 4),
+        "cpu_seconds": round(time.process_time() - began, 4),
+        "tuning_seconds": round(began - started, 4),
         "hyperparameters": chosen,
-        "epochs": int(fitted.history.epochs[-1]) + 1,
-        "metrics": _test_metrics(fitted, problem),
+        "epochs": trained.epochs,
+        "metrics": _test_metrics(trained, problem),
+        "rows": {"train": len(problem.train), "test": len(problem.test)},
+        "attacked": {name: round(share, 4) for name, share in problem.attacked.items() if share > 0},
     }
     if comparison.table is not None:
-        result |= _table_results(fitted, problem)
+        result |= _table_results(trained, problem)
     if comparison.history:
-        result["history"] = _recorded_history(fitted)
-        if method.name == "fairsieve":
-            known = {name: value for name, value in chosen.items() if name in settings.__dataclass_fields__}
-            found = prefix_differences(problem.train, replace(settings, **known), seed=seed)
-            result["history"]["prefix_differences"] = found
+        result["history"] = dict(trained.trace)
+        if method.name.startswith("sample-selection"):
+            names = {name: value for name, value in chosen.items() if name in settings.__dataclass_fields__}
+            given = TrainingInput(data=problem.train, settings=replace(settings, **names), seed=seed)
+            traced = train_as_authors(given, as_text=method.name == "sample-selection")
+            result["history"] = {
+                "prefix_differences": list(traced.trace["prefix_differences"]),
+                "selecting": round(traced.trace["selecting"], 4),
+            }
     return result
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Let torch use one thread, since runs go side by side; give its threads back afterwards."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=1)
@@ -196,53 +302,43 @@ def _cached_problem(
 ) -> NoisyProblem:
     """Make a problem, and keep it for the next method: Adult takes seconds to load and attack."""
     if table is not None:
+        from fairsieve.paper.table_problems import make_table_problem
+
         return make_table_problem(table, noise, rate, seed)
     return make_problem(data, noise, rate, seed, arrays=arrays)
 
 
-def _test_metrics(fitted: Fitted, problem: NoisyProblem) -> dict[str, float]:
+def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
     """Measure accuracy and disparities on the test samples, and how many of the flips were dropped."""
     measured: dict[str, float] = {}
+    table, *_ = confusion_table(problem.test.labels, trained.predict(problem.test), problem.test.groups)
+    measured["accuracy"] = float(accuracy_from_table(table))
     for fairness in get_args(FairnessName):
-        measured["accuracy"], measured[fairness] = measure(fitted, problem.test, fairness)
+        measured[fairness] = float(disparity_from_table(table, fairness))
     dropped = np.ones(len(problem.train), dtype=bool)
-    dropped[fitted.indices] = False
+    dropped[trained.indices] = False
     measured["kept"] = 1 - float(dropped.mean())
     if problem.flipped.any():
         measured["flips_dropped"] = float(dropped[problem.flipped].mean())
     return {name: round(value, 6) for name, value in measured.items()}
 
 
-def _table_results(fitted: Fitted, problem: NoisyProblem) -> Record:
+def _table_results(trained: Trained, problem: NoisyProblem) -> Record:
     """Measure on the test samples as tables are measured: by their weights, and without cells of few people."""
+    from fairsieve.paper.table_problems import measure_tables, prediction_tables
+
     test = problem.test
-    predicted = np.asarray(fitted.predict(test.features, sensitive_features=test.groups)).astype(np.int64)
+    predicted = trained.predict(test).astype(np.int64)
     weights = np.ones(len(test)) if problem.weights is None else problem.weights
     tables = prediction_tables(test, predicted, weights)
-    metrics = _test_metrics(fitted, problem)
+    metrics = _test_metrics(trained, problem)
     for fairness in get_args(FairnessName):
         found = measure_tables(tables, test, fairness)
         metrics |= {name: round(float(value), 6) for name, value in found.items()}
-    result: Record = {
-        "metrics": metrics,
-        "rows": {"train": len(problem.train), "test": len(test)},
-        "clean_ratio": problem.changes["clean_ratio"],
-    }
+    result: Record = {"metrics": metrics, "clean_ratio": problem.changes["clean_ratio"]}
     if problem.weights is not None:
         result["predicted"] = predicted.tolist()
     return result
-
-
-def _recorded_history(fitted: Fitted) -> dict[str, Any]:
-    """Return the cells' sizes and their mean losses in every epoch, rounded to keep the record small."""
-    history = fitted.history
-    return {
-        "classes": [str(label) for label in history.classes],
-        "groups": [str(group) for group in history.groups],
-        "counts": history.counts[0].tolist(),
-        "epochs": history.epochs.tolist(),
-        "cell_losses": history.cell_losses.round(4).tolist(),
-    }
 
 
 def package_versions() -> dict[str, str]:
@@ -251,6 +347,6 @@ def package_versions() -> dict[str, str]:
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # torch is optional
+        except metadata.PackageNotFoundError:  # numba is optional
             continue
     return found

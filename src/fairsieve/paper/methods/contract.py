@@ -1,77 +1,77 @@
-"""What every method promises: it takes labelled data with groups, and returns a fitted model with its history."""
+"""What every method promises: it takes labelled data with groups, and returns something that predicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
-from fairsieve.training.fit import ModelLike, fit
-from fairsieve.training.methods import SelectionMethod
-from fairsieve.training.result import Fitted
 from fairsieve.training.settings import Settings
 
-__all__ = ["Family", "Method", "TrainFunction", "TrainingInput"]
+__all__ = ["Family", "Method", "TrainFunction", "Trained", "TrainingInput", "trained_by_scores"]
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
+NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingInput:
-    """What a method is given.
-
-    Attributes
-    ----------
-    data : Samples
-        To train on, without changing them.
-    settings : Settings
-    seed : int
-        Everything random follows it.
-    model : module, optional
-        The linear model when None.
-    validation : Samples, optional
-        For the methods that use some.
-    evaluation : Samples, optional
-        Measured along the way and never trained on.
-    progress : bool
-    """
+    """What a method is given: data, settings, a seed, and a validation set for those that use one."""
 
     data: Samples
     settings: Settings
     seed: int
-    model: ModelLike = None
     validation: Samples | None = None
-    evaluation: Samples | None = None
-    progress: bool = False
 
-    def compiles(self, settings: Settings) -> bool:
-        """Return whether the training can run in compiled code: the linear model, where numba is installed."""
-        return self.model is None and settings.allow_linear and find_spec("numba") is not None
 
-    def fit(self, method: str | SelectionMethod, settings: Settings, **options: Any) -> Fitted:
-        """Train by :func:`~fairsieve.fit`, with these settings."""
-        named = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
-        return fit(
-            self.model,
-            self.data,
-            method,
-            seed=self.seed,
-            evaluation=self.evaluation,
-            progress=self.progress,
-            compiled=self.compiles(settings),
-            **named,
-            **options,
-        )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """What a method returns.
+
+    Attributes
+    ----------
+    predict_labels : callable
+        ``predict_labels(features, groups)`` → labels.
+    indices : integer array
+        The samples that it trained on in the end, ascending.
+    epochs : int
+        How long it trained; 1 for methods without epochs.
+    trace : dict
+        What happened in every epoch, for records; empty where nothing is known of it.
+    """
+
+    predict_labels: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+    indices: NDArray[np.int64]
+    epochs: int = 1
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, samples: Samples) -> NDArray[Any]:
+        """Predict the labels of samples; some methods look at their groups."""
+        return np.asarray(self.predict_labels(samples.features, samples.groups))
+
+
+def trained_by_scores(
+    score: Callable[[NDArray[Any]], NDArray[np.float64]], data: Samples, **parts: Any
+) -> Trained:
+    """Describe a model of two classes that predicts the second where its score is above 0."""
+    classes = np.asarray(data.cells.classes)
+    return Trained(
+        predict_labels=lambda features, groups: classes[(score(features) > 0).astype(np.int64)],
+        indices=parts.pop("indices", np.arange(len(data))),
+        **parts,
+    )
 
 
 class TrainFunction(Protocol):
     """A function that trains a model by a method; see :class:`Method`."""
 
-    def __call__(self, given: TrainingInput, **hyperparameters: Any) -> Fitted: ...
+    def __call__(self, given: TrainingInput, **hyperparameters: Any) -> Trained: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,29 +83,24 @@ class Method:
     name : str
         The name in commands and records.
     title : str
-        The full name, for the tables of ``compare`` and the demo.
+        The full name, for tables.
     short : str, optional
         The name in the tables and figures of the reproduction, where the paper abbreviates; the title when not given.
     look : Look
         The colour and the marker in figures.
     family : str
         What it is made for.
-    trainer : TrainFunction
+    train : TrainFunction
         Trains a model.
     candidates : mapping of str to tuple
-        Values that hyperparameters are chosen from; the first of each is the default. Names of
-        fields of :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
-    while_tuning : mapping of str to value
-        Hyperparameters that make cross-validation cheaper.
+        Values that hyperparameters are chosen from; the first of each is the default. Names of fields of
+        :class:`~fairsieve.training.settings.Settings` change those, others are passed on.
     uses_validation : bool
-        Whether it needs a validation set beside the training set.
-    most_groups : int or None
-        The most groups it can treat.
-    most_classes : int or None
+        Whether it needs a validation set with right labels. Its hyperparameters are chosen on that set.
+    most_groups, most_classes : int or None
+        The most groups and classes it can treat.
     extra : str, optional
-        The extra of fairsieve that the method needs, such as ``torch``.
-    notions : tuple of str
-        The notions of fairness it knows.
+        The extra of fairsieve that the method needs.
     """
 
     name: str
@@ -113,14 +108,12 @@ class Method:
     short: str = ""
     look: Look
     family: Family
-    trainer: TrainFunction
+    train: TrainFunction
     candidates: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    while_tuning: Mapping[str, Any] = field(default_factory=dict)
     uses_validation: bool = False
     most_groups: int | None = None
     most_classes: int | None = None
     extra: str | None = None
-    notions: tuple[str, ...] = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "short", self.short or self.title)
@@ -130,31 +123,7 @@ class Method:
         """The first candidate of each hyperparameter."""
         return {name: values[0] for name, values in self.candidates.items()}
 
-    def train(
-        self,
-        data: Samples,
-        settings: Settings,
-        *,
-        seed: int,
-        model: ModelLike = None,
-        validation: Samples | None = None,
-        evaluation: Samples | None = None,
-        progress: bool = False,
-        **hyperparameters: Any,
-    ) -> Fitted:
-        """Train a model; see :class:`TrainingInput`."""
-        given = TrainingInput(
-            data=data,
-            settings=settings,
-            seed=seed,
-            model=model,
-            validation=validation,
-            evaluation=evaluation,
-            progress=progress,
-        )
-        return self.trainer(given, **hyperparameters)
-
-    def check(self, data: Samples, settings: Settings, validation: Samples | None = None) -> None:
+    def check(self, data: Samples, validation: Samples | None = None) -> None:
         """Raise an error that says what the method cannot do, before any work is done."""
         classes, groups = data.cells.shape
         for what, most, found in (
@@ -166,9 +135,13 @@ class Method:
                     f"{self.name} is defined for at most {most} {what}; data has {found}. Use a method that takes "
                     "more, such as fairsieve"
                 )
-        if settings.fairness not in self.notions:
-            raise InvalidInputError(
-                f"{self.name} knows {', '.join(self.notions)}; got fairness={settings.fairness!r}"
-            )
-        if self.uses_validation and validation is None:
+        if not self.uses_validation:
+            return
+        if validation is None or len(validation) == 0:
             raise InvalidInputError(f"{self.name} needs a validation set: pass validation=Samples(…)")
+        known = (data.classes, data.group_values, data.features.shape[1:])
+        if known != (validation.classes, validation.group_values, validation.features.shape[1:]):
+            raise InvalidInputError(
+                f"validation must have the classes, groups and features of data, {known}. Pass classes= and "
+                "group_values= to Samples when some are absent"
+            )

@@ -1,34 +1,65 @@
-"""Experiments (everything that identifies a run except its seed), and how much of the paper is asked for."""
+"""Experiments (everything that identifies a run except its seed), how many are asked for, and what they make up."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from fairsieve.paper.methods.registry import METHODS, PAPER_METHODS
-from fairsieve.paper.reproduce.published import Line, PaperColumn
+from fairsieve.errors import InvalidInputError
+from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce.published import Line, PaperColumn, paper_tables
 from fairsieve.paper.run import Comparison, ValidationKind
+from fairsieve.validation import closest_hint
 
-__all__ = ["FR_TRAIN", "Attack", "Experiment", "Scope", "table_experiment"]
+__all__ = [
+    "CLEAN_RATIOS",
+    "ITEMS",
+    "OURS",
+    "RATES",
+    "RIVALS",
+    "Attack",
+    "Experiment",
+    "Item",
+    "Scope",
+    "collect_experiments",
+    "column_experiment",
+    "find_items",
+    "table_experiment",
+]
 
-# Seeds of an experiment: draws of the synthetic data, splits of the others. FR-Train takes 20 to 50 times as long as
-# the others, so it has fewer, and on the curves of Figs. 3, 5 and 6 fewer still. Verdicts are against the published
-# one, so that ours, which stands beside it, may have fewer.
+OURS, AUTHORS = "sample-selection", "sample-selection-authors"
+ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
+
+# Methods that the paper does not compare with.
+RIVALS = ("surrogate-loss", "group-peer-loss", "learning-to-reweight", "fairsieve", "reweighing")
+
+# Seeds of an experiment: draws of the synthetic data, splits of the others. FR-Train takes 50 times as long as
+# the others, so it has fewer, and on the curves of Figs. 3, 5 and 6 fewer still.
 SEEDS = {"synthetic": 30, "compas": 20, "adult": 10}
-FR_TRAIN = ("fr-train-published", "fr-train")
-FR_TRAIN_SEEDS = {
-    "fr-train-published": {"synthetic": 20, "compas": 20, "adult": 5},
-    "fr-train": {"synthetic": 20, "compas": 10, "adult": 3},
+FEWER_SEEDS = {
+    "fr-train": {"synthetic": 20, "compas": 20, "adult": 5},
+    "fr-train-published": {"synthetic": 10, "compas": 10, "adult": 0},
+    **{method: {"synthetic": 10, "compas": 10, "adult": 0} for method in RIVALS},
 }
-FR_TRAIN_CURVE_SEEDS = 10
+CURVE_SEEDS = 10
 TRACED_SEEDS = 5
 TRAININGS = 5  # on the authors' arrays, as in the paper
 QUICK_EPOCHS = {"synthetic": 300, "compas": 300, "adult": 40}
 
-# Splits and draws to choose hyperparameters on; no result is reported on them.
-TUNING_SEEDS = {"synthetic": (1000, 1001), "compas": (1000, 1001)}
-TUNING_FOLDS = 3
-ABLATIONS = ("fairsieve-no-constraints", "fairsieve-no-weights")
+# Draws and splits to choose hyperparameters on, and folds; no result is reported on them.
+TUNING = {"synthetic": ((1000, 1001), 3), "compas": ((1000, 1001), 3), "adult": ((1000,), 2)}
+
+RATES = (0.1, 0.125, 0.15, 0.175, 0.2)  # Figs. 3 and 6: the paper flips 10 % to 20 %
+COMPAS_RATES = (0.0, 0.1, 0.125, 0.15, 0.175, 0.2)  # Figs. 1 and 2: no flips at all, and the paper's rates
+LONGER_EPOCHS = 900
+CLEAN_RATIOS = (0.75, 0.78, 0.8, 0.82, 0.84, 0.86, 0.88, 0.9)
+# Fig. 5: what makes each method fairer. Ours moves its ratios further, FR-Train weighs fairness more.
+CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
+    OURS: ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
+    "fr-train": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.59)),
+}
+RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
 
 Attack = Literal["without-group", "with-group", "offset"]
 
@@ -65,22 +96,22 @@ class Experiment:
 
     def __post_init__(self) -> None:
         method = METHODS[self.method]
-        if method.family in ("plain", "robust"):
+        if method.family in ("plain", "robust") or self.method == "reweighing":
             object.__setattr__(self, "fairness", "equalized_odds")
         if not method.uses_validation:
             object.__setattr__(self, "validation", "clean")
         if self.rate == 0:
             object.__setattr__(self, "noise", "none")
 
-    @property
-    def history(self) -> bool:
-        """Whether what happened in every epoch is recorded too."""
-        return self.traced
+
+def column_experiment(method: str, column: PaperColumn, **changes: Any) -> Experiment:
+    """Return the experiment of a method in a column of a table."""
+    return Experiment(method, column.data, column.noise, column.fairness, **changes)
 
 
 def table_experiment(line: Line, column: PaperColumn) -> Experiment:
     """Return the experiment behind an entry of a table."""
-    return Experiment(line.method, column.data, column.noise, column.fairness, validation=line.validation)
+    return column_experiment(line.method, column, validation=line.validation)
 
 
 @dataclass(frozen=True)
@@ -90,7 +121,9 @@ class Scope:
     Attributes
     ----------
     seeds : int, optional
-        Draws and splits; when None, those of ``SEEDS``. FR-Train has no more than its own.
+        Draws and splits; when None, those of ``SEEDS``.
+    method_seeds : mapping
+        The same for single methods.
     quick : bool
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
@@ -98,11 +131,15 @@ class Scope:
     attack : {"without-group", "with-group", "offset"}
         Whether the attack's regression sees the group. The authors' did not. "offset" also adds what makes their
         general flips come out whole, for checks of parity.
+    attacked : mapping
+        The group to attack of a data set, in place of the one by the paper's rule.
+    as_authors : bool
+        Whether the method selects as in the authors' code, and not as in the paper's text.
 
     Examples
     --------
-    >>> Scope().seeds_for(Experiment("lr", "compas")), Scope().seeds_for(Experiment("fr-train", "compas"))
-    (range(0, 20), range(0, 10))
+    >>> Scope().seeds_for(Experiment("lr", "compas")), Scope().seeds_for(Experiment("fr-train", "adult"))
+    (range(0, 20), range(0, 5))
     >>> Scope(arrays="folder").seeds_for(Experiment("lr", "synthetic"))
     range(0, 5)
     """
@@ -111,61 +148,64 @@ class Scope:
     quick: bool = False
     arrays: str | None = None
     attack: Attack = "without-group"
+    method_seeds: Mapping[str, int] = field(default_factory=dict)
+    attacked: Mapping[str, str] = field(default_factory=dict)
+    as_authors: bool = False
 
     def seeds_for(self, experiment: Experiment) -> range:
         """Return the seeds of an experiment."""
         if self.quick:
             return range(1)
-        if self.arrays is not None and experiment.data == "synthetic":
+        if experiment.method in self.method_seeds:
+            return range(self.method_seeds[experiment.method])
+        synthetic = experiment.data == "synthetic"
+        if self.arrays is not None and synthetic:
             return range(TRAININGS)
         asked = SEEDS[experiment.data] if self.seeds is None else self.seeds
-        if experiment.method in FR_TRAIN:
-            on_curve = experiment.data == "synthetic" and (experiment.rate != 0.1 or experiment.fixed)
-            most = FR_TRAIN_CURVE_SEEDS if on_curve else FR_TRAIN_SEEDS[experiment.method][experiment.data]
-            return range(min(asked, most))
-        traced = experiment.traced and experiment.data == "synthetic"
-        return range(min(asked, TRACED_SEEDS) if traced else asked)
+        asked = min(asked, FEWER_SEEDS.get(experiment.method, SEEDS)[experiment.data])
+        on_curve = experiment.rate != 0.1 or experiment.fixed
+        if experiment.method == "fr-train" and synthetic and on_curve:
+            asked = min(asked, CURVE_SEEDS)
+        return range(min(asked, TRACED_SEEDS) if experiment.traced and synthetic else asked)
 
     def tuned_as(self, experiment: Experiment) -> Experiment | None:
         """Return the experiment whose hyperparameters this one uses; None where the defaults are used.
 
         The choice is made once, at a rate of 10 %, for each method and column of a table. On the synthetic data ours
-        has the authors' own settings, which are the defaults, and its ablations always have what it has. FR-Train
-        is too slow to choose for, and so is Adult.
+        has the authors' own settings, which are the defaults, and its ablations always have what it has.
         """
         method = METHODS[experiment.method]
         single = all(len(values) == 1 for values in method.candidates.values())
-        ours = experiment.method in ("fairsieve", *ABLATIONS)
-        if self.quick or single or experiment.fixed or experiment.method in FR_TRAIN:
-            return None
-        if experiment.data not in TUNING_SEEDS or experiment.method not in PAPER_METHODS:
-            return None
-        if ours and experiment.data == "synthetic":
+        ours = experiment.method in ABLATIONS
+        if self.quick or single or experiment.fixed or (ours and experiment.data == "synthetic"):
             return None
         noise = "label" if experiment.noise == "none" else experiment.noise
-        name = "fairsieve" if ours else experiment.method
+        name = OURS if ours else experiment.method
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
 
     def noise(self, experiment: Experiment) -> str:
         """Return the attack of an experiment, by its name in :data:`~fairsieve.paper.attacks.NOISES`."""
         name, colon, group = experiment.noise.partition(":")
+        if name == "group-targeted" and not group and experiment.data in self.attacked:
+            colon, group = ":", self.attacked[experiment.data]
         if name == "none" or self.attack == "with-group":
-            return experiment.noise
+            return f"{name}{colon}{group}"
         offset = "-offset" if self.attack == "offset" and name == "label" else ""
         return f"{name}-without-group{offset}{colon}{group}"
 
     def tuning_settings(self, experiment: Experiment) -> dict[str, Any]:
         """Return what identifies the choice of hyperparameters for an experiment."""
-        arrays = self.arrays if experiment.data == "synthetic" else None
-        seeds = TUNING_SEEDS[experiment.data][: None if arrays is None else 1]  # the arrays are one draw
-        named = {name: value for name, value in asdict(experiment).items() if name != "traced"}
+        seeds, folds = TUNING[experiment.data]
+        arrays = self.arrays is not None and experiment.data == "synthetic"
+        named = {name: value for name, value in asdict(experiment).items() if name not in ("traced", "fixed")}
         named["noise"] = self.noise(experiment)
-        return {"tuning": named, "seeds": seeds, "folds": TUNING_FOLDS, "arrays": arrays}
+        candidates = {name: list(values) for name, values in METHODS[experiment.method].candidates.items()}
+        seeds = seeds[: 1 if arrays else None]  # the arrays are one draw
+        return {"tuning": named, "seeds": list(seeds), "folds": folds, "arrays": arrays, "grid": candidates}
 
     def comparison(self, experiment: Experiment, chosen: dict[str, Any] | None = None) -> Comparison:
         """Return what to run for an experiment, with the hyperparameters chosen for it."""
-        method = METHODS[experiment.method]
-        fixed = method.defaults | (chosen or {}) | dict(experiment.fixed)
+        fixed = METHODS[experiment.method].defaults | (chosen or {}) | dict(experiment.fixed)
         return Comparison(
             data=experiment.data,
             noise=self.noise(experiment),
@@ -178,3 +218,160 @@ class Scope:
             fixed=fixed,
             history=experiment.traced,
         )
+
+    def method(self, name: str) -> str:
+        """Return the method that is run under a name: the authors' variant in place of ours, where it is asked for."""
+        return AUTHORS if name == OURS and self.as_authors else name
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or a figure: of the paper, or one that it has not."""
+
+    name: str
+    title: str
+    experiments: tuple[Experiment, ...]
+
+
+def find_items(name: str) -> list[Item]:
+    """Find one item by its name, or all items by ``all``.
+
+    Examples
+    --------
+    >>> [item.title for item in find_items("table4")]
+    ['Seconds of the method and FR-Train']
+    """
+    if name == "all":
+        return list(ITEMS.values())
+    if name not in ITEMS:
+        raise InvalidInputError(
+            f"what must be list, all, or one of {', '.join(ITEMS)}; got {name!r}"
+            f"{closest_hint(name, ['list', 'all', *ITEMS])}"
+        )
+    return [ITEMS[name]]
+
+
+def collect_experiments(items: Iterable[Item]) -> list[Experiment]:
+    """Collect the experiments of some items, each once."""
+    return list(dict.fromkeys(experiment for item in items for experiment in item.experiments))
+
+
+def rate_experiments(method: str, fairness: str) -> list[Experiment]:
+    """List a method at every noise rate of Figs. 3 and 6."""
+    return [Experiment(method, "synthetic", fairness=fairness, rate=rate) for rate in RATES]
+
+
+def compas_rate_experiments(method: str) -> list[Experiment]:
+    """List LR or ITLM at the noise rates of Fig. 2, after one without flips."""
+    return [
+        Experiment(method, "compas", rate=rate, traced=method == "lr" and rate == 0) for rate in COMPAS_RATES
+    ]
+
+
+def curve_experiments(method: str, noise: str) -> list[Experiment]:
+    """List a method at every point of its curve in Fig. 5."""
+    name, values = CURVES[method]
+    return [Experiment(method, "synthetic", noise, fixed=((name, value),)) for value in values]
+
+
+def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
+    """List the ablation without constraints at every clean ratio, in a column of Table 1."""
+    return [
+        column_experiment(f"{OURS}-no-constraints", column, fixed=(("clean_ratio", ratio),))
+        for ratio in CLEAN_RATIOS
+    ]
+
+
+def longer_experiment(column: PaperColumn) -> Experiment:
+    """Return the method trained about twice as long, in a column of Table 1 (Sec. A.3)."""
+    return column_experiment(OURS, column, fixed=(("epochs", LONGER_EPOCHS),))
+
+
+PLAIN_COMPAS = Experiment("lr", "compas", rate=0, traced=True)  # Fig. 1
+
+
+def _table_experiments(number: int) -> tuple[Experiment, ...]:
+    table = paper_tables()[number]
+    found = [table_experiment(line, column) for line in table.lines for column in table.columns]
+    if number in (1, 2):  # the published settings of FR-Train are one row, the authors' selection another
+        found += [
+            column_experiment(name, each)
+            for name in ("fr-train-published", AUTHORS)
+            for each in table.columns
+        ]
+    return tuple(found)
+
+
+def _every(*lists: Iterable[Experiment]) -> tuple[Experiment, ...]:
+    return tuple(experiment for each in lists for experiment in each)
+
+
+TABLE1, TABLE2 = (paper_tables()[number].columns for number in (1, 2))
+ITEMS = {
+    item.name: item
+    for item in (
+        Item("table1", "Synthetic data", _table_experiments(1)),
+        Item("table2", "COMPAS", _table_experiments(2)),
+        Item("table3", "FR-Train's three validation sets on COMPAS", _table_experiments(3)),
+        Item("table4", "Seconds of the method and FR-Train", _table_experiments(4)),
+        Item("table5", "Ablation on the synthetic data and COMPAS", _table_experiments(5)),
+        Item("table6", "The other two-step methods on the synthetic data", _table_experiments(6)),
+        Item("table7", "AdultCensus", _table_experiments(7)),
+        Item("figure1", "Cell sizes and losses on COMPAS", (PLAIN_COMPAS,)),
+        Item(
+            "figure2",
+            "LR and ITLM on COMPAS by noise rate",
+            _every(*(compas_rate_experiments(method) for method in ("lr", "itlm"))),
+        ),
+        *(
+            Item(
+                name,
+                f"Synthetic data by noise rate, {fairness.replace('_', ' ')}",
+                _every(*(rate_experiments(method, fairness) for method in RATE_METHODS)),
+            )
+            for name, fairness in (("figure3", "demographic_parity"), ("figure6", "equalized_odds"))
+        ),
+        Item("figure4", "The synthetic data", ()),
+        Item(
+            "figure5",
+            "Accuracy against EO disparity, the method and FR-Train",
+            _every(
+                *(
+                    curve_experiments(method, noise)
+                    for method in CURVES
+                    for noise in ("label", "group-targeted")
+                )
+            ),
+        ),
+        Item(
+            "constraints",
+            "What the fairness constraints do (not in the paper)",
+            _every(
+                (column_experiment(OURS, column) for column in TABLE1),
+                (
+                    column_experiment(name, column, traced=True)
+                    for name in (OURS, AUTHORS)
+                    for column in TABLE1
+                ),
+                *(clean_ratio_experiments(column) for column in TABLE1),
+            ),
+        ),
+        Item(
+            "convergence",
+            "Training about twice as long (not in the paper)",
+            _every(
+                (column_experiment(OURS, column) for column in TABLE1),
+                (longer_experiment(column) for column in TABLE1),
+            ),
+        ),
+        Item(
+            "rivals",
+            "Methods since 2018 (not in the paper)",
+            _every(
+                column_experiment(method, column)
+                for method in (OURS, "lr", *RIVALS)
+                for column in (*TABLE1, *TABLE2)
+            ),
+        ),
+    )
+}

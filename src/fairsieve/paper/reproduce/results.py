@@ -60,16 +60,16 @@ class Results:
         """Return what to run for an experiment."""
         return self.scope.comparison(experiment, self.chosen(experiment))
 
-    def run(self, experiment: Experiment, seed: int) -> Record | None:
-        """Return the record of a run."""
-        return None if self.chosen(experiment) is None else self.records.get(self.name(experiment, seed))
-
     def name(self, experiment: Experiment, seed: int) -> str:
         """Return the name of a run in records; experiments with the same hyperparameters share it."""
         if (experiment, seed) not in self.names:
-            settings = self.comparison(experiment).run_settings(METHODS[experiment.method], seed)
-            self.names[experiment, seed] = fingerprint(settings)
+            method = METHODS[self.scope.method(experiment.method)]
+            self.names[experiment, seed] = fingerprint(self.comparison(experiment).run_settings(method, seed))
         return self.names[experiment, seed]
+
+    def run(self, experiment: Experiment, seed: int) -> Record | None:
+        """Return the record of a run."""
+        return None if self.chosen(experiment) is None else self.records.get(self.name(experiment, seed))
 
     def runs(self, experiment: Experiment) -> list[Record]:
         """Return the records of an experiment that are there, by seed."""
@@ -90,21 +90,17 @@ class Results:
         ]
         return list({record["run"]: record for record in found if record is not None}.values())
 
-    def has(self, experiment: Experiment) -> bool:
-        """Return whether every seed of an experiment is there."""
-        return len(self.runs(experiment)) == len(self.scope.seeds_for(experiment))
-
     def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
         """Return a measure (or ``cpu_seconds``) of an experiment, one value per seed; NaN where it is missing."""
-        found = []
-        for seed in self.scope.seeds_for(experiment):
-            record = self.run(experiment, seed)
-            if record is None:
-                found.append(np.nan)
-            else:
-                source = record if measure in ("seconds", "cpu_seconds") else record["metrics"]
-                found.append(source.get(measure, np.nan))
-        return np.array(found)
+        found = [self.run(experiment, seed) for seed in self.scope.seeds_for(experiment)]
+        return np.array(
+            [
+                np.nan
+                if record is None
+                else (record if measure == "cpu_seconds" else record["metrics"]).get(measure, np.nan)
+                for record in found
+            ]
+        )
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,19 @@ from pathlib import Path
 import joblib
 import numpy as np
 
-from fairsieve.paper.engine import Work, run_and_record
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
-from fairsieve.paper.reproduce.experiments import FR_TRAIN, Experiment, Scope
+from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.run import one_torch_thread, package_versions, run_one
-from fairsieve.paper.tuning import candidates, fold_scores, pick
+from fairsieve.paper.run import candidates, fold_scores, package_versions, pick, run_one
+from fairsieve.paper.workers import Work, run_and_record
 
 __all__ = ["check_data_sets", "reproduce"]
 
-# Seconds to expect of a run before one like it was measured; FR-Train takes some fifty times as
-# long, and a choice of hyperparameters as long as some 25 runs.
-EXPECTED = {"synthetic": 0.1, "compas": 0.3, "adult": 9.0}
-FR_TRAIN_FACTOR = 50
-TUNING_FACTOR = 25
+# Seconds to expect of a run before one like it was measured.
+EXPECTED = {"synthetic": 0.2, "compas": 0.5, "adult": 5.0}
+FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,6 @@ class _Clock:
         self.left: Counter[tuple[str, str, bool]] = Counter()
         self.seconds: defaultdict[tuple[str, str, bool], list[float]] = defaultdict(list)
 
-    def expect(self, jobs: Sequence[_Job]) -> None:
-        """Set the jobs that are left."""
-        self.left = Counter(job.kind for job in jobs)
-
     def note(self, job: _Job, seconds: float) -> _Progress:
         """Count a job as done, and return the progress."""
         self.done += 1
@@ -84,7 +77,7 @@ class _Clock:
         if kind in self.seconds:
             return float(np.mean(self.seconds[kind]))
         data, method, tuning = kind
-        guess = EXPECTED[data] * (FR_TRAIN_FACTOR if method in FR_TRAIN else 1)
+        guess = EXPECTED[data] * (FR_TRAIN_FACTOR if method.startswith("fr-train") else 1)
         return guess * (TUNING_FACTOR if tuning else 1)
 
 
@@ -105,84 +98,83 @@ def reproduce(
     clock = _Clock(joblib.effective_n_jobs(jobs))
     for find in (_tuning_jobs, _run_jobs):
         todo = find(experiments, results)
-        clock.expect(todo if find is _run_jobs else [*todo, *_run_jobs(experiments, results)])
-        for part, together in _parts(todo):
-            work = [job.work for job in part]
-            for finished in run_and_record(work, path, jobs=jobs, together=together):
+        later = [] if find is _run_jobs else _run_jobs(experiments, results)
+        clock.left = Counter(job.kind for job in [*todo, *later])
+        for sharing, found in groupby(todo, _shares_problem):
+            part = list(found)
+            problems = Counter((job.experiment.noise, job.seed) for job in part)
+            together = max(problems.values()) if sharing else 1
+            for finished in run_and_record([job.work for job in part], path, jobs=jobs, together=together):
                 results.add(finished.record)
                 yield clock.note(part[finished.place], finished.seconds)
 
 
-def _parts(jobs: Sequence[_Job]) -> Iterator[tuple[list[_Job], int]]:
-    """Split jobs, in their order, by how many in a row one worker makes.
-
-    On Adult all methods of one problem but FR-Train: they share its loading and ITLM's cleaning, which take longer than
-    most of the methods.
-    """
-
-    def shares(job: _Job) -> bool:
-        return (
-            job.experiment.data == "adult" and job.seed is not None and job.experiment.method not in FR_TRAIN
-        )
-
-    for sharing, found in groupby(jobs, shares):
-        part = list(found)
-        problems = Counter((job.experiment.noise, job.experiment.rate, job.seed) for job in part)
-        yield part, max(problems.values()) if sharing else 1
+def _shares_problem(job: _Job) -> bool:
+    """Return whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
+    slow = job.experiment.method.startswith("fr-train")
+    return job.experiment.data == "adult" and job.seed is not None and not slow
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
-    """List the choices of hyperparameters that are not recorded yet."""
+    """List the choices of hyperparameters that are not recorded yet, slow ones first."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
-    todo = [
-        experiment for experiment in wanted if experiment is not None and results.chosen(experiment) is None
-    ]
-    todo.sort(key=lambda experiment: experiment.data == "synthetic")  # slow ones first
+    todo = [each for each in wanted if each is not None and results.chosen(each) is None]
+    order = list(reversed(EXPECTED))
+    todo.sort(key=lambda each: (order.index(each.data), not each.method.startswith("fr-train")))
     return [_Job(experiment, None, partial(_choose_once, experiment, results.scope)) for experiment in todo]
 
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
-    """List the runs that are not recorded yet: small data sets first, runs on one problem together."""
+    """List the runs that are not recorded yet: slow ones first, runs on one problem together."""
+    scope = results.scope
     missing = {
         results.name(experiment, seed): (experiment, seed)
         for experiment in experiments
-        for seed in results.scope.seeds_for(experiment)
+        for seed in scope.seeds_for(experiment)
         if results.run(experiment, seed) is None
     }
-    sets = list(EXPECTED)
-    todo = sorted(
-        missing.values(), key=lambda run: (sets.index(run[0].data), run[0].noise, run[0].rate, run[1])
-    )
-    todo.sort(key=lambda run: run[0].method in FR_TRAIN)  # what takes long comes last
+    order = list(reversed(EXPECTED))
+
+    def place(run: tuple[Experiment, int]) -> tuple[object, ...]:
+        experiment, seed = run
+        slow = experiment.method.startswith("fr-train")
+        return (
+            order.index(experiment.data),
+            not slow,
+            experiment.noise,
+            experiment.rate,
+            seed,
+            experiment.method,
+        )
+
     return [
-        _Job(experiment, seed, partial(run_one, results.comparison(experiment), experiment.method, seed))
-        for experiment, seed in todo
+        _Job(each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed))
+        for each, seed in sorted(missing.values(), key=place)
     ]
 
 
 def _choose_once(experiment: Experiment, scope: Scope) -> Record:
-    """Choose hyperparameters for an experiment, by cross-validation on draws or splits that are not reported on."""
-    started, method = time.perf_counter(), METHODS[experiment.method]
+    """Choose hyperparameters for an experiment, on draws or splits that are not reported on."""
+    started, method = time.process_time(), METHODS[experiment.method]
     asked, comparison = scope.tuning_settings(experiment), scope.comparison(experiment)
     settings, scores = comparison.training_settings(), []
-    with one_torch_thread():
-        for seed in asked["seeds"]:
-            problem = make_problem(
-                comparison.data, comparison.noise, comparison.rate, seed, arrays=comparison.arrays
+    for seed in asked["seeds"]:
+        problem = make_problem(
+            comparison.data, comparison.noise, comparison.rate, seed, arrays=comparison.arrays
+        )
+        validation = comparison.validation_samples(problem, method)
+        scores.append(
+            fold_scores(
+                method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
             )
-            validation = comparison.validation_samples(problem, method)
-            scores.append(
-                fold_scores(
-                    method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
-                )
-            )
+        )
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),
         "settings": asked,
         "versions": package_versions(),
         "hyperparameters": candidates(method)[pick(accuracies, disparities)],
-        "tuning_seconds": round(time.perf_counter() - started, 4),
+        "tuning_seconds": round(time.process_time() - started, 4),
         "candidates": [
             values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
             for values, right, apart in zip(

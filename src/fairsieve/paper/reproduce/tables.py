@@ -1,4 +1,4 @@
-"""The paper's tables, recomputed: our value, the paper's beside it, and how far apart they are."""
+"""The paper's tables, recomputed, and tables of the claims, the choices and the selections."""
 
 from __future__ import annotations
 
@@ -6,49 +6,88 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.experiments import FR_TRAIN, Experiment, table_experiment
+from fairsieve.paper.reproduce.claims import Judgement, verdict_word
+from fairsieve.paper.reproduce.experiments import (
+    AUTHORS,
+    ITEMS,
+    OURS,
+    RIVALS,
+    TABLE1,
+    TABLE2,
+    column_experiment,
+    table_experiment,
+)
 from fairsieve.paper.reproduce.published import Line, Number, PaperColumn, PaperTable, paper_tables
 from fairsieve.paper.reproduce.results import Protocols, Results
-from fairsieve.paper.reproduce.targets import ITEMS
-from fairsieve.paper.reproduce.titles import (
-    FLIPS,
-    TITLES,
-    column_title,
-    line_title,
-    number,
-    plus_minus,
-)
+from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
+from fairsieve.report.number_format import number
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["choices_table", "draws_experiments", "draws_table", "paper_blocks"]
+__all__ = [
+    "FLIPS",
+    "TITLES",
+    "choices_table",
+    "claims_table",
+    "column_title",
+    "comparisons_table",
+    "paper_blocks",
+    "prefixes_table",
+    "rivals_table",
+]
 
-RIVALS = (  # of Sec. 5.1 and B.3
-    "lr",
-    "itlm",
-    "fairbatch",
-    "itlm-fairbatch",
-    "itlm-penalty",
-    "itlm+penalty-fairbatch",
-    "itlm+penalty-penalty",
-    *FR_TRAIN,
+TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
+FLIPS = {
+    "none": "no flips",
+    "label": "label flips",
+    "group-targeted": "group-targeted flips",
+    "group-targeted:Female": "flips among women",
+    "group-targeted:Male": "flips among men",
+}
+SETS = {"clean": "", "noisy": ", noisy validation set", "cleaned": ", noisy validation set cleaned by ITLM"}
+FR_TRAIN = (
+    " FR-Train is our implementation with settings of ours, tuned on validation data: with its published settings the "
+    "paper's numbers are not reached."
 )
+
+
+def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
+    """Return a column's title, for example "label flips, EO"."""
+    title = f"{FLIPS[column.noise]}, {column.short}"
+    return f"{TITLES[column.data]}, {title}" if with_data else title
+
+
+def line_title(line: Line) -> str:
+    """Return a method's title, with its validation set where that is not clean."""
+    return METHODS[line.method].short + SETS[line.validation]
+
+
+def plus_minus(values: ArrayLike) -> str:
+    """Format mean ± standard deviation as the paper prints them; one run has no deviation.
+
+    Examples
+    --------
+    >>> plus_minus([0.7, 0.72]), plus_minus([0.7])
+    ('.710±.010', '.700')
+    """
+    array = np.asarray(values, dtype=np.float64)
+    middle = number(float(array.mean()))
+    return middle if array.size < 2 else f"{middle}±{number(float(array.std()))}"
 
 
 def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
-    """Make Table 1 to 7 as a table or two: Adult has one for flips among men."""
+    """Make Table 1 to 7 as a table or two: Adult has one for flips among women."""
     table = paper_tables()[what]
     if what == 4:
         return [_seconds_table(protocols.fresh, table)]
     if what != 7:
         return [_paper_table(protocols, table, f"table{what}")]
-    men = [column.noise.endswith(":Male") for column in table.columns]
     parts = []
-    for name, wanted in (("table7", False), ("table7-men", True)):
-        places = [place for place, is_men in enumerate(men) if is_men == wanted]
+    for name, women in (("table7", False), ("table7-women", True)):
+        places = [i for i, column in enumerate(table.columns) if column.noise.endswith(":Female") == women]
         lines = {line: tuple(cells[place] for place in places) for line, cells in table.lines.items()}
         part = PaperTable(7, tuple(table.columns[place] for place in places), lines)
         parts.append(_paper_table(protocols, part, name))
@@ -62,129 +101,71 @@ def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
     for column in table.columns:
         group = column_title(column, with_data=several)
         heads += [Column(head, True, group=group) for head in ("acc. ↑", "disp. ↓")]
-    whose = list(dict.fromkeys(name for column in table.columns for name, _ in protocols.each(column.data)))
-    marks = _find_marks(protocols, table, whose)
+    extra = [Line(method) for method in ("fr-train-published", AUTHORS) if table.number in (1, 2)]
+    whose = list(dict.fromkeys(one for column in table.columns for one, _ in protocols.each(column.data)))
     rows = []
-    for line, printed in table.lines.items():
-        title = _title_in(table, line)
-        if line.method != "fr-train":  # the paper's numbers are the published one's
+    for line in [*table.lines, *extra]:
+        title = "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
+        printed = table.lines.get(line)
+        if printed is not None:
             rows.append(
-                [
-                    Cell(title),
-                    Cell("paper"),
-                    *(_printed_cell(number) for pair in printed for number in pair),
-                ]
+                [Cell(title), Cell("paper"), *(_printed_cell(one) for pair in printed for one in pair)]
             )
         for protocol in whose:
             row = [Cell(title), Cell(protocol)]
             for i, column in enumerate(table.columns):
                 results = dict(protocols.each(column.data)).get(protocol)
-                for j, measure in enumerate(_measures(column)):
+                for j, measure in enumerate(("accuracy", column.fairness)):
                     if results is None:
                         row.append(Cell(""))
                         continue
                     values = results.values(table_experiment(line, column), measure)
-                    row.append(_number_cell(values, printed[i][j], marks[protocol][2 * i + j].get(line, "")))
+                    row.append(_number_cell(values, None if printed is None else printed[i][j]))
             if any(cell.text not in ("", "–") for cell in row[2:]):
                 rows.append(row)
     what = ITEMS[f"table{table.number}"].title
-    if name.endswith("-men"):
-        what += ", flips among men (the paper does not say whom it attacked)"
-    return Table(name, f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}", heads, rows)
-
-
-def _find_marks(
-    protocols: Protocols, table: PaperTable, whose: Sequence[str]
-) -> dict[str, list[dict[Line, str]]]:
-    """Mark the best and second best of the paper's fair and robust methods, for each protocol and column."""
-    found: dict[str, list[dict[Line, str]]] = {}
-    for name in whose:
-        found[name] = []
-        for column in table.columns:
-            results = dict(protocols.each(column.data)).get(name)
-            for measure in _measures(column):
-                found[name].append({} if results is None else _rank(results, table, column, measure))
-    return found
-
-
-def _measures(column: PaperColumn) -> tuple[str, str]:
-    return "accuracy", column.fairness
-
-
-def _title_in(table: PaperTable, line: Line) -> str:
-    """Return a line's title; in the ablation, ITLM is what is left without both parts."""
-    return "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
+    if name.endswith("-women"):
+        what += ", flips among women (by the paper's rule men are attacked)"
+    note = FR_TRAIN if any(line.method == "fr-train" for line in table.lines) else ""
+    return Table(name, f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}{note}", heads, rows)
 
 
 def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
     """Describe how many runs a table's numbers are means of."""
     parts = []
-    shown = [method for method in FR_TRAIN if any(line.method == method for line in table.lines)]
     for data in dict.fromkeys(column.data for column in table.columns):
+        columns = [column for column in table.columns if column.data == data]
         for name, results in protocols.each(data):
-            ours, *theirs = (
-                max(
-                    len(results.runs(Experiment(method, data, column.noise, column.fairness)))
-                    for column in table.columns
-                    if column.data == data
-                )
-                for method in ("lr", *shown)
-            )
+            counts = {
+                max((len(results.runs(table_experiment(line, column))) for column in columns), default=0)
+                for line in table.lines
+            } - {0}
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
             of_data = "" if data == "synthetic" else f" of {TITLES[data]}"
-            parts.append(f"{ours} {what}{of_data}{_fewer(ours, theirs)}")
+            fewer = f" ({min(counts)} for FR-Train)" if len(counts) > 1 else ""
+            parts.append(f"{max(counts, default=0)} {what}{of_data}{fewer}")
     return f"Means ± deviations over {', '.join(parts)}."
 
 
-def _fewer(many: int, few: Sequence[int]) -> str:
-    """Say how many runs the published FR-Train and ours have, where those are fewer.
-
-    Examples
-    --------
-    >>> _fewer(30, [20, 20]), _fewer(20, [20, 10]), _fewer(5, [5, 5])
-    (' (20 for FR-Train)', ' (20 for FR-Train as published, 10 for ours)', '')
-    """
-    if not few or min(few) in (0, many):
-        return ""
-    if len(set(few)) == 1:
-        return f" ({few[0]} for FR-Train)"
-    return f" ({few[0]} for FR-Train as published, {few[1]} for ours)"
-
-
 def _printed_cell(printed: Number) -> Cell:
-    """Make a cell of the paper's value."""
     text = number(printed.value)
     if printed.deviation is not None:
         text += f"±{number(printed.deviation)}"
     return Cell(text, value=printed.value, mark=printed.mark)
 
 
-def _number_cell(values: NDArray[np.float64], printed: Number, mark: Any) -> Cell:
+def _number_cell(values: NDArray[np.float64], printed: Number | None) -> Cell:
     """Make a cell of our value, shaded by how far it is from the paper's."""
-    if np.isnan(values).all():
-        return Cell("–")
     found = values[~np.isnan(values)]
-    spread = float(np.hypot(found.std(), printed.deviation or 0))
-    distance = abs(float(found.mean()) - printed.value)
-    return Cell(
-        plus_minus(found),
-        value=round(float(found.mean()), 6),
-        apart=round(distance / spread, 2) if spread > 0 else None,
-        mark=mark,
-        note=f"{len(found)} runs; {number(distance)} from the paper's",
-    )
-
-
-def _rank(results: Results, table: PaperTable, column: PaperColumn, measure: str) -> dict[Line, str]:
-    """Mark the best and second best of the paper's fair and robust methods, in our numbers."""
-    means = {}
-    for line in table.lines:
-        values = results.values(table_experiment(line, column), measure)
-        is_one = METHODS[line.method].family == "fair and robust" and line.method != "fr-train"
-        if is_one and not np.isnan(values).all():
-            means[line] = float(np.nanmean(values))
-    order = sorted(means, key=means.__getitem__, reverse=measure == "accuracy")
-    return dict(zip(order, ("best", "second"), strict=False))
+    if not len(found):
+        return Cell("–")
+    mean, apart, note = float(found.mean()), None, f"{len(found)} runs"
+    if printed is not None:
+        spread = float(np.hypot(found.std(), printed.deviation or 0))
+        distance = abs(mean - printed.value)
+        apart = round(distance / spread, 2) if spread > 0 else None
+        note += f"; {number(distance)} from the paper's"
+    return Cell(plus_minus(found), value=round(mean, 6), apart=apart, note=note)
 
 
 def _seconds_table(results: Results, table: PaperTable) -> Table:
@@ -194,91 +175,166 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
         row = [Cell(line_title(line))]
         for column, (seconds,) in zip(table.columns, printed, strict=True):
             values = results.values(table_experiment(line, column), "cpu_seconds")
-            if np.isnan(values).all():
-                row.append(Cell("–", reference=f"{seconds.value:.1f}"))
-            else:
-                median = float(np.nanmedian(values))
-                row.append(Cell(f"{median:.2f}", value=median, reference=f"{seconds.value:.1f}"))
+            here = np.nan if np.isnan(values).all() else float(np.nanmedian(values))
+            text = "–" if np.isnan(here) else f"{here:.2f}"
+            row.append(Cell(text, value=here, reference=f"{seconds.value:.1f}"))
         rows.append(row)
     heads = [Column(f"{TITLES[column.data]}: seconds ↓", True) for column in table.columns]
     caption = (
-        "Table 4. Seconds of one training, equalized odds: median over runs, of one core of this machine. Runs on a "
-        "GPU are left out."
+        "Table 4. Seconds of one training: medians of one core, compiled; not comparable with the paper's"
     )
     return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
 
 
-def draws_experiments() -> list[Experiment]:
-    """List the experiments that :func:`draws_table` needs."""
-    return [
-        Experiment(method, column.data, column.noise, column.fairness)
-        for column in paper_tables()[1].columns
-        for method in ("fairsieve", *RIVALS)
-    ]
-
-
-def draws_table(results: Results) -> Table:
-    """Count on how many draws of the synthetic data ours beats each other method."""
-    columns = paper_tables()[1].columns
-    heads = [Column("against")]
+def rivals_table(results: Results) -> Table:
+    """Make a table of methods that the paper does not compare with, beside the method and LR."""
+    columns = (*TABLE1, *TABLE2)
+    heads = [Column("method")]
     for column in columns:
-        group = column_title(column)
-        heads += [Column(head, True, group=group) for head in ("fairer", "at equal or better accuracy")]
+        group = column_title(column, with_data=True)
+        heads += [Column(head, True, group=group) for head in ("acc. ↑", "disp. ↓")]
     rows = []
-    for method in RIVALS:
-        row = [Cell(METHODS[method].short)]
+    for name in (OURS, "lr", *RIVALS):
+        row = [Cell(METHODS[name].title if name != OURS else METHODS[name].short)]
         for column in columns:
-            ours, theirs = (
-                np.stack(
-                    [
-                        results.values(Experiment(name, column.data, column.noise, column.fairness), measure)
-                        for measure in _measures(column)
-                    ]
-                )
-                for name in ("fairsieve", method)
-            )
-            paired = min(ours.shape[1], theirs.shape[1])
-            fairer = ours[1, :paired] < theirs[1, :paired]
-            accurate = ours[0, :paired] >= theirs[0, :paired]
-            row += [_share_cell(fairer), _share_cell(fairer & accurate)]
+            for measure in ("accuracy", column.fairness):
+                row.append(_number_cell(results.values(column_experiment(name, column), measure)[:10], None))
         rows.append(row)
-    draws = len(results.scope.seeds_for(Experiment("fairsieve", "synthetic")))
+    caption = (
+        "Methods that the paper does not compare with: the first ten draws or splits of all. Surrogate and group peer "
+        "loss with estimated noise rates; learning to reweight has the clean validation set; fairsieve is the "
+        "library's default"
+    )
+    return Table("rivals", caption, heads, rows)
+
+
+def claims_table(judgements: Sequence[Judgement]) -> Table:
+    """Make a table of the claims with their verdicts."""
+    rows = [
+        [
+            Cell(each.claim.id),
+            Cell(each.claim.where),
+            Cell(each.claim.text),
+            Cell(verdict_word(each.fresh.holds)),
+            Cell(verdict_word(each.corrected)),
+            Cell("–" if each.authors is None else verdict_word(each.authors.holds)),
+            Cell(each.fresh.summary + "."),
+        ]
+        for each in judgements
+    ]
+    titles = (
+        "claim",
+        "where",
+        "what it says",
+        "verdict",
+        "corrected over all claims",
+        "the authors' draw",
+        "numbers",
+    )
+    caption = "The paper's claims, and whether they hold on fresh draws or splits, against FR-Train with our settings"
+    return Table("claims", caption, [Column(title) for title in titles], rows, filterable=True)
+
+
+def comparisons_table(judgements: Sequence[Judgement]) -> Table:
+    """Make a table of every comparison: both means, the gain and its interval."""
+    rows = [
+        [
+            Cell(each.claim.id),
+            *_comparison_cells(gain),
+            Cell(each.fresh.words[i] if i < len(each.fresh.words) else ""),
+        ]
+        for each in judgements
+        for i, gain in enumerate(each.fresh.gains)
+    ]
+    titles = (
+        "claim",
+        "data",
+        "flips",
+        "rate",
+        "measure",
+        "first",
+        "second",
+        "mean of first",
+        "mean of second",
+        "gain",
+        "low",
+        "high",
+        "runs",
+        "says",
+    )
     return Table(
-        "draws",
-        f"Synthetic data: on how many of {draws} draws (fewer for FR-Train) fairsieve has the lower disparity, and on "
-        "how many it has so at an accuracy that is not lower",
-        heads,
-        rows,
+        "comparisons", "Every comparison behind the claims", [Column(title) for title in titles], rows
     )
 
 
-def _share_cell(won: NDArray[np.bool_]) -> Cell:
-    return Cell(f"{int(won.sum())} of {len(won)}", value=float(won.mean()))
+def _comparison_cells(gain: Gain) -> list[Cell]:
+    one, other = gain.pairing.one, gain.pairing.other
+    texts = [one.data, FLIPS[one.noise], f"{one.rate:g}", gain.pairing.measure]
+    texts += [line_title(Line(each.method, each.validation)) + _fixed(each.fixed) for each in (one, other)]
+    numbers = [gain.one, gain.other, gain.mean, gain.mean - gain.half, gain.mean + gain.half]
+    return [
+        *(Cell(text) for text in texts),
+        *(Cell(f"{value:.4f}", value=value) for value in numbers),
+        Cell(str(gain.n)),
+    ]
 
 
-def _flips(noise: str) -> str:
-    """Return the title of an attack by its full name."""
-    return FLIPS["group-targeted" if noise.startswith("group-targeted") else "label"]
+def _fixed(fixed: Sequence[tuple[str, float]]) -> str:
+    return "".join(f", {name} {value:g}" for name, value in fixed)
+
+
+def prefixes_table(protocols: Protocols) -> Table:
+    """Make a table of how many of the lowest losses a selection lacks, in every epoch after the warm-up."""
+    titles = ("epochs", "of them pure prefixes", "samples apart: mean", "at most", "selected of 2,000: mean")
+    heads = [Column(title) for title in ("column", "whose", "selection")] + [
+        Column(title, True) for title in titles
+    ]
+    rows = []
+    for column in TABLE1:
+        for whose, results in protocols.each("synthetic"):
+            for method, title in ((OURS, "as the text"), (AUTHORS, "as the authors' code")):
+                records = results.runs(column_experiment(method, column, traced=True))
+                apart = np.array([n for one in records for n in one["history"]["prefix_differences"]])
+                if len(apart):
+                    kept = 2000 * float(np.mean([one["metrics"]["kept"] for one in records]))
+                    shown = (len(apart), int((apart == 0).sum()), apart.mean(), apart.max(), kept)
+                    cells = [Cell(f"{value:,.1f}".removesuffix(".0"), value=float(value)) for value in shown]
+                    rows.append([Cell(column_title(column)), Cell(whose), Cell(title), *cells])
+    caption = "By how many samples a selection differs from as many of the lowest losses, five draws or trainings each"
+    return Table("prefixes", caption, heads, rows)
 
 
 def choices_table(records: Iterable[dict[str, Any]]) -> Table:
-    """Make a table of the hyperparameters that were chosen, and on what."""
+    """Make a table of the hyperparameters that were chosen, and whether each sits at an end of its candidates."""
     rows = []
     for record in records:
         asked = record["settings"].get("tuning")
         if asked is None:
             continue
-        chosen, candidates = record["hyperparameters"], record["candidates"]
-        default = {name: candidates[0][name] for name in chosen}
+        chosen = record["hyperparameters"]
+        ends = [name for name, value in chosen.items() if at_an_end(value, record["settings"]["grid"][name])]
+        draw = ", the authors' draw" if record["settings"]["arrays"] else ""
+        noise = asked["noise"].replace("-without-group", "")
         rows.append(
             [
-                Cell(TITLES[asked["data"]] + (", the authors' draw" if record["settings"]["arrays"] else "")),
-                Cell(f"{_flips(asked['noise'])}, {ABBREVIATIONS[asked['fairness']]}"),
+                Cell(TITLES[asked["data"]] + draw),
+                Cell(f"{FLIPS.get(noise, noise)}, {ABBREVIATIONS[asked['fairness']]}"),
                 Cell(line_title(Line(asked["method"], asked["validation"]))),
                 Cell(", ".join(f"{name} {value:g}" for name, value in chosen.items())),
-                Cell("no" if chosen == default else "yes"),
+                Cell(", ".join(ends) or "–"),
             ]
         )
-    heads = [Column(title) for title in ("data", "column", "method", "chosen", "other than the default")]
+    heads = [Column(title) for title in ("data", "column", "method", "chosen", "at an end")]
     caption = "Hyperparameters, chosen once for each method and column"
     return Table("choices", caption, heads, sorted(rows, key=lambda row: [cell.text for cell in row]), True)
+
+
+def at_an_end(value: float, grid: Sequence[float]) -> bool:
+    """Return whether a value is the smallest or the largest of its candidates.
+
+    Examples
+    --------
+    >>> at_an_end(3.0, [1.0, 0.1, 3.0]), at_an_end(1.0, [1.0, 0.1, 3.0])
+    (True, False)
+    """
+    return value in (min(grid), max(grid))

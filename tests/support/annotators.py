@@ -1,7 +1,8 @@
 """Make labels wrong as people do: by what they know, where it is hard, and by what they see.
 
 Every function takes samples with right labels and returns the labels with flips and the mask of who was
-flipped. ``rates`` is the share of wrong labels: one number, or one for each group.
+flipped. ``rates`` is the share of wrong labels: one number, or one for each group. Importing this makes them known to
+``add_noise`` by their names.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.data.corruption.flips import NoisyLabels, check_samples_object, flipped_to
+from fairsieve.data.flips import NoisyLabels, check_samples_object, flipped_to
 from fairsieve.errors import InvalidInputError
+from fairsieve.paper.attacks import NOISES
 from fairsieve.samples import Samples
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
@@ -166,3 +168,10 @@ def _draw(
             )
         chosen.append(members[np.argsort(-keys[members], kind="stable")[:wanted]])
     return np.concatenate(chosen)
+
+
+NOISES |= {
+    "weak-annotator": lambda samples, rate, seed: flip_weak_annotator(samples, rate, seed=seed),
+    "boundary": lambda samples, rate, seed: flip_near_boundary(samples, rate, seed=seed),
+    "feature": lambda samples, rate, seed: flip_by_feature(samples, rate, seed=seed),
+}

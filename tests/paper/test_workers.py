@@ -12,20 +12,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 from tests.stress.commands import members, wait_until_alone
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
 from fairsieve.errors import FairsieveWarning, WorkerError
-from fairsieve.paper.compare import Comparison, compare
-from fairsieve.paper.engine import run_and_record
-from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.records import append_record
+from fairsieve.paper.workers import run_and_record
 
 SLOW_RUNS = """
 import os, sys, time
 from pathlib import Path
-from fairsieve.paper.engine import run_and_record
+from fairsieve.paper.workers import run_and_record
 folder = Path(sys.argv[1])
 
 
@@ -95,17 +92,6 @@ def test_an_error_of_a_run_is_raised_and_not_mistaken_for_a_lost_worker(tmp_path
             list(
                 run_and_record([raise_missing_extra, raise_missing_extra], tmp_path / "none.jsonl", jobs=jobs)
             )
-
-
-def test_threads_of_torch_are_given_back(tmp_path):
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        asked = Comparison(epochs=2, tune=False)
-        list(compare(asked, find_methods("lr"), range(1), tmp_path / "records.jsonl", jobs=1))
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files as Linux does")

@@ -6,7 +6,7 @@ was flipped; nothing is changed in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,6 @@ __all__ = [
     "flip_margin",
     "flip_uniform",
 ]
-
-Attack = Callable[[Samples, float, NDArray[np.bool_]], "NoisyLabels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +52,13 @@ class NoisyLabels:
 
 
 def flip_margin(
-    samples: Samples, rate: float, *, among: ArrayLike | None = None, score_offset: ArrayLike | None = None
+    samples: Samples,
+    rate: float,
+    *,
+    among: ArrayLike | None = None,
+    validation: Samples | None = None,
+    sees_group: bool = True,
+    score_offset: ArrayLike | None = None,
 ) -> NoisyLabels:
     """Flip the labels that a logistic regression is surest of.
 
@@ -68,6 +72,10 @@ def flip_margin(
         Share of *all* samples to flip.
     among : boolean array, optional
         Who may be flipped; everyone when None.
+    validation : Samples, optional
+        Samples that the regression is fitted on too, and that are not flipped.
+    sees_group : bool
+        Whether the regression sees the columns that tell the groups apart. That of the paper's authors did not.
     score_offset : n numbers, optional
         Added to the regression's scores before the margins are taken; for two classes.
 
@@ -81,25 +89,42 @@ def flip_margin(
     check_samples_object(samples)
     candidates = mask_of(among, len(samples))
     wanted = flips_of(rate, len(samples), int(candidates.sum()))
-    codes = samples.cells.label_codes
-    if len(np.unique(codes)) < 2:
+    codes, rows = samples.cells.label_codes, np.arange(len(samples))
+    seen, fitted_on, labels = _regression_inputs(samples, validation, sees_group)
+    if len(np.unique(labels)) < 2:
         raise InvalidInputError(
-            f"samples must have two or more classes to flip between; got {np.unique(codes).size}"
+            f"samples must have two or more classes to flip between; got {np.unique(labels).size}"
         )
-    model = LogisticRegression(max_iter=1000).fit(samples.features, codes)
-    scores = model.decision_function(samples.features)
+    model = LogisticRegression(max_iter=1000).fit(fitted_on, labels)
+    scores = model.decision_function(seen)
     if scores.ndim == 1:  # two classes: margins are differences of log-odds
         scores = scores if score_offset is None else scores + np.asarray(score_offset)
         scores = np.column_stack([np.zeros(len(samples)), scores])
     log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
     log_odds[:, model.classes_] = scores
-    own = log_odds[np.arange(len(samples)), codes]
+    own = log_odds[rows, codes]
     others = log_odds.copy()
-    others[np.arange(len(samples)), codes] = -np.inf
+    others[rows, codes] = -np.inf
     margin = np.where(candidates, own - others.max(axis=1), -np.inf)
     chosen = np.argsort(-margin, kind="stable")[:wanted]
     others[~np.isfinite(others)] = np.inf  # neither the own label nor a class that never occurs
     return flipped_to(samples, chosen, others[chosen].argmin(axis=1))
+
+
+def _regression_inputs(
+    samples: Samples, validation: Samples | None, sees_group: bool
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Return what a regression sees of the samples, what it is fitted on, and the labels for that."""
+    parts = [samples] if validation is None else [samples, validation]
+    features = np.concatenate([part.features.reshape(len(part), -1) for part in parts])
+    labels = np.concatenate([part.cells.label_codes for part in parts])
+    if not sees_group:
+        groups = np.concatenate([part.cells.group_codes for part in parts])
+        constant = np.ones(features.shape[1], dtype=bool)  # one value in each group …
+        for group in np.unique(groups):
+            constant &= np.ptp(features[groups == group], axis=0) == 0
+        features = features[:, ~(constant & (np.ptp(features, axis=0) > 0))]  # … and not the same in all
+    return features[: len(samples)], features, labels
 
 
 def flip_group_targeted(
@@ -107,18 +132,21 @@ def flip_group_targeted(
     rate: float,
     *,
     group: Any | None = None,
-    attack: Attack | None = None,
+    validation: Samples | None = None,
+    sees_group: bool = True,
 ) -> NoisyLabels:
-    """Flip labels in one group only: the one whose attack lowers overall accuracy most.
+    """Flip labels in one group only, by :func:`flip_margin`: the one whose attack lowers overall accuracy most.
+
+    Flips never reach half of the group's labels: beyond it they would say the opposite of the truth.
 
     Parameters
     ----------
     rate : float in [0, 1]
         Share of *all* samples to flip.
     group : optional
-        The group to attack; the worst, see :func:`_worst_group`, when None.
-    attack : callable, optional
-        ``attack(samples, rate, among)``; :func:`flip_margin` when None.
+        The group to attack; the one that leaves the least accurate logistic regression when None.
+    validation, sees_group
+        As for :func:`flip_margin`.
 
     Examples
     --------
@@ -129,32 +157,34 @@ def flip_group_targeted(
     (100, {1})
     """
     check_samples_object(samples)
-    chosen = _worst_group(samples, rate, attack=attack) if group is None else group
-    if chosen not in samples.cells.groups:
-        raise InvalidInputError(f"group must be one of {samples.cells.groups}; got {group!r}")
-    among = samples.cells.group_codes == samples.cells.groups.index(chosen)
-    return (attack or _margin_attack)(samples, rate, among)
-
-
-def _worst_group(samples: Samples, rate: float, *, attack: Attack | None = None) -> Any:
-    """Find the group whose attack leaves the least accurate logistic regression.
-
-    Only groups in which the flips stay under half are considered: beyond it the group's labels say
-    the opposite of the truth.
-    """
-    accuracies = {}
-    for code, group in enumerate(samples.cells.groups):
-        among = samples.cells.group_codes == code
-        if flips_of(rate, len(samples), len(samples)) < among.sum() / 2:
-            noisy = (attack or _margin_attack)(samples, rate, among)
-            model = LogisticRegression(max_iter=1000).fit(samples.features, noisy.labels)
-            accuracies[group] = model.score(samples.features, samples.labels)
-    if not accuracies:
+    cells, wanted = samples.cells, flips_of(rate, len(samples), len(samples))
+    if group is not None and group not in cells.groups:
+        raise InvalidInputError(f"group must be one of {cells.groups}; got {group!r}")
+    sizes = cells.counts.sum(axis=0)
+    allowed = [
+        code
+        for code, value in enumerate(cells.groups)
+        if (group is None or value == group) and (wanted < sizes[code] / 2 or wanted == 0)
+    ]
+    if not allowed:
         raise InvalidInputError(
-            f"rate must leave a group with under half of its labels flipped; {rate} of {len(samples)} samples is "
-            f"too much for groups of {samples.cells.counts.sum(axis=0).tolist()}: lower it or pass group="
+            f"rate must leave under half of a group's labels flipped; {rate} of {len(samples)} samples is {wanted}, "
+            f"too much for {'groups' if group is None else f'group {group!r}, one'} of {sizes.tolist()}: lower it"
         )
-    return min(accuracies, key=accuracies.__getitem__)
+    attacks = [
+        flip_margin(
+            samples, rate, among=cells.group_codes == code, validation=validation, sees_group=sees_group
+        )
+        for code in allowed
+    ]
+    if len(attacks) == 1:
+        return attacks[0]
+    seen, _, _ = _regression_inputs(samples, None, sees_group)
+    scores = [
+        LogisticRegression(max_iter=1000).fit(seen, noisy.labels).score(seen, samples.labels)
+        for noisy in attacks
+    ]
+    return attacks[int(np.argmin(scores))]
 
 
 def flip_uniform(
@@ -220,10 +250,6 @@ def check_samples_object(samples: Samples) -> None:
         raise InvalidInputError(
             f"samples must be Samples(features, labels, groups); got {type(samples).__name__}"
         )
-
-
-def _margin_attack(samples: Samples, rate: float, among: NDArray[np.bool_]) -> NoisyLabels:
-    return flip_margin(samples, rate, among=among)
 
 
 def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:

@@ -1,1 +1,0 @@
-"""Wrong labels, made on purpose for experiments and tests."""

@@ -1,1 +1,0 @@
-"""The records of ``fairsieve reproduce`` as tables, figures, verdicts and a page; never trains."""

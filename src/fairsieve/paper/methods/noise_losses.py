@@ -1,0 +1,119 @@
+"""Losses that undo label noise of known or estimated rates, group by group (Wang, Liu & Levy, FAccT 2021).
+
+With ε⁺(z) = Pr(label 0 | truth 1, z) and ε⁻(z) = Pr(label 1 | truth 0, z), two losses have the expectation of the
+loss on true labels (up to a factor and a constant). The *surrogate loss* of a sample of label y is [(1 −
+ε(−y))·ℓ(f, y) − ε(y)·ℓ(f, −y)] / (1 − ε⁺ − ε⁻), where ε(y) is the rate at which labels y become others. The *group
+peer loss* is [ℓ(f(x), y) − ℓ(f(x), y′)] / (1 − ε⁺ − ε⁻) with y′ the label of a random peer of the same group, in
+expectation over peers. The rates of the fairness constraint are corrected in the same way: every sample counts for
+both classes, by unbiased estimates of its true class.
+
+Here the model is linear, a loss is the logistic one, and the constraint is a penalty μ·Σ gap² on smooth rates,
+minimised by L-BFGS. The noise must depend on class and group alone: against flips that are aimed at single samples,
+nothing is promised. Two classes, two groups.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from fairsieve.errors import InvalidInputError
+from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.samples import Samples
+
+__all__ = ["estimate_noise_rates", "noise_loss_trainer"]
+
+MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
+ANCHOR = 0.97  # quantile of the predicted chances that is taken for certain
+RIDGE = 1e-3
+
+Floats = NDArray[np.float64]
+
+
+def estimate_noise_rates(data: Samples) -> Floats:
+    """Estimate how often each class's labels are wrong in each group, (classes, groups), by anchor points.
+
+    Where the truth is certain, the chance of the noisy label is 1 less its noise rate (Liu & Tao 2016): that is read at
+    a high quantile of out-of-fold chances.
+
+    Examples
+    --------
+    >>> from fairsieve.data import flip_uniform, make_synthetic
+    >>> clean = make_synthetic(2000, seed=0)
+    >>> estimate_noise_rates(clean.with_labels(flip_uniform(clean, 0.2, seed=0).labels)).shape
+    (2, 2)
+    """
+    cells, rates = data.cells, np.zeros(data.cells.shape)
+    for group in range(cells.shape[1]):
+        rows = cells.group_codes == group
+        if min(np.bincount(cells.label_codes[rows], minlength=2)) < 5:
+            continue  # too few to tell
+        model = LogisticRegression(max_iter=1000)
+        chances = cross_val_predict(
+            model, data.features[rows], cells.label_codes[rows], method="predict_proba", cv=5
+        )
+        rates[:, group] = 1 - np.quantile(chances, ANCHOR, axis=0)
+    return rates
+
+
+def noise_loss_trainer(loss: Literal["surrogate", "peer"]) -> TrainFunction:
+    """Make the train function of a loss; ``rates`` are (classes, groups), estimated when None."""
+
+    def train(given: TrainingInput, mu: float = 1.0, rates: Floats | None = None) -> Trained:
+        data = given.data
+        known = estimate_noise_rates(data) if rates is None else np.asarray(rates, dtype=np.float64)
+        if known.shape != data.cells.shape or not ((known >= 0) & (known < 1)).all():
+            raise InvalidInputError(
+                f"rates must be noise rates of classes × groups, {data.cells.shape}, in [0, 1); got {known.tolist()}"
+            )
+        known = known * np.minimum(1, MOST / np.maximum(known.sum(axis=0, keepdims=True), MOST))
+        found = _minimise(data, loss, known, mu, given.settings.fairness)
+        return trained_by_scores(lambda x: x @ found[:-1] + found[-1], data)
+
+    return train
+
+
+def _minimise(data: Samples, loss: str, rates: Floats, mu: float, fairness: str) -> Floats:
+    """Find the weights and the bias of the linear model."""
+    cells, x = data.cells, np.column_stack([data.features, np.ones(len(data))]).astype(np.float64)
+    y, z, rows = cells.label_codes, cells.group_codes, np.arange(len(data))
+    spread = 1 - rates.sum(axis=0)[z]
+    # Unbiased estimates of which class a sample truly has: (n, 2). Each row sums to 1.
+    truth = np.empty((len(data), 2))
+    truth[rows, y] = (1 - rates[1 - y, z]) / spread
+    truth[rows, 1 - y] = -rates[y, z] / spread
+    pulls = truth
+    if loss == "peer":
+        shares = cells.counts / np.maximum(cells.counts.sum(axis=0), 1)
+        pulls = (np.eye(2)[y] - shares.T[z]) / spread[:, None]
+    masks = [truth[:, 1], truth[:, 0]] if fairness == "equalized_odds" else [truth[:, 1]]
+    if fairness == "demographic_parity":
+        masks = [np.ones(len(data))]
+    tests = []  # weights whose products with the smooth predictions are differences of rates between groups
+    for mask in masks:
+        parts = [np.where(z == group, mask, 0.0) for group in range(cells.shape[1])]
+        sums = [max(part.sum(), 1.0) for part in parts]
+        tests += [part / size - parts[0] / sums[0] for part, size in zip(parts[1:], sums[1:], strict=True)]
+    scale = np.append(np.full(x.shape[1] - 1, RIDGE), 0.0)
+
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        scores = x @ weights
+        # ℓ is clipped at both ends, so that negative weights cannot be followed to infinity.
+        bounded = 4 * np.tanh(scores / 4)
+        value = (pulls[:, 1] * np.logaddexp(0, -bounded) + pulls[:, 0] * np.logaddexp(0, bounded)).mean()
+        slope = (pulls[:, 0] * expit(bounded) - pulls[:, 1] * expit(-bounded)) / len(data)
+        slope = slope * (1 - (bounded / 4) ** 2)
+        chance = expit(scores)
+        for test in tests:
+            gap = float(test @ chance)
+            value += mu * gap**2
+            slope = slope + 2 * mu * gap * test * chance * (1 - chance)
+        return float(value + (scale * weights**2).sum() / 2), x.T @ slope + scale * weights
+
+    return np.asarray(minimize(objective, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x)

@@ -1,0 +1,163 @@
+"""The methods that differ in how they select and weigh samples, trained by the paper's loop.
+
+LR, ITLM, FairBatch, the covariance penalty, the paper's method and its ablations, two-step methods, and the method
+as its authors' code selects.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.samples import Samples
+from fairsieve.selection.select import select_cells
+from fairsieve.training.fit import fit
+from fairsieve.training.linear_model import initial_parameters
+from fairsieve.training.methods import selection_method
+from fairsieve.training.settings import Settings, TrainingSpec
+
+__all__ = ["authors_prefix", "loop_trainer", "train_as_authors", "two_step_trainer"]
+
+# LR and ITLM train this many times as long as the others: after the others' epochs ITLM has not converged.
+LONGER = 4
+LONGEST = 800  # epochs, with batches as large as those of Adult; its accuracy is the same from there on
+LARGE_BATCH = 2000
+COMPILED = find_spec("numba") is not None  # else the loop in NumPy takes ten times as long
+TRACED = 100  # epochs of a training whose losses are recorded
+
+
+def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = False) -> TrainFunction:
+    """Make the train function of a method of :data:`~fairsieve.training.methods.SELECTION_METHODS`.
+
+    ``penalty_weight`` adds the covariance penalty, with that weight unless the settings have one; ``longer`` trains
+    four times as long.
+    """
+
+    def train(given: TrainingInput, **hyperparameters: Any) -> Trained:
+        settings = replace(given.settings, **hyperparameters)
+        weight = (settings.penalty_weight or penalty_weight) if penalty_weight else 0.0
+        settings = replace(settings, penalty_weight=weight)
+        if longer:
+            most = LONGEST if settings.batch_size >= LARGE_BATCH else settings.epochs * LONGER
+            settings = replace(settings, epochs=max(settings.epochs, min(settings.epochs * LONGER, most)))
+        fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **_named(settings))
+        if fitted.interrupted:  # half a training is a model, but not a result
+            raise KeyboardInterrupt
+        history = fitted.history
+        shown = np.arange(0, settings.epochs, max(1, settings.epochs // TRACED))
+        return Trained(
+            predict_labels=lambda features, groups: fitted.predict(features),
+            indices=fitted.indices,
+            epochs=settings.epochs,
+            trace={
+                "classes": [str(label) for label in history.classes],
+                "groups": [str(group) for group in history.groups],
+                "counts": history.counts[0].tolist(),
+                "epochs": shown.tolist(),
+                "cell_losses": history.cell_losses[shown].round(4).tolist(),
+            },
+        )
+
+    return train
+
+
+def _named(settings: Settings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+
+
+# The last cleaning: its data, what it was asked for, and what it selected. It is the same for both notions of fairness
+# and for all hyperparameters of the second step.
+_last_cleaning: list[tuple[Samples, Any, NDArray[np.int64]]] = []
+
+
+def two_step_trainer(then: TrainFunction, *, penalised: bool = False) -> TrainFunction:
+    """Make a train function that cleans with ITLM and trains on what it selected with another method.
+
+    ``penalised`` adds the penalty to the cleaning step, whose weight is the hyperparameter
+    ``cleaning_penalty_weight``.
+    """
+    clean = loop_trainer("itlm", penalty_weight=0.3 if penalised else 0.0, longer=True)
+
+    def train(given: TrainingInput, cleaning_penalty_weight: float = 0.0, **hyperparameters: Any) -> Trained:
+        settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
+        if not penalised:  # plain ITLM knows no fairness
+            settings = replace(settings, fairness="equalized_odds")
+        asked = (penalised, settings, given.seed)
+        if not (_last_cleaning and _last_cleaning[0][0] is given.data and _last_cleaning[0][1] == asked):
+            found = clean(replace(given, settings=settings)).indices
+            _last_cleaning[:] = [(given.data, asked, found)]
+        kept = _last_cleaning[0][2]
+        second = then(replace(given, data=given.data.take(kept)), **hyperparameters)
+        return replace(second, indices=kept[second.indices])
+
+    return train
+
+
+def authors_prefix(
+    losses: NDArray[np.float64], data: Samples, ratios: NDArray[np.float64], clean_ratio: float
+) -> NDArray[np.int64]:
+    """Select as the authors' code does: the lowest losses, until the first budget is full.
+
+    Their loop tests all budgets before it takes a sample and takes nothing more once one is full. Algorithm 1 of the
+    paper passes over a sample that does not fit, and goes on.
+    """
+    cells, budget = data.cells, int(clean_ratio * len(data))
+    order = np.argsort(losses, kind="stable")
+    taken = np.eye(cells.counts.size)[cells.codes[order]].cumsum(axis=0).reshape(-1, *cells.shape)
+    by_class = taken.sum(axis=2, keepdims=True)
+    used = np.arange(1, len(data) + 1)[:, None, None] + taken - ratios * by_class
+    full = np.maximum(used.max(axis=(1, 2)), np.arange(1, len(data) + 1)) >= budget
+    size = int(full.argmax()) + 1 if full.any() else len(data)
+    return np.sort(order[: min(size, budget)])
+
+
+def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperparameters: Any) -> Trained:
+    """Train the paper's method step by step in NumPy, selecting as the authors' code does (two classes).
+
+    ``as_text`` selects by Algorithm 1 as printed, for the trace of how far its selections are from the lowest losses.
+    """
+    data, cells = given.data, given.data.cells
+    offset = int(
+        given.settings.fairness == "equalized_odds" and not as_text
+    )  # their code divides by count + 1
+    settings = replace(given.settings, penalty_weight=0.0, count_offset=offset, **hyperparameters)
+    spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
+    plan, parameters = spec.new_plan(), initial_parameters(data.features.shape[1], 2, given.seed)
+    x, signs = data.features.astype(np.float64), 2.0 * cells.label_codes - 1
+    first, second, steps = np.zeros_like(parameters), np.zeros_like(parameters), 0
+    apart, selecting, started = [], 0.0, time.perf_counter()
+    for _ in range(settings.epochs):
+        scores = x @ parameters[:-1] + parameters[-1]
+        losses = np.logaddexp(0, -2 * signs * scores)
+        signals = [losses if target < 0 else np.logaddexp(0, -2 * (2 * target - 1) * scores)
+                   for target in plan.comparisons.targets]  # fmt: skip
+        began = time.perf_counter()
+        if not plan.in_warmup:
+            plan.update(losses, np.stack(signals))
+            if not as_text:
+                plan.indices = authors_prefix(losses, data, plan.ratios, settings.clean_ratio)
+            lowest = select_cells(losses, cells, None, len(plan.indices) / len(data)).indices
+            apart.append(len(np.setdiff1d(lowest, plan.indices)))
+        selecting += time.perf_counter() - began
+        for rows in plan.batches():
+            steps += 1
+            pull = 2 * (expit(2 * (x[rows] @ parameters[:-1] + parameters[-1])) - cells.label_codes[rows])
+            slope = np.append(pull @ x[rows], pull.sum()) / len(rows)
+            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
+            size = np.sqrt(second / (1 - 0.999**steps)) + 1e-8
+            parameters = parameters - settings.learning_rate * first / (1 - 0.9**steps) / size
+        plan.epoch += 1
+    return trained_by_scores(
+        lambda features: features @ parameters[:-1] + parameters[-1],
+        data,
+        indices=np.asarray(plan.indices),
+        epochs=settings.epochs,
+        trace={"prefix_differences": apart, "selecting": selecting / (time.perf_counter() - started)},
+    )

@@ -1,0 +1,192 @@
+"""Paired comparisons of methods on the same draws or splits: gains, tests, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from fairsieve.paper.reproduce.experiments import Experiment
+from fairsieve.paper.reproduce.results import Results
+
+__all__ = ["LEVEL", "MARGIN", "MUCH", "Gain", "Pairing", "Word", "holm", "judge", "pool", "read_gain"]
+
+LEVEL = 0.05  # of a claim's tests together
+MARGIN = 0.01  # "at least as", "similar", "comparable"; and a gain below it is no gain
+MUCH = 0.03  # "much", "far", "very", "noticeably"
+
+Word = Literal["for", "against", "alike", "open"]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One method against another by one measure, and by how much the first is claimed to be better.
+
+    Attributes
+    ----------
+    one, other : Experiment
+    measure : str
+        ``accuracy`` (more is better) or a disparity (less is better).
+    beyond : float
+        The claim is that ``one`` is better by more than this; below 0, that it is at most so much worse.
+    equivalent : bool
+        The claim is that they differ by at most −``beyond``, either way.
+    """
+
+    one: Experiment
+    other: Experiment
+    measure: str
+    beyond: float = 0.0
+    equivalent: bool = False
+
+    def gains(self, results: Results) -> NDArray[np.float64]:
+        """Compute how much better ``one`` is, draw by draw; NaN for draws that either lacks."""
+        mine, theirs = (results.values(each, self.measure) for each in (self.one, self.other))
+        paired = min(len(mine), len(theirs))
+        gains = mine[:paired] - theirs[:paired]
+        return gains if self.measure == "accuracy" else -gains
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better one method is than another: the means, the mean difference with its interval, and the test.
+
+    ``p`` is two-sided, of the hypothesis that the mean difference is the pairing's ``beyond``; where the claim is
+    equivalence, the larger one of both bounds' one-sided tests.
+    """
+
+    pairing: Pairing
+    one: float
+    other: float
+    mean: float
+    error: float
+    freedom: float
+    n: int
+
+    @property
+    def half(self) -> float:
+        """Half of the width of the 95 % interval."""
+        return float(stats.t.ppf(0.975, self.freedom)) * self.error if self.n > 1 else np.nan
+
+    @property
+    def p(self) -> float:
+        """The p-value; 1 for a single draw."""
+        if self.n < 2:
+            return 1.0
+        margin = -self.pairing.beyond
+        if self.pairing.equivalent:
+            inside = margin - abs(self.mean)
+            one_sided = self._tail(inside)
+            return one_sided if inside > 0 else min(1.0, 2 * self._tail(-inside))
+        return min(1.0, 2 * self._tail(abs(self.mean + margin)))
+
+    def _tail(self, distance: float) -> float:
+        if self.error == 0:
+            return 0.0 if distance > 0 else 1.0
+        return float(stats.t.sf(distance / self.error, self.freedom))
+
+    @property
+    def speaks_for(self) -> bool:
+        """Whether the mean is on the claim's side."""
+        if self.pairing.equivalent:
+            return abs(self.mean) < -self.pairing.beyond
+        return self.mean > self.pairing.beyond
+
+    def needed(self) -> int | None:
+        """Return how many independent draws a test at 5 % would need, were means and deviations those of many."""
+        distance = abs(
+            abs(self.mean) + self.pairing.beyond
+            if self.pairing.equivalent
+            else self.mean - self.pairing.beyond
+        )
+        if self.n < 2 or distance == 0 or self.error == 0:
+            return None
+        return int(np.ceil(self.n * (1.96 * self.error / distance) ** 2)) + 1
+
+
+def _error(values: NDArray[np.float64], experiment: Experiment, results: Results) -> float:
+    """Compute the standard error of a mean over draws; over splits, which share rows, as Nadeau and Bengio (2003)."""
+    ratio = 0.0
+    if experiment.data != "synthetic":
+        rows = next((record["rows"] for record in results.runs(experiment) if "rows" in record), None)
+        ratio = 0.275 if rows is None else rows["test"] / rows["train"]
+    return float(values.std(ddof=1) * np.sqrt(1 / len(values) + ratio))
+
+
+def read_gain(pairing: Pairing, results: Results) -> Gain:
+    """Compute the differences of a pairing, over the draws or splits that both methods have."""
+    gains = pairing.gains(results)
+    there = ~np.isnan(gains)
+    n = int(there.sum())
+    means = [float(results.values(each, pairing.measure)[: len(there)][there].mean()) if n else np.nan
+             for each in (pairing.one, pairing.other)]  # fmt: skip
+    mean = float(gains[there].mean()) if n else np.nan
+    error = _error(gains[there], pairing.one, results) if n > 1 else np.nan
+    return Gain(pairing, means[0], means[1], mean, error, max(n - 1, 1), n)
+
+
+def pool(gains: Sequence[Gain], results: Results) -> Gain:
+    """Average the gains of several comparisons, draw by draw, into one.
+
+    Comparisons on one data set share its draws; data sets are independent of each other, so that their variances add
+    up, with the degrees of freedom of Welch and Satterthwaite.
+    """
+    by_data: dict[str, list[Gain]] = {}
+    for gain in gains:
+        by_data.setdefault(gain.pairing.one.data, []).append(gain)
+    mean = variance = squares = 0.0
+    fewest = 10**9
+    for mine in by_data.values():
+        rows = [gain.pairing.gains(results) for gain in mine]
+        paired = min(map(len, rows))
+        each = np.mean([row[:paired] for row in rows], axis=0)
+        each, weight = each[~np.isnan(each)], len(mine) / len(gains)
+        fewest = min(fewest, len(each))
+        if len(each) < 2:
+            mean += weight * float(each.mean()) if len(each) else np.nan
+            continue
+        own = (weight * _error(each, mine[0].pairing.one, results)) ** 2
+        mean += weight * float(each.mean())
+        variance, squares = variance + own, squares + own**2 / (len(each) - 1)
+    one, other = (float(np.mean([getattr(gain, name) for gain in gains])) for name in ("one", "other"))
+    freedom = variance**2 / squares if squares > 0 else max(fewest - 1, 1)
+    return replace(
+        gains[0], one=one, other=other, mean=mean, error=float(np.sqrt(variance)), freedom=freedom, n=fewest
+    )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number, by Holm's method.
+
+    Examples
+    --------
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    corrected, highest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = highest
+    return corrected
+
+
+def judge(gains: Sequence[Gain]) -> list[Word]:
+    """Say of each comparison of a claim whether it speaks for it.
+
+    For or against where the test, corrected for the number of comparisons, says so; alike where a gain is claimed
+    and even the upper end of its interval is below .01; else open.
+    """
+    words: list[Word] = []
+    for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True):
+        gain_claimed = gain.pairing.beyond >= 0
+        if p < LEVEL:
+            words.append("for" if gain.speaks_for else "against")
+        elif gain_claimed and gain.mean + gain.half < MARGIN:
+            words.append("alike")
+        else:
+            words.append("open")
+    return words
