@@ -26,9 +26,10 @@ from noisy_tables import TABLES, attacked, problem, with_large_test
 from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
 from fairsieve.errors import FairsieveWarning
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import paper_settings
-from fairsieve.paper.tuning import measure as measure_fitted
+from fairsieve.paper.run import measure as measure_trained
 
 DATA = ("synthetic", "compas", "adult")
 BOTH = ("equalized_odds", "demographic_parity")
@@ -121,12 +122,10 @@ GROUP_METHODS = (
     "fairbatch",
     "penalty",
     "itlm-fairbatch",
-    "fairsieve",
+    "sample-selection",
     "reweighing",
     "exponentiated-gradient",
     "threshold-optimizer",
-    "group-confident-learning",
-    "fair-label-correction",
 )
 
 
@@ -140,8 +139,8 @@ def one_group(data: str, group: int, rate: float, fairness: str, seed: int) -> d
         ("flips dropped, ratios moved", clean, "fairbatch"),
         *((name, train, name) for name in GROUP_METHODS),
     ):
-        fitted = METHODS[method].train(samples, settings, seed=seed)
-        scores[name] = measure_fitted(fitted, test, fairness)
+        trained = METHODS[method].train(TrainingInput(data=samples, settings=settings, seed=seed))
+        scores[name] = measure_trained(trained, test, fairness)
     return scores
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 
 from fairsieve import Samples
@@ -11,6 +14,8 @@ from fairsieve.data.splits import split
 from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.problems import make_problem
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 __all__ = ["TABLES", "attacked", "problem", "with_large_test"]
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 import time
 import warnings
 from collections import defaultdict
@@ -32,6 +33,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import FairRobustClassifier, Samples, accuracy, equalized_odds_disparity
 from fairsieve.paper.problems import make_problem
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 OUT = Path(__file__).parent / "results" / "peers.jsonl"
 PACKAGES = ("fairsieve", "scikit-learn", "fairlearn", "aif360", "cleanlab", "aequitas")

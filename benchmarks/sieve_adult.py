@@ -26,12 +26,22 @@ from sklearn.base import clone
 from fairsieve import Cells, Samples, SieveClassifier
 from fairsieve.estimators._folds import TrainingTask, make_folds
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.paper.methods.group_confident_learning import confident_classes
 from fairsieve.paper.problems import make_problem
 
 NOTIONS = ("equalized_odds", "demographic_parity")
 BOOSTER = LGBMClassifier(n_jobs=1, verbose=-1)
 Scores = tuple[float, float]
+
+
+def confident_classes(probabilities: np.ndarray, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Confident learning with a threshold for each cell: whose label is kept, and the likeliest confident class."""
+    own = probabilities[np.arange(len(cells)), cells.label_codes]
+    sums = np.bincount(cells.codes, weights=own, minlength=cells.counts.size).reshape(cells.shape)
+    empty = np.full(cells.shape, np.inf)  # a class that a group lacks is never confident in it
+    thresholds = np.divide(sums, cells.counts, out=empty, where=cells.counts > 0)
+    confident = probabilities >= thresholds.T[cells.group_codes]
+    likeliest = np.where(confident, probabilities, -1.0).argmax(axis=1)
+    return ~confident.any(axis=1) | (likeliest == cells.label_codes), likeliest
 
 
 def scores(model: object, test: Samples, fairness: str) -> Scores:

@@ -12,6 +12,7 @@ Each run is one JSON line, appended as it ends; runs that the file has are not r
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from collections import defaultdict
@@ -37,13 +38,15 @@ from fairsieve.data.splits import split
 from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.training.settings import Settings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 COUNTS = (50, 100, 200, 400)
 ADULT_ROWS = 4_000  # trained on; all 43,131 would take hours
 MOST_TESTED = 10_000
-FR_TRAIN_EPOCHS = 10_000  # minutes a run here; fr_train_checked_rows.py plays all of them at once on a GPU
 
 
 def problem(data: str, noise: str, rate: float, seed: int) -> tuple[Samples, Samples, Samples]:
@@ -124,14 +127,10 @@ def predict(
         model = FairRobustClassifier(fairness, clean_ratio=1.0, signal="error", random_state=seed)
         return model.fit(clean.features, clean.labels, sensitive_features=clean.groups).predict(test.features)
     train = noisy.with_labels(corrected(noisy, rows, clean))
-    fitted = METHODS["fr-train"].train(
-        train,
-        Settings(fairness=fairness),
-        seed=seed,
-        validation=clean.take(rows),
-        epochs=FR_TRAIN_EPOCHS,
+    given = TrainingInput(
+        data=train, settings=Settings(fairness=fairness), seed=seed, validation=clean.take(rows)
     )
-    return fitted.predict(test.features)
+    return METHODS["fr-train"].train(given).predict(test)
 
 
 def run_methods(records: Records, options: argparse.Namespace) -> None:

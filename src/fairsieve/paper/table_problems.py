@@ -231,8 +231,8 @@ def compare_pairs(
     if len(apart) < 2:
         return Difference(float(apart[0]), None)
     rows = pairs[0][0]["rows"]
-    shared = rows["test"] / rows["train"] if overlapping else 0.0
-    spread = apart.std(ddof=1) * np.sqrt(1 / len(apart) + shared)
+    ratio = rows["test"] / rows["train"] if overlapping else 0.0
+    spread = apart.std(ddof=1) * np.sqrt(1 / len(apart) + ratio)
     half = float(student.ppf(0.975, len(apart) - 1) * spread)
     middle = float(apart.mean())
     return Difference(middle, (middle - half, middle + half))

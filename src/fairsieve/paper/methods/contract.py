@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from fairsieve.training.settings import Settings
 __all__ = ["Family", "Method", "TrainFunction", "Trained", "TrainingInput", "trained_by_scores"]
 
 Family = Literal["plain", "robust", "fair", "fair and robust"]
-NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,10 +67,7 @@ def trained_by_scores(
     )
 
 
-class TrainFunction(Protocol):
-    """A function that trains a model by a method; see :class:`Method`."""
-
-    def __call__(self, given: TrainingInput, **hyperparameters: Any) -> Trained: ...
+TrainFunction = Callable[..., Trained]  # of a :class:`TrainingInput` and hyperparameters by their names
 
 
 @dataclass(frozen=True, kw_only=True)

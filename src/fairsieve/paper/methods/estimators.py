@@ -133,7 +133,7 @@ def _positive(given: TrainingInput) -> int:
 
 
 def _targets(data: Samples, positive: int) -> NDArray[np.int64]:
-    return (data.cells.label_codes == positive).astype(np.int64)
+    return np.asarray(data.cells.label_codes == positive).astype(np.int64)
 
 
 def _decode(found: NDArray[Any], data: Samples, positive: int) -> NDArray[Any]:

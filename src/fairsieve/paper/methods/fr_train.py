@@ -71,7 +71,7 @@ class _Game(NamedTuple):
     exit: Floats  # (HIDDEN + 1,)
 
 
-def _evaluate(label: float, entry: Any, exit_: Any, hidden: Any) -> float:
+def _evaluate(label: float, entry: Any, exit_: Any, hidden: Any) -> Any:
     """Compute the robustness discriminator's logit of "real"; ``hidden`` holds the units without the label."""
     of_label, logit = entry[entry.shape[0] - 1], exit_[HIDDEN]
     for h in range(HIDDEN):
@@ -306,7 +306,7 @@ def _new_game(
         shift = np.where(((x == 0) | (x == 1)).all(axis=0), 0.0, x.mean(axis=0))
         inputs, real_inputs = (x - shift) / scale, (real - shift) / scale
     inputs, real_inputs = (np.column_stack([part, np.ones(len(part))]) for part in (inputs, real_inputs))
-    labels = 2.0 * data.cells.label_codes - 1
+    labels, right = (2.0 * part.cells.label_codes.astype(np.float64) - 1 for part in (data, validation))
     counted = np.ones(len(data))
     if settings.fairness == "equal_opportunity":
         counted = (data.cells.label_codes == data.cells.class_index(settings.pos_label)).astype(np.float64)
@@ -331,7 +331,7 @@ def _new_game(
         (data.cells.group_codes > 0).astype(np.float64),
         counted,
         _sparse(real_inputs),
-        2.0 * validation.cells.label_codes - 1,
+        right,
         published,
         sees_label,
         fairness_weight,

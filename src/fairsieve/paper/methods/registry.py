@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods import estimators
-from fairsieve.paper.methods.contract import Method
+from fairsieve.paper.methods.contract import Family, Method
 from fairsieve.paper.methods.fr_train import fr_train_trainer
 from fairsieve.paper.methods.learning_to_reweight import train_learning_to_reweight
 from fairsieve.paper.methods.noise_losses import noise_loss_trainer
@@ -27,7 +27,7 @@ FEWER_PENALTY_WEIGHTS = {"penalty_weight": (1.0, 0.1, 0.3, 3.0, 10.0, 100.0)}
 
 FAIRBATCH = loop_trainer("fairbatch")
 PENALTY = loop_trainer("lr", penalty_weight=1.0)
-BOTH = "fair and robust"
+BOTH: Family = "fair and robust"
 
 PAPER = (
     Method(name="lr", title="LR", look=Look("grey"), family="plain", train=loop_trainer("lr", longer=True)),
