@@ -12,12 +12,12 @@ import pytest
 
 from fairsieve import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
-from fairsieve.tabular.report.folder import new_folder
+from fairsieve.tabular.report.files import new_folder
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fairsieve.tabular.report.folder import new_folder
+from fairsieve.tabular.report.files import new_folder
 
 with new_folder(Path("run")) as folder:
     (folder / "half").write_text("half")

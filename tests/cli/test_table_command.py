@@ -56,14 +56,11 @@ def train(folder, out, *arguments):
 
 def test_from_a_table_to_predictions(folder):
     printed = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert printed.splitlines()[0].startswith(
-        ("Use the fair model", "Inconclusive: ", "Do not use this model: ")
-    )
-    assert ": Accuracy is kept, within one point. ." in printed
-    assert "Widest gap: plain model, " in printed
-    assert "Learnt from 3 columns: 2 of numbers, 1 of categories." in printed
-    assert "Missing values" in printed
-    assert "'low' being the positive label; open RUN/report.html" in printed
+    record = json.loads((folder / "RUN" / "metrics.json").read_text(encoding="utf-8"))
+    lines = [line for line in printed.splitlines() if not line.startswith("Careful: ")]
+    assert len(lines) <= 8
+    assert lines[0] == record["decision_sentence"]
+    assert "RUN/model.skops holds: the fair model." in lines
     printed = fairsieve(folder, "predict", "RUN", "people.csv", "-o", "out.csv")
     assert printed == "600 rows predicted, in out.csv\n"
     with (folder / "out.csv").open(encoding="utf-8", newline="") as stream:
@@ -200,15 +197,14 @@ def test_bins_drop_and_separator(folder):
     common = (*common, "--drop", "job")
     with pytest.raises(FairsieveError, match="add --bins age="):
         fairsieve(folder, *common, "--sensitive", "age")
-    printed = fairsieve(folder, *common, "--sensitive", "age", "--bins", "age=30,50")
-    assert "Learnt from 2 columns: 1 of numbers, 1 of categories." in printed
-    assert "Left out: job (you asked for it)." in printed
-    assert "Assumed from the first rows: a semicolon between fields and a decimal comma in numbers" in printed
+    fairsieve(folder, *common, "--sensitive", "age", "--bins", "age=30,50")
     record = json.loads((folder / "BINS" / "metrics.json").read_text())
     assert record["settings"]["bins"] == {"age": [30.0, 50.0]}
     assert (record["settings"]["separator"], record["settings"]["decimal"]) == (";", ",")
     assert record["data"]["groups"] == ["30 to under 50", "50 and over", "under 30"]
-    said = re.search(r"Have 50 labels checked: fairsieve (.*? review\.html); then", printed)[1]
+    assert "Assumed from the first rows: a semicolon between fields" in " ".join(record["data"]["notes"])
+    steps = " ".join(record["next_steps"])
+    said = re.search(r"Have 50 labels checked: fairsieve (.*? review\.html); then", steps)[1]
     assert "--sensitive age --bins age=30,50 --drop job" in said
     printed = fairsieve(folder, *shlex.split(said))  # the command that is suggested can be given as it is
     assert "Then: fairsieve train semicolons.csv --label income --sensitive age --bins age=30,50" in printed
@@ -219,15 +215,10 @@ def test_an_audit_prints_and_writes(folder):
         folder, "audit", "people.csv", "--label", "income", "--sensitive", "sex", "-o", "wrong.csv"
     )
     assert "income \\ sex" in printed
-    assert "of the labels are right: about" in printed
-    assert "by a column or for one group, do not show and would come on top" in printed
+    assert "of the labels look wrong (between " in printed
     assert "Have 50 labels checked: fairsieve review people.csv --label income --sensitive sex" in printed
-    assert "labels are more likely wrong than right. fairsieve train may list others: " in printed
-    assert (
-        (folder / "wrong.csv")
-        .read_text()
-        .startswith("holds_personal_data,row,label,suggested_label,probability,group")
-    )
+    head = (folder / "wrong.csv").read_text().splitlines()[0]
+    assert head.startswith("holds_personal_data,row,label,suggested_label,probability,group,")
     assert not list(folder.glob("*.skops"))
 
 

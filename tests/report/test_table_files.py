@@ -12,50 +12,14 @@ from hypothesis import strategies as st
 from tests.support.sample_document import results
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.report.document import Cell, Column, Table
-from fairsieve.report.table_files import (
-    FORMULA_STARTS,
-    _for_spreadsheet,
-    _latex,
-    _safe_field,
-    _table_csv,
-    _table_latex,
-    markdown,
-    table_markdown,
-    write_table_files,
-)
+from fairsieve.report.table_files import _latex, _table_csv, _table_latex, write_table_files
+from fairsieve.report.text import table_markdown
 
 words = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
 hostile = st.one_of(
     words,
     st.sampled_from(["=1+1", "@x", "-2+3", "|", "a|b", "\\", "$x$", "<b>", "a\nb", "a\rb", "[x]", "**"]),
 )
-
-
-def table_of(rows):
-    return Table(
-        "one", "One", [Column("a"), Column("b", numeric=True)], [[Cell(x), Cell(y)] for x, y in rows]
-    )
-
-
-@given(st.lists(st.tuples(hostile, hostile), max_size=4))
-def test_csv_gives_back_what_was_put_in(rows):
-    read = list(csv.reader(io.StringIO(_table_csv(table_of(rows)), newline="")))
-    assert read == [["a", "b"], *([_safe_field(x), _safe_field(y)] for x, y in rows)]
-
-
-@given(st.one_of(st.text(max_size=8), st.sampled_from(["\t=1", "-1e5", "-1_0", "+-1", "－1", "-1 ± 2"])))
-def test_no_text_begins_a_formula_but_a_number(text):
-    shown = _for_spreadsheet(text)
-    assert shown.removeprefix("'") == text.removeprefix("'")
-    if shown.startswith(FORMULA_STARTS):
-        assert re.fullmatch(r"[+-][\d.]+(e[+-]?\d+)?", shown, flags=re.IGNORECASE)
-        float(shown)
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_numbers_are_left_alone(number):
-    assert _for_spreadsheet(repr(number)) == repr(number)
 
 
 def test_csv_has_bare_values_and_references_beside_the_text():
@@ -67,21 +31,6 @@ def test_csv_has_bare_values_and_references_beside_the_text():
         "Label flips, EO: accuracy ↑: deviations apart",
     ]
     assert first[:5] == ["LR", "0.663 ± .001", "0.663", "0.665 ± .002", "0"]
-
-
-@given(st.lists(st.tuples(hostile, hostile), min_size=1, max_size=4))
-def test_markdown_keeps_rows_and_columns(rows):
-    lines = table_markdown(table_of(rows)).splitlines()[2:]
-    assert len(lines) == len(rows) + 2
-    for line in lines:
-        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
-
-
-@given(hostile)
-def test_markdown_escapes_give_the_text_back(text):
-    plain = re.sub(r"\\(.)", r"\1", markdown(text)).replace("&amp;", "&")
-    assert plain == " ".join(text.split())
-    assert not re.search(r"(?<!\\)(?:\\\\)*[<>*`|]", markdown(text))
 
 
 @given(hostile)

@@ -83,7 +83,6 @@ def test_a_gap_beyond_chance_is_a_reason_not_to_use_them(result):
     verdicts = {one.name: one for one in result.decision.verdicts}
     assert verdicts["fairness"].value > 0.3
     assert verdicts["accuracy"].status == "holds"
-    assert "The true-positive rate of woman is" in verdicts["fairness"].sentence
     assert result.metrics["decision"] == "do-not-use"
     assert result.model is None
 
@@ -119,7 +118,6 @@ def test_equal_rates_can_be_used_and_nothing_is_said_beyond_the_numbers(tmp_path
     small = write_csv(tmp_path / "small.csv", table(fair, 200))
     few = tabular.audit(small, label="income", sensitive="sex", prediction="guess")
     assert few.decision.outcome == "inconclusive"
-    assert "cannot be told from 200 rows" in few.decision.sentence
 
 
 def test_one_label_for_everyone_is_no_prediction(tmp_path):

@@ -12,7 +12,6 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.model_files import decision_threshold, read_model, write_model
-from fairsieve.tabular.report.model_phrases import model_sentences
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point
@@ -84,9 +83,6 @@ def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
     assert record["model"]["threshold"] == record["trade_off"][-1]["threshold"]
     assert {one["measure"] for one in record["quality"]} >= {"auc", "average_precision", "balanced_accuracy"}
     assert {one["model"] for one in record["calibration"]} == {"plain", "fair"}
-    page = (folder / "report.html").read_text()
-    assert "telling labels apart" in page
-    assert "Shares by probability and sex, on the test part" in page
 
 
 def test_a_threshold_that_is_none_is_refused(chosen, tmp_path):
@@ -95,15 +91,6 @@ def test_a_threshold_that_is_none_is_refused(chosen, tmp_path):
     write_model(model, tmp_path)
     with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept.*threshold"):
         read_model(tmp_path)
-
-
-def test_what_was_chosen_is_said(chosen):
-    threshold, point = model_sentences(chosen)
-    assert threshold.startswith(
-        "--threshold rate:0.25 was chosen on the training rows, by the model's own scores"
-    )
-    assert point.startswith("Of the models from plain to fair, ")
-    assert point.endswith("looked at for this.")
 
 
 def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
@@ -115,9 +102,7 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
     asked = {"label": "income", "sensitive": "sex", "clean_ratio": 1.0, "epochs": 4, "small_groups": "ignore"}
     result = tabular.train(path, **asked)
     assert result.decision.outcome == "do-not-use"
-    assert result.decision.reasons[0].startswith(
-        "Both models predict no for everyone on the test part: nobody is told apart"
-    )
+    assert result.decision.findings[0].kind == "one_label"
     assert "--threshold balanced, or --threshold rate:0.045, the share that has it" in " ".join(
         result.decision.next_steps
     )

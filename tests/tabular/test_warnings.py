@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from tests.support.people import people, write_csv
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
-from fairsieve.tabular.report.phrases import estimate_sentence
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 
@@ -77,10 +75,6 @@ def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
     low, high = found.interval
     assert low < high == 1
     assert low <= 1 - 3 / 400
-    assert re.match(
-        "no wrong labels were found; up to [0-9] % of them could be wrong at random", estimate_sentence(found)
-    )
-    assert "confidence" not in estimate_sentence(found)
 
 
 @pytest.mark.parametrize("size", ["1e301", "9e306", "1e308"])

@@ -102,7 +102,7 @@ def train_command(
     from fairsieve import tabular
     from fairsieve.cli.table_output import say_run
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.report import folder as folders
+    from fairsieve.tabular.report import files as folders
     from fairsieve.tabular.table_run import STAGES
     from fairsieve.validation import check_at_least
 
@@ -110,7 +110,6 @@ def train_command(
         raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
     check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
     worst = check_fail_on(fail_on)
-    folders.check_page_packages()
     with (
         stoppable(lambda: _say_left(checkpoint_dir)),
         folders.new_folder(out, force=force) as folder,

@@ -10,13 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
-from fairsieve.report.number_format import number, percent
+from fairsieve.report.number_format import interval, number, percent
 from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.features import Feature, used
-from fairsieve.tabular.report.model_phrases import model_sentences
-from fairsieve.tabular.report.phrases import group_name, interval
+from fairsieve.tabular.report.pages import run_lines
 from fairsieve.tabular.table_results import AuditResult, TrainResult
+from fairsieve.tabular.words import group_name
 
 __all__ = ["say_audit", "say_run"]
 
@@ -31,15 +32,11 @@ def _say_decision(decision: Decision) -> None:
 
 
 def say_run(result: TrainResult, out: Path) -> None:
-    """Print the decision, what was done to the table, and where everything is."""
-    run = result.run
-    _say_decision(result.decision)
-    untold = result.decision.untold(run.notes)
-    say(*model_sentences(run), *_columns_lines(run.problem.features, run.model_name), *untold)
-    positive = run.problem.labels.positive
-    named = "" if positive is None else f", {positive!r} being the positive label"
-    then = f", then {out / 'suspects.csv'}" if len(run.suspects["row"]) else ""
-    say(f"Measured on {len(run.problem.test):,} rows{named}; open {out / 'report.html'}{then}")
+    """Print warnings, and in at most eight lines what to do and why."""
+    run, decision = result.run, result.decision
+    warnings = [note for note in run.notes if note_kind(note) == "warning"]
+    say(*(f"Careful: {one}" for one in (*warnings, *decision.warnings)))
+    say(*run_lines(run, decision, out))
 
 
 def _columns_lines(features: Sequence[Feature], model: str) -> list[str]:

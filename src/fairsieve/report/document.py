@@ -60,11 +60,12 @@ class Items:
 
 @dataclass(frozen=True)
 class Notice:
-    """What a reader must see first: a few words, and a sentence. ``holds`` colours it as a verdict's does."""
+    """What a reader must see first: a few words, a sentence, and short lines. ``holds`` colours it as a verdict's."""
 
     title: str
     text: str
     holds: bool | None
+    lines: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,8 @@ class Table:
     """Rows of cells under a caption.
 
     ``filterable`` adds a field that searches the rows; ``reference_title`` says what the cells' references
-    are, for example "the paper's". With ``rows_at_once``, a page shows so many rows, and buttons for the others.
+    are, for example "the paper's". With ``rows_at_once``, a page shows so many rows, and buttons for the others; one
+    that is ``folded`` opens at a click.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Table:
     filterable: bool = False
     reference_title: str = "reference"
     rows_at_once: int | None = None
+    folded: bool = False
 
     def __post_init__(self) -> None:
         _check_name("a table", self.name)
@@ -241,11 +244,12 @@ Block = Text | Items | Verdict | Table | Figure | Facts
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of the page; ``name`` is its anchor."""
+    """A titled part of the page; ``name`` is its anchor. One that is ``folded`` opens at a click."""
 
     name: str
     title: str
     blocks: Sequence[Block]
+    folded: bool = False
 
     def __post_init__(self) -> None:
         _check_name("a section", self.name)

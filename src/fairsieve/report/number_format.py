@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["number", "percent", "points"]
+__all__ = ["interval", "number", "percent", "points", "points_interval"]
 
 
 def number(value: float) -> str:
@@ -46,3 +46,22 @@ def points(value: float) -> str:
     size = abs(100 * value)
     shown = f"{size:.1f}" if 0.05 <= size < 0.95 else f"{size:.0f}"
     return f"{shown} {'point' if shown == '1' else 'points'}"
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """Write an interval.
+
+    >>> interval((0.1, 0.25))
+    '.100 to .250'
+    """
+    return f"{number(bounds[0])} to {number(bounds[1])}"
+
+
+def points_interval(bounds: tuple[float, float]) -> str:
+    """Write the 95 % interval of a difference, in points.
+
+    >>> points_interval((-0.021, 0.13))
+    '95 % interval −2 to 13'
+    """
+    low, high = (f"{100 * bound:.0f}".replace("-0", "0").replace("-", "−") for bound in bounds)
+    return f"95 % interval {low} to {high}"

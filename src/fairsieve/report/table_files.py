@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from fairsieve.files import write_output
 from fairsieve.report.document import Cell, Table
+from fairsieve.report.text import NUMBER, csv_text, table_markdown
 
-__all__ = [
-    "csv_text",
-    "table_markdown",
-    "write_table_files",
-]
+__all__ = ["write_table_files"]
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-# What a spreadsheet takes for the beginning of a formula, full-width forms included.
-FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-# Also after spaces, and in the middle, where a spreadsheet splits at another character than a comma.
-STARTS = re.compile(rf"(^\s*|[;\t\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
-MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]{}<>|~#$])")
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -77,35 +62,6 @@ def write_table_files(table: Table, folder: Path | str) -> list[Path]:
     return paths
 
 
-def table_markdown(table: Table) -> str:
-    """Write a Markdown table under its caption; references follow in brackets.
-
-    Examples
-    --------
-    >>> from fairsieve.report.document import Column
-    >>> print(table_markdown(Table("one", "One", [Column("accuracy", True)], [[Cell("0.7", mark="best")]])))
-    **One**
-    <BLANKLINE>
-    | accuracy |
-    | ---: |
-    | **0.7** |
-    <BLANKLINE>
-    **Bold**: best.
-    <BLANKLINE>
-    """
-    lines = [f"**{markdown(table.caption)}**", ""]
-    lines.append(_markdown_row(markdown(column.full_title) for column in table.columns))
-    lines.append(_markdown_row("---:" if column.numeric else "---" for column in table.columns))
-    marks = {"best": "**{}**".format, "second": "*{}*".format}
-    lines += [_markdown_row(_marked(cell, markdown, marks, "({})") for cell in row) for row in table.rows]
-    notes = _legend(table, "**Bold**", "*italic*", markdown)
-    return "\n".join([*lines, *(["", notes] if notes else []), ""])
-
-
-def _markdown_row(entries: Iterable[str]) -> str:
-    return f"| {' | '.join(entries)} |"
-
-
 def _table_csv(table: Table) -> str:
     r"""Write a CSV file that is safe to open in a spreadsheet.
 
@@ -133,50 +89,9 @@ def _table_csv(table: Table) -> str:
     return csv_text(zip(*columns, strict=True))
 
 
-def csv_text(rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
-    """Write rows as CSV in which no field is a formula, and none ends its row."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
-    writer.writerows([_safe_field(value) for value in row] for row in rows)
-    return stream.getvalue()
-
-
-def _safe_field(value: Any) -> str:
-    r"""Write a value as text that is no formula, wherever a spreadsheet splits it.
-
-    Examples
-    --------
-    >>> _safe_field("a;=1"), _safe_field("a\r=1"), _safe_field(-3)
-    ("a;'=1", "a\n'=1", '-3')
-    """
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return str(value)
-    return _safe_text("" if value is None else value if isinstance(value, str) else str(value))
-
-
-@lru_cache(maxsize=4096)  # the same categories come again and again
-def _safe_text(text: str) -> str:
-    """Write a text that is no formula."""
-    if NUMBER.fullmatch(text):
-        return text
-    one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row
-    return _for_spreadsheet(STARTS.sub(r"\1'", one_kind))
-
-
 def _plain(value: float | str | None) -> str:
     """Write a value without words, to more digits than any reader needs."""
     return "" if value is None else value if isinstance(value, str) else f"{value:.10g}"
-
-
-def _for_spreadsheet(text: str) -> str:
-    """Put an apostrophe before what a spreadsheet could take for a formula.
-
-    Examples
-    --------
-    >>> _for_spreadsheet("=cmd()"), _for_spreadsheet("-0.5"), _for_spreadsheet("-0.5+cmd()")
-    ("'=cmd()", '-0.5', "'-0.5+cmd()")
-    """
-    return "'" + text if text.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(text) else text
 
 
 def _table_latex(table: Table) -> str:
@@ -260,11 +175,6 @@ def _legend(table: Table, best: str, second: str, escape: Callable[[str], str]) 
         ]
         parts.append(", ".join(filter(None, ranks)) + ".")
     return " ".join(parts)
-
-
-def markdown(text: str) -> str:
-    """Escape text for Markdown, on one line."""
-    return MARKDOWN_SPECIAL.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
 
 
 def _latex(text: str) -> str:

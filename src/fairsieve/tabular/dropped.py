@@ -12,9 +12,10 @@ from fairsieve.intervals import newcombe
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW, Share
 
-__all__ = ["NOTICEABLE", "DroppedCell", "Uneven", "dropped_cells", "most_uneven"]
+__all__ = ["DroppedCell", "Uneven", "dropped_cells", "drops_by_label", "most_uneven"]
 
 NOTICEABLE = 0.02  # a smaller difference is none worth telling
+IGNORED = 0.25  # of the weight that its rows would have
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class DroppedCell:
         Those whose label looks wrong.
     noise : float or None
         Estimated share of wrong labels, where it was estimated.
+    weight : float or None
+        Effective weight: the cell's share of the training weight, divided by its share of the rows.
     """
 
     label: str
@@ -37,6 +40,12 @@ class DroppedCell:
     dropped: Share
     suspects: int
     noise: float | None
+    weight: float | None = None
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the cell has less than a quarter of the weight that its rows would have."""
+        return self.weight is not None and self.weight < IGNORED
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,12 @@ def dropped_cells(
     kept: NDArray[np.int64],
     suspects: NDArray[np.int64],
     noise: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None = None,
 ) -> list[DroppedCell]:
-    """Describe every cell that is not empty; ``kept`` and ``suspects`` are positions of samples."""
+    """Describe every cell that is not empty; ``kept`` and ``suspects`` are positions of samples.
+
+    ``weights`` are effective weights, by class and group.
+    """
     left = np.ones(len(cells), bool)
     left[kept] = False
     dropped = np.bincount(cells.codes[left], minlength=cells.counts.size).reshape(cells.shape)
@@ -85,11 +98,21 @@ def dropped_cells(
             Share(int(dropped[i, j]), int(cells.counts[i, j])),
             int(wrong[i, j]),
             None if noise is None or np.isnan(noise[i, j]) else float(noise[i, j]),
+            None if weights is None or np.isnan(weights[i, j]) else float(weights[i, j]),
         )
         for i, label in enumerate(cells.classes)
         for j, group in enumerate(cells.groups)
         if cells.counts[i, j]
     ]
+
+
+def drops_by_label(cells: list[DroppedCell]) -> dict[str, Share]:
+    """Count who was dropped, label by label."""
+    found: dict[str, Share] = {}
+    for cell in cells:
+        hits, total = found.get(cell.label, Share(0, 0))
+        found[cell.label] = Share(hits + cell.dropped.hits, total + cell.dropped.total)
+    return found
 
 
 def most_uneven(cells: list[DroppedCell]) -> Uneven | None:

@@ -9,10 +9,9 @@ from typing import Any, Unpack, cast
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
-from fairsieve.tabular.audit_reasons import decide_audit
+from fairsieve.tabular.audit_reasons import decide_audit, decide_predictions
 from fairsieve.tabular.model_files import read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
-from fairsieve.tabular.prediction_reasons import decide_predictions
 from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_run

@@ -15,8 +15,19 @@ from fairsieve.metrics import count_table
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.roles import Labels
 
-__all__ = ["FEW", "Gap", "Measure", "Share", "gap_between", "measure_groups", "told_classes", "widest_gap"]
+__all__ = [
+    "FEW",
+    "Gap",
+    "GroupRate",
+    "Measure",
+    "Share",
+    "gap_between",
+    "measure_groups",
+    "told_classes",
+    "widest_gap",
+]
 
+RateKind = Literal["accuracy", "selection", "true_positive", "false_positive"]
 FEW = 10  # people to measure on; rates of fewer are chance
 
 
@@ -49,6 +60,9 @@ class Measure:
         Whose share of what.
     notions : tuple of str
         The notions of fairness that compare it.
+    kind : {"accuracy", "selection", "true_positive", "false_positive"}
+    label : str
+        The label that it is about; empty for accuracy.
     plain, fair : lists of Share
         One for each group.
     """
@@ -57,8 +71,18 @@ class Measure:
     title: str
     meaning: str
     notions: tuple[str, ...]
+    kind: RateKind
+    label: str
     plain: list[Share]
     fair: list[Share]
+
+
+class GroupRate(NamedTuple):
+    """The rate of one group under the plain and under the fair model."""
+
+    group: str
+    plain: Share
+    fair: Share
 
 
 class Gap(NamedTuple):
@@ -84,6 +108,8 @@ class _Rate(NamedTuple):
     title: str
     meaning: str
     notions: tuple[str, ...]
+    kind: RateKind
+    label: str
     rule: Callable[[NDArray[np.int64]], tuple[Any, Any]]
 
 
@@ -101,14 +127,15 @@ def measure_groups(
         shares = [
             [Share(*map(int, rate.rule(table[:, group]))) for group in range(groups)] for table in tables
         ]
-        found.append(Measure(rate.name, rate.title, rate.meaning, rate.notions, *shares))
+        found.append(Measure(*rate[:-1], *shares))
     return found
 
 
 def _list_rates(labels: Labels) -> list[_Rate]:
     """List accuracy, and the rates of the classes that are reported."""
     meaning = "of everyone, predicted as labelled"
-    found = [_Rate("accuracy", "accuracy", meaning, (), lambda table: (np.trace(table), table.sum()))]
+    rule = lambda table: (np.trace(table), table.sum())  # noqa: E731
+    found = [_Rate("accuracy", "accuracy", meaning, (), "accuracy", "", rule)]
     for code, label in told_classes(labels):
         found += _class_rates(code, label, labels)
     return found
@@ -125,6 +152,8 @@ def _class_rates(code: int, label: str, labels: Labels) -> list[_Rate]:
             f"share predicted {label}",
             f"of everyone, predicted {label}",
             ("demographic_parity",),
+            "selection",
+            label,
             lambda table: (table[:, code].sum(), table.sum()),
         ),
         _Rate(
@@ -132,6 +161,8 @@ def _class_rates(code: int, label: str, labels: Labels) -> list[_Rate]:
             f"true-positive rate{which}",
             f"of those labelled {label}, predicted {label}",
             notions,
+            "true_positive",
+            label,
             lambda table: (table[code, code], table[code].sum()),
         ),
     ]
@@ -141,6 +172,8 @@ def _class_rates(code: int, label: str, labels: Labels) -> list[_Rate]:
             "false-positive rate",
             f"of those labelled otherwise, predicted {label}",
             ("equalized_odds",),
+            "false_positive",
+            label,
             lambda table: (table[1 - code, code], table[1 - code].sum()),
         )
         found.append(wrongly)

@@ -73,6 +73,8 @@ class TableModels:
     collapse : Collapse or None
     notes : list of str
         What training warned of.
+    weights : array of shape (classes, groups), optional
+        Effective weight of each cell: its share of the training weight, divided by its share of the rows.
     """
 
     models: list[FittedModel]
@@ -84,6 +86,7 @@ class TableModels:
     estimate: CleanRatioEstimate | None
     collapse: Collapse | None
     notes: list[str]
+    weights: NDArray[np.float64] | None = None
 
 
 def pipeline_with_threshold(

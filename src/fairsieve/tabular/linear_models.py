@@ -15,10 +15,12 @@ from fairsieve.estimators._held_out import predict_held_out
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_samples
 from fairsieve.label_noise.suspects import probabilities_of
+from fairsieve.selection.cells import Cells
 from fairsieve.tabular.fitted_models import FittedModel, TableModels, record_warnings
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point, score_held_out, true_chances
+from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 
 __all__ = ["train_linear"]
@@ -95,6 +97,7 @@ def train_linear(
         estimate=model.estimate_,
         collapse=model.collapse_,
         notes=notes,
+        weights=_effective_weights(model.history_, part.cells),
     )
 
 
@@ -107,6 +110,18 @@ def as_sklearn(linear: LinearModel, classes: Sequence[str], updates: int) -> Log
     model.n_features_in_ = model.coef_.shape[1]
     model.n_iter_ = np.array([updates], dtype=np.int32)
     return model
+
+
+def _effective_weights(history: History, cells: Cells) -> NDArray[np.float64]:
+    """Compute each cell's share of the training weight, divided by its share of the rows; NaN where it has none."""
+    columns = [
+        -1 if group is None else int(group) for group in history.groups
+    ]  # those without a group are last
+    sizes = cells.counts[np.ix_([int(code) for code in history.classes], columns)]
+    counts = history.counts[-1]
+    weights = counts.sum(axis=1, keepdims=True) * history.ratios[-1]
+    rows = np.where(sizes > 0, sizes / sizes.sum(), np.nan)
+    return np.asarray(weights / weights.sum() / rows)
 
 
 def _title(share: float) -> str:

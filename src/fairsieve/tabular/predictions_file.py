@@ -10,7 +10,7 @@ from typing import Any
 
 from fairsieve.tabular.reading.read import find_encoding
 from fairsieve.tabular.reading.table import InputTable
-from fairsieve.tabular.report.csv_files import columns_csv
+from fairsieve.tabular.report.files import columns_csv
 
 __all__ = ["predictions_csv"]
 

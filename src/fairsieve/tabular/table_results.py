@@ -20,11 +20,15 @@ from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.predictions_file import predictions_csv
 from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.reading.table import InputTable
-from fairsieve.tabular.report.csv_files import columns_csv, suspects_csv
-from fairsieve.tabular.report.folder import new_folder, write_run
-from fairsieve.tabular.report.metrics_file import audit_record, run_record
+from fairsieve.tabular.report.files import (
+    columns_csv,
+    new_folder,
+    suspects_csv,
+    write_prediction_audit,
+    write_run,
+)
+from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
 from fairsieve.tabular.report.notebook import decision_html, frame_html
-from fairsieve.tabular.report.prediction_page import prediction_record, write_prediction_audit
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
 

@@ -149,7 +149,7 @@ def train_table(
 ) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
-    Nothing but checkpoints is written; :func:`fairsieve.tabular.report.folder.write_run` writes the rest.
+    Nothing but checkpoints is written; :func:`fairsieve.tabular.report.files.write_run` writes the rest.
 
     Parameters
     ----------
@@ -263,7 +263,13 @@ def _measured_run(
         quality=measure_quality(test.cells, plain, kept, labels, asked.seed),
         calibration=measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
-        dropped=dropped_cells(problem.train.cells, fitted.selected, suspects["row"], noise),
+        dropped=dropped_cells(
+            problem.train.cells,
+            fitted.selected,
+            suspects["row"],
+            noise,
+            _weights_by_cell(fitted, history, problem),
+        ),
         suspects=suspects | {"row": problem.train.rows[suspects["row"]]},
         history=history,
         clean_ratio=fitted.clean_ratio,
@@ -294,6 +300,19 @@ def _noise_by_cell(estimate: CleanRatioEstimate, problem: TableProblem) -> NDArr
     rows = [cells.classes.index(name) for name in estimate.cells.classes]
     noise[np.ix_(rows, columns)] = estimate.noise
     return noise
+
+
+def _weights_by_cell(
+    fitted: TableModels, history: History, problem: TableProblem
+) -> NDArray[np.float64] | None:
+    """Return the effective weight of every cell of the training part; NaN where there is none."""
+    if fitted.weights is None:
+        return None
+    cells = problem.train.cells
+    found = np.full(cells.shape, np.nan)
+    rows = [cells.classes.index(name) for name in history.classes]
+    found[np.ix_(rows, [cells.groups.index(group) for group in history.groups])] = fitted.weights
+    return found
 
 
 def _versions() -> dict[str, str]:

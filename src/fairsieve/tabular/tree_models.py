@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairsieve.estimators._rounds import Round
 from fairsieve.estimators.sieve import SieveClassifier
@@ -76,7 +77,15 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
         estimate=sieve.estimate_,
         collapse=None,
         notes=notes,
+        weights=_effective_weights(cells, sieve.weights_),
     )
+
+
+def _effective_weights(cells: Cells, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute each cell's share of the training weight, divided by its share of the rows; NaN where it has none."""
+    sums = np.bincount(cells.codes, weights, minlength=cells.counts.size).reshape(cells.shape)
+    rows = np.where(cells.counts > 0, cells.counts / len(cells), np.nan)
+    return np.asarray(sums / weights.sum() / rows)
 
 
 def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.sample_document import sample_document
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 from fairsieve.report.document import (
     Cell,
     Column,
@@ -29,7 +28,7 @@ from fairsieve.report.document import (
 from fairsieve.report.page import render_page, write_page
 from fairsieve.report.page.charts import _plotly_text
 from fairsieve.report.page.page_head import script_hash
-from fairsieve.report.page.render import _apart_level, _folded, environment, plotly_packed
+from fairsieve.report.page.render import _apart_level, _folded, plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(
@@ -157,16 +156,6 @@ def test_folding_loses_nothing(evidence):
 )
 def test_shades_go_by_standard_deviations(apart, level):
     assert _apart_level(Cell("", apart=apart)) == level
-
-
-@pytest.mark.parametrize("package", ["plotly.offline", "jinja2"])
-def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, package):
-    plotly_packed.cache_clear()
-    environment.cache_clear()
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'fairsieve\[report\]'"):
-        write_page(sample_document(), tmp_path / "page.html")
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_unwritable_path_is_named(tmp_path):

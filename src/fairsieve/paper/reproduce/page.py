@@ -23,7 +23,6 @@ from fairsieve.paper.reproduce.tables import (
 )
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Table, Text, Verdict
 from fairsieve.report.page import write_page
-from fairsieve.report.page.render import environment, plotly_packed
 from fairsieve.report.style import pyplot
 
 __all__ = ["check_extras", "count_verdicts", "write_reproduction"]
@@ -49,8 +48,6 @@ CONSTRAINTS = (
 def check_extras() -> None:
     """Raise an error for a package that is not installed, before the work and not after it."""
     pyplot()
-    environment()
-    plotly_packed()
 
 
 def count_verdicts(found: Sequence[Judgement]) -> str:

@@ -9,7 +9,15 @@ const whenPrinting = (act) => {
 const parsed = (element) => JSON.parse(element.textContent);
 
 // Paper cannot unfold.
-whenPrinting((on) => all(".rest").forEach((details) => (details.open = on)));
+whenPrinting((on) => all(".rest, .folded").forEach((details) => (details.open = on)));
+// A link to a folded part opens it.
+function unfoldTarget() {
+  const part = location.hash && document.getElementById(location.hash.slice(1));
+  const folded = part && (part.closest(".folded") ?? part.querySelector(":scope > .folded"));
+  if (folded) folded.open = true;
+}
+addEventListener("hashchange", unfoldTarget);
+unfoldTarget();
 
 // ---- Tables
 
@@ -243,6 +251,7 @@ class Chart {
 
   draw() {
     this.plots.forEach((plot, i) => {
+      if (!plot.clientWidth) return; // folded again
       const panel = this.data.panels[i];
       const traces = panel.series
         .filter((series) => !this.hidden.has(series.name))
@@ -265,7 +274,19 @@ async function drawCharts() {
   await loadPlotly();
   const charts = [];
   const redraw = () => charts.forEach((chart) => chart.draw());
-  for (const figure of all("figure")) {
+  // A figure in a folded part has no size: it is drawn when that opens.
+  const waiting = new Set(all("figure"));
+  const drawVisible = () => {
+    for (const figure of waiting) {
+      if (figure.closest(".folded:not([open])")) continue;
+      waiting.delete(figure);
+      charts.push(new Chart(figure));
+    }
+  };
+  for (const folded of all(".folded")) folded.addEventListener("toggle", drawVisible);
+  for (const figure of [...waiting]) {
+    if (figure.closest(".folded:not([open])")) continue;
+    waiting.delete(figure);
     charts.push(new Chart(figure));
     await new Promise(requestAnimationFrame); // the page answers while many charts are drawn
   }
@@ -278,6 +299,7 @@ async function drawCharts() {
   whenPrinting((on) => {
     printing = on;
     document.documentElement.classList.toggle("printing", on); // the width of paper, to draw for it
+    drawVisible();
     redraw();
   });
 }

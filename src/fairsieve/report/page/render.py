@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fairsieve.errors import MissingExtraError
 from fairsieve.files import write_output
 from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Items, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES
 from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.page.page_head import colour_variables, content_policy, script_hash
+from fairsieve.report.sentences import environment
 
 __all__ = ["render_page", "write_page"]
 
@@ -39,8 +39,6 @@ def write_page(document: Document, path: Path | str) -> None:
 
     Raises
     ------
-    MissingExtraError
-        When plotly or jinja2 is not installed.
     InvalidInputError
         When the file cannot be written.
 
@@ -65,7 +63,7 @@ def render_page(document: Document) -> str:
     has_charts = any(isinstance(block, Figure) for block in blocks)
     packed, packed_hash = plotly_packed() if has_charts else ("", "")
     return str(
-        environment()
+        templates()
         .get_template("page.html")
         .render(
             document=document,
@@ -154,28 +152,16 @@ def _resource(name: str) -> str:
 @functools.cache
 def plotly_packed() -> tuple[str, str]:
     """Compress Plotly's script (it is five times its size otherwise), and compute its hash."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingExtraError("plotly", extra="report", purpose="writing a page") from None
+    from plotly.offline import get_plotlyjs  # late: it is large
+
     source: str = get_plotlyjs()
     return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), script_hash(source)
 
 
 @functools.cache
-def environment() -> Any:
+def templates() -> Any:
     """Load the templates, in which every value is escaped."""
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtraError("jinja2", extra="report", purpose="writing a page") from None
-    found = jinja2.Environment(
-        loader=jinja2.PackageLoader("fairsieve.report.page", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    found = environment("fairsieve.report.page")
     found.filters |= {
         "apart_level": _apart_level,
         "breakable": _breakable,

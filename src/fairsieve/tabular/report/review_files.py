@@ -19,13 +19,13 @@ from fairsieve.files import (
     write_whole,
 )
 from fairsieve.report.review_page import ReviewItem, ReviewSheet, render_review
-from fairsieve.report.table_files import csv_text
+from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
+from fairsieve.tabular.decision import Step
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.reading.read import is_frame
-from fairsieve.tabular.report.phrases import estimate_sentence, group_name
-from fairsieve.tabular.report.verdicts import upper
 from fairsieve.tabular.request import Asked, data_name, table_options
+from fairsieve.tabular.words import estimate_sentence, group_name
 
 __all__ = ["check_place", "new_page", "review_step", "training_step", "write_review"]
 
@@ -80,15 +80,15 @@ def training_step(asked: Asked, table: Path) -> str:
     )
 
 
-def review_step(asked: Asked) -> str:
-    """Say how to have labels checked that nobody checked yet, and how to use the answers."""
+def review_step(asked: Asked) -> Step:
+    """Have labels checked that nobody checked yet, and use the answers."""
     if is_frame(asked.data):
-        return "Have 50 labels checked: fairsieve.tabular.review(…), then train again with verified=."
+        return Step("review", {"words": [], "again": []})
     page = new_page(Path("review.html"))
     files = [word for path in asked.verified for word in ("--verified", str(path))]
     words = ["fairsieve", "review", str(asked.data), *table_options(asked), *files, "-o", str(page)]
-    again = shlex.join([*files, "--verified", str(page.with_suffix(".csv"))])
-    return f"Have 50 labels checked: {shlex.join(words)}; then train again with {again}."
+    again = [*files, "--verified", str(page.with_suffix(".csv"))]
+    return Step("review", {"words": words, "again": again})
 
 
 def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
@@ -168,7 +168,7 @@ def _notes(found: LabelReview) -> list[str]:
             "Which labels are wrong cannot be known from this table alone: the suggestions are guesses of a model. "
             "Your answers are what can tell."
         ]
-    return [upper(estimate_sentence(found.estimate))]
+    return [estimate_sentence(found.estimate)]
 
 
 def _item(row: RowToCheck, found: LabelReview) -> ReviewItem:

@@ -11,15 +11,18 @@ from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
-from fairsieve.tabular.report.model_phrases import column_treatment, kept_point
-from fairsieve.tabular.report.phrases import group_name, headline, main_gaps
+from fairsieve.tabular.reasons import keeps_plain, main_gaps
+from fairsieve.tabular.report.pages import kept_point, model_file
+from fairsieve.tabular.report.tables import column_treatment
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.true_label_measures import rate_records
 from fairsieve.tabular.verified_change import VerifiedChange
+from fairsieve.tabular.words import group_name
 
-__all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "record_json", "run_record"]
+__all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "prediction_record", "record_json", "run_record"]
 
 FORMAT = "fairsieve-run-1"
 AUDIT_FORMAT = "fairsieve-audit-1"
@@ -65,11 +68,59 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     return dict(_plain(record))
 
 
+def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of an audit of predictions, as values that JSON can express."""
+    groups = found.cells.groups
+    record = {
+        "settings": {
+            "data": data_name(found.asked.data),
+            "label": found.asked.label,
+            "sensitive": list(found.asked.sensitive),
+            "prediction": found.prediction,
+            "score": found.score,
+            "fairness": found.asked.fairness,
+        },
+        "rows_measured": len(found.cells),
+        "rows_without_prediction": found.left_out,
+        "scores": {name: _score(one) for name, one in found.scores.items()},
+        "true_labels": None if found.true_labels is None else found.true_labels.record,
+        "rates": [
+            {"measure": measure.name, "group": group_name(group), **_share(share)}
+            for measure in found.measures
+            for group, share in zip(groups, measure.plain, strict=True)
+        ],
+        "gaps": [
+            {
+                "measure": gap.measure.name,
+                "lower_group": groups[gap.low],
+                "higher_group": groups[gap.high],
+                "value": gap.plain,
+                "interval": list(gap.plain_interval),
+            }
+            for gap in found.gaps()
+        ],
+        "calibration": [
+            {
+                "group": group_name(one.group),
+                "mean_score": one.predicted,
+                "observed": one.observed.value,
+                "error": one.error.value,
+                "interval": list(one.error.interval),
+                "bins": [
+                    {"mean_score": part.predicted, "hits": part.observed.hits, "total": part.observed.total}
+                    for part in one.bins
+                ],
+            }
+            for one in found.calibration
+        ],
+    }
+    return audit_record(found.label_audit, decision) | dict(_plain(record))
+
+
 def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
     return {
         "format": FORMAT,
         **decision.record(),
-        "headline": headline(run),
         "settings": _settings(run),
         "data": _data_record(run),
         "clean_ratio": run.clean_ratio,
@@ -95,6 +146,7 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
                 "dropped": _share(cell.dropped),
                 "suspects": cell.suspects,
                 "estimated_noise": cell.noise,
+                "effective_weight": cell.weight,
             }
             for cell in run.dropped
         ],
@@ -208,6 +260,8 @@ def _model_record(run: TableRun) -> dict[str, Any]:
     choice = run.choice
     return {
         "name": run.model_name,
+        "file": model_file(run),
+        "holds": "plain model" if keeps_plain(run) else "fair model",
         "kept": kept.title,
         "threshold": kept.threshold,
         "auto": None

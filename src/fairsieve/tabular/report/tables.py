@@ -1,0 +1,227 @@
+"""The tables of a run and of an audit of predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fairsieve.report.document import Cell, Column, Table
+from fairsieve.report.number_format import interval, number, percent
+from fairsieve.tabular.bootstrap import Score
+from fairsieve.tabular.dropped import DroppedCell
+from fairsieve.tabular.evaluation import Measure, Share, gap_between
+from fairsieve.tabular.quality import EVERYONE
+from fairsieve.tabular.reading.features import Feature
+from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.words import group_name
+
+__all__ = [
+    "column_treatment",
+    "columns_table",
+    "dropped_table",
+    "gaps_table",
+    "groups_table",
+    "overall_table",
+    "plain_table",
+    "quality_table",
+    "suspects_table",
+]
+
+ROWS_AT_ONCE = 20
+MOST_FEATURES = 8  # of a label to check
+MOST_SUSPECTS = 500  # on the page; the file has all
+MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
+# Columns that may name somebody are never shown; nor are those with a value of its own in most rows.
+PERSONAL = re.compile(
+    r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
+    r"passport|licen[cs]e|birth|dob|surname|forename|lastname|firstname|username|user|login|ip)([^a-z]|$)|name",
+    re.IGNORECASE,
+)
+MOSTLY_DIFFERENT = 0.5  # of the rows
+
+
+def plain_table(name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """Lay out values: texts, counts, scores and shares with their intervals, measures with what they mean."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [any(not isinstance(row[place], str | Measure) for row in rows) for place in range(len(titles))]
+    return Table(
+        name,
+        caption,
+        [Column(title, bool(is_number)) for title, is_number in zip(titles, numeric, strict=True)],
+        cells,
+        filterable=len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
+        reference_title="95 % interval",
+    )
+
+
+def _cell(value: Any) -> Cell:
+    """Write one value."""
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, Score | Share):
+        return Cell(number(value.value), value=value.value, reference=interval(value.interval))
+    if isinstance(value, int | np.integer):
+        return Cell(f"{value:,}", value=int(value))
+    if hasattr(value, "meaning"):
+        return Cell(value.title, note=value.meaning)
+    return Cell("–" if value is None else str(value))
+
+
+def overall_table(run: TableRun) -> Table:
+    """Lay out accuracy and disparity of both models."""
+    titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
+    rows = [
+        [titles[name], *(one[name] for one in (run.scores[0], run.scores[-1], run.change))] for name in titles
+    ]
+    caption = "Both models on the test part, with 95 % intervals (bootstrap)"
+    return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
+
+
+def groups_table(
+    title: str, measures: Sequence[Measure], groups: Sequence[str | None], models: Sequence[str]
+) -> Table:
+    """Lay out every rate of every group, under one model or two."""
+    rows = [
+        [group_name(group), measure, plain.total, *(plain, fair)[: len(models)]]
+        for measure in measures
+        for group, plain, fair in zip(groups, measure.plain, measure.fair, strict=True)
+        if plain.total
+    ]
+    caption = f"Rates by {title}, with 95 % intervals (Wilson)"
+    return plain_table("groups", caption, ["group", "rate", "people", *models], rows)
+
+
+def gaps_table(measures: Sequence[Measure], groups: Sequence[str | None], models: Sequence[str]) -> Table:
+    """Lay out how far groups lie apart, under one model or two."""
+    places = [place for place, group in enumerate(groups) if group is not None]
+    pairs = list(combinations(places, 2))
+    if len(pairs) > MOST_PAIRS:
+        largest = max(places, key=lambda place: measures[0].plain[place].total)
+        pairs = [(place, largest) for place in places if place != largest]
+    rows = []
+    for measure in measures:
+        for low, high in pairs:
+            if measure.plain[low].total and measure.plain[high].total:
+                gap = gap_between(measure, low, high)
+                scores = [Score(gap.plain, gap.plain_interval), Score(gap.fair, gap.fair_interval)]
+                compared = f"{group_name(groups[high])} less {group_name(groups[low])}"
+                rows.append([compared, measure, *scores[: len(models)]])
+    caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
+    return plain_table("gaps", caption, ["groups", "rate", *models], rows)
+
+
+def quality_table(run: TableRun) -> Table:
+    """Lay out how well the models tell labels apart, in each group and over everyone."""
+    groups = [*map(group_name, run.test_groups), EVERYONE]
+    rows = [
+        [group, one, plain, fair]
+        for one in run.quality
+        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
+        if plain is not None or fair is not None
+    ]
+    caption = (
+        "How well labels are told apart on the test part, with 95 % intervals (Wilson; bootstrap for AUC)"
+    )
+    return plain_table("quality", caption, ["group", "measure", "plain model", "fair model"], rows)
+
+
+def dropped_table(cells: Sequence[DroppedCell]) -> Table:
+    """Lay out who was left out and who counts how much, cell by cell."""
+    titles = [
+        "label",
+        "group",
+        "people",
+        "dropped",
+        "labels that look wrong",
+        "estimated wrong",
+        "effective weight",
+    ]
+    rows = [
+        [
+            cell.label,
+            group_name(cell.group),
+            cell.dropped.total,
+            Cell(f"{cell.dropped.hits:,} ({percent(cell.dropped.value)})", value=cell.dropped.value),
+            cell.suspects,
+            Cell("–") if cell.noise is None else Cell(percent(cell.noise), value=cell.noise),
+            Cell("–") if cell.weight is None else Cell(percent(cell.weight), value=cell.weight),
+        ]
+        for cell in cells
+    ]
+    caption = "Who was left out at the end of training, and what each cell weighs for its number of rows"
+    return plain_table("dropped", caption, titles, rows)
+
+
+def suspects_table(suspects: dict[str, Any], values: dict[str, list[str]]) -> Table:
+    """List the labels to look at first: by their rows alone, or with the ``values`` of columns."""
+    count = len(suspects["row"])
+    shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
+    rows = [
+        [
+            Cell(str(suspects["row"][i]), value=int(suspects["row"][i])),
+            Cell(f"{suspects['probability'][i]:.3f}", value=float(suspects["probability"][i])),
+            *(texts[i] for texts in values.values()),
+        ]
+        for i in range(min(count, MOST_SUSPECTS))
+    ]
+    caption = f"Labels to check, {shown}; suspects.csv has every row and column"
+    return replace(
+        plain_table("suspects", caption, ["row", "chance of another label", *values], rows), folded=True
+    )
+
+
+def shown_values(run: TableRun) -> dict[str, list[str]]:
+    """Write labels, groups and the first columns of the labels to check, but none that may name somebody."""
+    table, found = run.problem.table, run.suspects
+    first = found["row"][:MOST_SUSPECTS].astype(np.int64)
+    rows = table.take(np.searchsorted(table.rows, first))
+    names = [one.column for one in run.problem.features if not may_name_people(one, len(table))][
+        :MOST_FEATURES
+    ]
+    own = {
+        "label": [str(value) for value in found["label"]],
+        "suggested label": [str(value) for value in found["suggested"]],
+        "group": [group_name(value) for value in found["group"]],
+    }
+    return own | {
+        name: [_value_text(value) for value in rows.cells(name)] for name in names if name in rows.columns
+    }
+
+
+def may_name_people(feature: Feature, rows: int) -> bool:
+    """Return whether a column looks like names or identifiers, by its own name or by its values."""
+    different = feature.kind == "categories" and feature.distinct > MOSTLY_DIFFERENT * rows
+    return different or PERSONAL.search(feature.column) is not None
+
+
+def _value_text(value: Any) -> str:
+    """Write a value of the table, a number without what nobody reads."""
+    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def column_treatment(run: TableRun, feature: Feature) -> str:
+    """Say what was made of a column."""
+    return feature.treatment if run.model_name == "logistic" else feature.tree_treatment
+
+
+def columns_table(run: TableRun) -> Table:
+    """List every column, and what was made of it."""
+    problem, dash = run.problem, Cell("–")
+    learnt = {feature.column for feature in problem.features}
+    rows: list[list[Any]] = [[problem.labels.column, "label", dash, dash, "what is predicted"]]
+    rows += [
+        [column, "sensitive", dash, dash, "groups only; not learnt from"]
+        for column in problem.groups.columns
+        if column not in learnt
+    ]
+    for one in problem.features:
+        sensitive = "sensitive, " if one.column in problem.groups.columns else ""
+        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, column_treatment(run, one)])
+    titles = ["column", "holds", "missing", "different values", "what is made of it"]
+    return plain_table("columns", "The columns, and what was made of each", titles, rows)
