@@ -20,7 +20,6 @@ from fairsieve.label_noise.clean_ratio_estimate import (
     warn_if_inconclusive,
 )
 from fairsieve.label_noise.explanations import (
-    Choice,
     RandomFlips,
     Tried,
     explain_at_random,
@@ -28,10 +27,10 @@ from fairsieve.label_noise.explanations import (
     stack,
     try_predictors,
 )
-from fairsieve.label_noise.flip_model import FlipModel, Observed, fit_fixed, fit_plain
+from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, chunks
 from fairsieve.label_noise.true_class_model import MOST_FEATURES
-from fairsieve.label_noise.verified import Verification, check_verification, learn_true_class
+from fairsieve.label_noise.verified import Verification, check_verification, flip_rates_of, learn_true_class
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_blas_thread
 
@@ -110,9 +109,10 @@ def _weigh(survey: Survey, tried: Tried, checked: Checked) -> CleanRatioEstimate
         return _aimed_estimate(aimed, tried, survey, checked)
     random = explain_at_random(survey, tried)
     verdict = _judge(random, disagree)
-    if not verdict or not random.found:
-        return _without_suspects(random, verdict, disagree, checked.data.cells, tried.choice, survey.size)
-    return _random_estimate(random, verdict, survey, tried, checked)
+    if verdict and random.model is not None:
+        return _random_estimate(random, verdict, survey, tried, checked)
+    most = max(random.most, random.share, NONE_OF_MANY / survey.size)
+    return _without_suspects(verdict, 1.0 if disagree else most, tried, checked, aimed=disagree)
 
 
 def _judge(random: RandomFlips, disagree: bool) -> Credibility:
@@ -124,7 +124,7 @@ def _judge(random: RandomFlips, disagree: bool) -> Credibility:
             "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
             "bent boundary without wrong labels.",
         )
-    if not random.found:
+    if random.model is None:
         if random.most > UNSEEN:
             return Credibility(
                 False,
@@ -144,7 +144,7 @@ def _judge(random: RandomFlips, disagree: bool) -> Credibility:
         )
     if most - least > WIDE:
         return Credibility(False, f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.")
-    if random.rates.max() >= 0.5:
+    if random.model.flip_rates.max() >= 0.5:
         return Credibility(False, "some groups would have more wrong labels than right ones.")
     return Credibility(
         True,
@@ -159,21 +159,21 @@ def _percent_above(share: float) -> str:
 
 
 def _without_suspects(
-    random: RandomFlips, verdict: Credibility, aimed: bool, cells: Cells, choice: Choice, surveyed: float
+    verdict: Credibility, most: float, tried: Tried, checked: Checked, *, aimed: bool
 ) -> CleanRatioEstimate:
     """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
-    own = np.zeros((len(cells), cells.shape[0]))
-    own[np.arange(len(cells)), cells.label_codes] = 1.0
-    noise = noise_by_cell(own, cells)
-    if verdict:
-        most = max(random.most, NONE_OF_MANY / surveyed)
-        interval = (max(1 - most, 0.0), 1.0)
-    else:
-        noise = np.full(cells.shape, np.nan)
-        interval = (0.0, 1.0) if aimed else (max(1 - max(random.most, random.share), 0.0), 1.0)
-    ratio = 1 - GUESSED_NOISE if aimed else 1.0
+    cells = checked.data.cells
+    own = np.eye(cells.shape[0])[cells.label_codes]
     return CleanRatioEstimate(
-        ratio, interval, noise, np.zeros(cells.shape), aimed, verdict, own, cells, choice
+        1 - GUESSED_NOISE if aimed else 1.0,
+        (max(1 - most, 0.0), 1.0),
+        noise_by_cell(own, cells) if verdict else np.full(cells.shape, np.nan),
+        np.zeros(cells.shape),
+        aimed,
+        verdict,
+        own,
+        cells,
+        tried.choice,
     )
 
 
@@ -182,21 +182,15 @@ def _random_estimate(
 ) -> CleanRatioEstimate:
     """Build the estimate for flips at random: how likely each label is wrong follows from the rates."""
     data, cells = checked.data, checked.data.cells
-    used = [tried.base] if tried.best is tried.base else [tried.base, tried.best]
-    scores = [each.all_scores(survey, data) for each in used]
-    weights = np.ones(len(data)) if checked.weights is None else checked.weights
-    design = stack(scores, cells.group_codes, cells.shape[1])
-    whole = Observed(design, cells.label_codes, cells.group_codes, *cells.shape, weights)
-    seen = survey.observe(design[survey.rows])
-    model = fit_fixed(seen, fit_plain(seen), random.rates)
-    true_class = model.true_class(whole)
-    noise = 1 - float(np.average(true_class[np.arange(len(data)), cells.label_codes], weights=weights))
-    likeliest = float(np.clip(1 - noise - random.error, 0.5, 1.0))
+    assert random.model is not None
+    design = stack([each.all_scores(survey, data) for each in random.used], cells.group_codes, cells.shape[1])
+    true_class = random.model.true_class(_observe(design, cells))
+    low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
     return CleanRatioEstimate(
-        likeliest,
-        (min(max(1 - max(random.most, noise), 0.0), likeliest), 1 - min(random.least, noise)),
+        float(np.clip(1 - random.share - random.error, low, high)),
+        (low, high),
         noise_by_cell(true_class, cells),
-        random.rates.T.copy(),
+        random.model.flip_rates.T.copy(),
         False,
         verdict,
         true_class,
@@ -207,20 +201,16 @@ def _random_estimate(
 
 def _aimed_estimate(model: FlipModel, tried: Tried, survey: Survey, checked: Checked) -> CleanRatioEstimate:
     """Build the estimate for aimed flips: the labels that are surely wrong, where that is credible."""
-    data, cells = checked.data, checked.data.cells
-    labels, groups = cells.label_codes, cells.group_codes
-    weights = np.ones(len(data)) if checked.weights is None else checked.weights
-    true_class = np.empty((len(data), cells.shape[0]))
-    expand = tried.linear.design
+    data, cells, expand = checked.data, checked.data.cells, tried.linear.design
     assert expand is not None
-    for part in chunks(len(data)):
-        design = expand(survey.features_of(data, part))
-        true_class[part] = model.true_class(
-            Observed(design, labels[part], groups[part], *cells.shape, weights[part])
-        )
-    wrong = 1 - true_class[np.arange(len(data)), labels]
+    parts = [
+        model.true_class(_observe(expand(survey.features_of(data, part)), cells, part))
+        for part in chunks(len(data))
+    ]
+    true_class = np.concatenate(parts)
+    wrong = 1 - true_class[np.arange(len(data)), cells.label_codes]
     likely, sure, surest = (
-        float(np.average(wrong > chance, weights=weights)) for chance in (0.5, SURE, 0.99)
+        float(np.average(wrong > chance, weights=checked.weights)) for chance in (0.5, SURE, 0.99)
     )
     if sure > CREDIBLE:
         verdict = Credibility(
@@ -228,19 +218,12 @@ def _aimed_estimate(model: FlipModel, tried: Tried, survey: Survey, checked: Che
             f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
             "wrong.",
         )
-        return _without_suspects(
-            RandomFlips(np.zeros((1, 1)), 0.0, 0.0, 1.0), verdict, True, cells, tried.choice, survey.size
-        )
-    flipped = true_class.copy()
-    flipped[np.arange(len(data)), labels] = 0.0
-    there = np.array([true_class[groups == group].sum(axis=0) for group in range(cells.shape[1])])
-    gone = np.array([flipped[groups == group].sum(axis=0) for group in range(cells.shape[1])])
-    rates = np.divide(gone, there, out=np.zeros_like(there), where=there > 0)
+        return _without_suspects(verdict, 1.0, tried, checked, aimed=True)
     return CleanRatioEstimate(
         1 - sure,
         (1 - likely, 1 - surest),
         noise_by_cell(true_class, cells),
-        rates.T,
+        flip_rates_of(true_class, cells, checked.weights),
         True,
         Credibility(
             True, f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
@@ -251,12 +234,18 @@ def _aimed_estimate(model: FlipModel, tried: Tried, survey: Survey, checked: Che
     )
 
 
+def _observe(design: NDArray[np.float64], cells: Cells, part: slice = slice(None)) -> Observed:
+    """Return samples in the form the model of flips takes."""
+    labels, groups = cells.label_codes[part], cells.group_codes[part]
+    return Observed(design, labels, groups, *cells.shape, np.ones(len(labels)))
+
+
 def _verified_estimate(
     verified: Verification, tried: Tried, survey: Survey, checked: Checked, seed: int
 ) -> CleanRatioEstimate:
     """Build the estimate from labels that somebody checked."""
     data, cells = checked.data, checked.data.cells
-    scores = replace(tried.best, own=tried.best.scores).all_scores(survey, data)
+    scores = tried.best.all_scores(survey, data)
     columns = survey.telling(MOST_FEATURES)
     features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
     learnt = learn_true_class(scores, features, cells, verified, sample_weight=checked.weights, seed=seed)

@@ -38,7 +38,6 @@ SUREST, LIKELY = (
     0.6,
 )  # so many of the samples must be so likely of a class, to see whether it levels off
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
-NEAR = 1.2  # where the surest samples show a rate this close above the model's, the mean of both is taken
 MOST_RATES = 24
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
@@ -74,26 +73,23 @@ class RandomFlips:
 
     Attributes
     ----------
-    rates : array of shape (groups, classes)
-        The chance of each true class and group to be flipped; zeros where no flips were found.
-    share, error : float
-        The likeliest share of wrong labels and its standard error, if the model of the truth is right.
     most : float
         The highest share of labels wrong at random that the labels are compatible with, whatever the truth.
+    model : FlipModel, optional
+        The flips that the labels bear out, by the logits of ``used``; None where no flips were found.
+    used : list of Predictor
+    share, error : float
+        The likeliest share of wrong labels and its standard error, if the model of the truth is right.
     unsure : bool
         Whether the truth itself may be what nobody can be sure of.
     """
 
-    rates: Floats
-    share: float
-    error: float
     most: float
+    model: FlipModel | None = None
+    used: tuple[Predictor, ...] = ()
+    share: float = 0.0
+    error: float = 0.0
     unsure: bool = False
-
-    @property
-    def found(self) -> bool:
-        """Whether any were found."""
-        return bool(self.rates.any())
 
     @property
     def least(self) -> float:
@@ -161,33 +157,23 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     Whether there are flips is decided with the boosted predictor beside the linear or curved one, since a bent
     boundary looks like flips to a straight line.
     """
-    scores = [tried.base.scores]
+    used: tuple[Predictor, ...] = (tried.base,)
     if tried.boosted is not None and survey.mean(tried.boosted.losses)[0] < tried.lowest + SIMILAR:
-        scores.append(tried.boosted.scores)
-    observed = survey.observe(stack(scores, survey.groups, survey.group_count))
+        used += (tried.boosted,)
+    observed = survey.observe(stack([each.scores for each in used], survey.groups, survey.group_count))
     plain = fit_plain(observed)
-    chances = probabilities(observed.design @ plain.weights)
-    most = _highest_share(survey, chances)
-    none = RandomFlips(np.zeros((survey.group_count, survey.classes)), 0.0, 0.0, most)
+    most = _highest_share(survey, probabilities(observed.design @ plain.weights))
     if not survey.numeric_columns:
-        return none  # any table of probabilities by yes-or-no columns and group is a possible truth
+        return RandomFlips(
+            most
+        )  # any table of probabilities by yes-or-no columns and group is a possible truth
     model = _bear_out(survey, observed, plain)
     share, error = model.noise(observed)
     gain = max(model.log_likelihood - plain.log_likelihood, 1e-9)
     error = max(error, share / np.sqrt(2 * gain))  # a rate near 0 is less certain than its curvature says
     if share <= MARGIN * error:
-        return none
-    rates = model.flip_rates.copy()
-    ties = model.ties
-    assert ties is not None
-    for number in range(int(ties.max()) + 1):
-        lowest_share, off = surest_share(
-            (ties == number).T, chances, survey.labels, survey.groups, survey.weights
-        )
-        rate = float(rates[ties == number][0])
-        near = rate < lowest_share <= NEAR * rate + 0.01
-        rates[ties == number] = (rate + lowest_share) / 2 if near else min(rate, lowest_share + BOUND * off)
-    return RandomFlips(rates, share, error, most, _is_unsure(survey, observed, model))
+        return RandomFlips(most)
+    return RandomFlips(most, model, used, share, error, _is_unsure(survey, observed, model))
 
 
 def _by_group(survey: Survey) -> Codes:

@@ -20,12 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
-from scipy.special import expit, log_expit, logit, softmax
+from scipy.special import expit, log_expit, softmax
 
 __all__ = [
     "FlipModel",
     "Observed",
-    "fit_fixed",
     "fit_flips",
     "fit_left_out",
     "fit_plain",
@@ -160,12 +159,6 @@ def fit_left_out(observed: Observed, model: FlipModel, folds: Codes) -> Floats:
         step = _solve(curvature - its_curvature + ridge, slope - its_slope - penalty, 0.0)
         found[left_out] = observed.design[left_out] @ (values + step).reshape(model.weights.shape)
     return found
-
-
-def fit_fixed(observed: Observed, start: FlipModel, rates: Floats) -> FlipModel:
-    """Fit the weights where the rates, a table (groups, classes), are given."""
-    level = np.clip(logit(rates), -12.0, LEVELS[1])
-    return _maximise(observed, FlipModel(start.weights, level, np.zeros_like(level)))
 
 
 def fit_flips(

@@ -42,8 +42,6 @@ class Predictor:
         Their log losses.
     predict : callable
         Features (with groups) → logits of any samples.
-    own : array of shape (n, classes − 1)
-        Logits of the surveyed samples that go with ``predict``.
     design : _Design, optional
         How features (with groups) become a design matrix; None for trees.
     fitted : pair, optional
@@ -54,17 +52,16 @@ class Predictor:
     scores: Floats
     losses: Floats
     predict: Callable[[Floats], Floats]
-    own: Floats
     design: _Design | None = None
     fitted: tuple[Observed, FlipModel] | None = None
 
     def all_scores(self, survey: Survey, data: Samples) -> Floats:
-        """Compute the logits of all samples."""
+        """Compute the logits of all samples; of the surveyed ones, by models that did not see them."""
         found = np.empty((len(data), self.scores.shape[1]))
         if len(survey.members) < len(data):
             for part in chunks(len(data)):
                 found[part] = self.predict(survey.features_of(data, part))
-        found[survey.members] = self.own[survey.places]
+        found[survey.members] = self.scores[survey.places]
         return found
 
 
@@ -82,7 +79,6 @@ def linear_predictor(survey: Survey, *, curved: bool, start: Predictor | None = 
         scores,
         log_losses(scores, survey.labels),
         lambda features: design(features) @ model.weights,
-        observed.design @ model.weights,
         design,
         (observed, model),
     )
@@ -123,7 +119,7 @@ def boosted_predictor(survey: Survey) -> Predictor | None:
             np.mean([_boosted_logits(model, narrow, survey.classes) for model in models], axis=0)
         )
 
-    return Predictor("boosted", scores, log_losses(scores, survey.labels), predict, scores)
+    return Predictor("boosted", scores, log_losses(scores, survey.labels), predict)
 
 
 def _boosted_logits(model: Any, features: NDArray[np.float32], classes: int) -> Floats:

@@ -25,6 +25,7 @@ __all__ = [
     "VerifiedRates",
     "check_verification",
     "check_verified",
+    "flip_rates_of",
     "learn_true_class",
     "refuse_known_ratio",
 ]
@@ -273,7 +274,7 @@ def learn_true_class(
     seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
-    rates = _flip_rates(true_class, cells, sample_weight)
+    rates = flip_rates_of(true_class, cells, sample_weight)
     return _LearntChances(
         true_class,
         unseen,
@@ -295,7 +296,7 @@ def _share_of_right(
     return tuple(float(np.clip(seen + (1 - known) * end, 0.0, 1.0)) for end in ends)  # type: ignore[return-value]
 
 
-def _flip_rates(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
+def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
     """Compute the chance of a label of each true class and group to be wrong, (classes, groups); 0 where none is."""
     own = true_class if weights is None else true_class * weights[:, None]
     kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
