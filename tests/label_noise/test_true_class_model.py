@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from fairsieve import Samples
 from fairsieve.data import make_synthetic
 from fairsieve.data.flips import flip_margin
-from fairsieve.label_noise.true_class_model import TrueClassModel
+from fairsieve.label_noise.true_classes import TrueClassModel
 
 
 def test_two_values_count_alike_whatever_they_are_called_and_however_rare():

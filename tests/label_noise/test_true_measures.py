@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import InvalidInputError, estimate_clean_ratio, measure_true_labels
 from fairsieve.data import flip_margin, make_synthetic
-from fairsieve.label_noise.checked_sums import CheckedSums
+from fairsieve.label_noise.true_classes import CheckedSums
 from fairsieve.metrics import accuracy, confusion_table, disparity_from_table, equalized_odds_disparity
 
 DATA = make_synthetic(1500, seed=21)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.explanations import Choice
-from fairsieve.label_noise.rows_to_verify import choose_rows
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
@@ -28,6 +27,7 @@ __all__ = [
 ]
 
 ALL_WRONG_LABELS = "all wrong labels"
+DOUBTED = 0.25  # share of the rows to check next that goes to labels in doubt
 SURE = 0.9  # chance to be wrong of a label that is left out as aimed
 
 
@@ -210,7 +210,7 @@ class CleanRatioEstimate:
         if n > left:
             raise InvalidInputError(f"n must be at most {left}, the rows that nobody checked; got {n}")
         rng = np.random.default_rng(check_seed("seed", seed))
-        return choose_rows(n, open_, self.wrong, self.cells, rng)
+        return _choose_rows(n, open_, self.wrong, self.cells, rng)
 
     def keep(self, seed: int) -> NDArray[np.int64]:
         """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
@@ -256,3 +256,43 @@ def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[
     """Return one sample of each class that has any, so that none is lost."""
     own = (np.flatnonzero(cells.label_codes == code) for code in range(cells.shape[0]))
     return np.array([rows[wrong[rows].argmin()] for rows in own if len(rows)], np.int64)
+
+
+def _choose_rows(
+    n: int,
+    open_: NDArray[np.bool_],
+    wrong: NDArray[np.float64],
+    cells: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Choose ``n`` of the rows that are open, each at a known chance; return the inverse of their chances, with mean 1.
+
+    (Choosing half of the rows by how much their check would tell about the others trained no better models.)
+    """
+    share = open_ / open_.sum()
+    doubt = open_ * wrong * (1 - wrong)
+    if doubt.sum() > 0:
+        share = (1 - DOUBTED) * share + DOUBTED * doubt / doubt.sum()
+    chance = _inclusion(share, n)
+    order = np.lexsort((rng.random(len(open_)), wrong, cells.codes))
+    turns = np.cumsum(chance[order])
+    ticks = (np.arange(n) + rng.random()) * turns[-1] / n
+    rows = order[np.minimum(np.searchsorted(turns, ticks), len(order) - 1)]
+    weights = 1.0 / chance[rows]
+    return rows, weights / weights.mean()
+
+
+def _inclusion(share: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return chances to be chosen that follow the shares, none above 1, with the sum ``n``.
+
+    >>> _inclusion(np.array([0.5, 0.25, 0.25, 0.0]), 2).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    >>> _inclusion(np.array([0.8, 0.1, 0.1, 0.0]), 2).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    """
+    chance, sure = n * share, np.zeros(len(share), bool)
+    while (chance > 1 + 1e-12).any():
+        sure |= chance >= 1
+        rest = np.where(sure, 0.0, share)
+        chance = np.where(sure, 1.0, rest * (n - sure.sum()) / max(rest.sum(), 1e-300))
+    return np.asarray(chance)

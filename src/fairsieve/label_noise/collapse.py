@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CollapseError, CollapseWarning
-from fairsieve.label_noise.checked_sums import CheckedSums
 from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.label_noise.true_classes import CheckedSums
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name

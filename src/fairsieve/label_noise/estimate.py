@@ -29,8 +29,8 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, chunks
-from fairsieve.label_noise.true_class_model import MOST_FEATURES
-from fairsieve.label_noise.verified import Verification, check_verification, flip_rates_of, learn_true_class
+from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
+from fairsieve.label_noise.verified import Verification, check_verification
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_blas_thread
 

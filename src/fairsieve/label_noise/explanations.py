@@ -168,12 +168,11 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
             most
         )  # any table of probabilities by yes-or-no columns and group is a possible truth
     model = _bear_out(survey, observed, plain)
-    share, error = model.noise(observed)
-    gain = max(model.log_likelihood - plain.log_likelihood, 1e-9)
-    error = max(error, share / np.sqrt(2 * gain))  # a rate near 0 is less certain than its curvature says
+    share, gain = model.noise(observed), model.log_likelihood - plain.log_likelihood
+    error = share / np.sqrt(max(2 * gain, 1e-9))  # the standard error that goes with such a gain
     if share <= MARGIN * error:
         return RandomFlips(most)
-    return RandomFlips(most, model, used, share, error, _is_unsure(survey, observed, model))
+    return RandomFlips(most, model, used, share, error, _is_unsure(survey, observed, plain, model))
 
 
 def _by_group(survey: Survey) -> Codes:
@@ -194,7 +193,7 @@ def _bear_out(survey: Survey, observed: Observed, plain: FlipModel) -> FlipModel
     return model
 
 
-def _is_unsure(survey: Survey, observed: Observed, model: FlipModel) -> bool:
+def _is_unsure(survey: Survey, observed: Observed, plain: FlipModel, model: FlipModel) -> bool:
     """Say whether the truth itself may be what nobody can be sure of.
 
     That is so where the classes level off at different heights, and where a class has no sure samples at all, so that
@@ -202,7 +201,7 @@ def _is_unsure(survey: Survey, observed: Observed, model: FlipModel) -> bool:
     """
     assert model.ties is not None
     _, by_class = np.unique(model.ties * survey.classes + np.arange(survey.classes), return_inverse=True)
-    apart = fit_flips(observed, model, by_class.reshape(model.ties.shape))
+    apart = fit_flips(observed, plain, by_class.reshape(model.ties.shape))
     rates = int(model.ties.max()) + 1
     if apart.log_likelihood - model.log_likelihood > APART * rates * (survey.classes - 1):
         return True

@@ -1,6 +1,6 @@
 """Estimate a model's accuracy and disparity on the true labels, from rows of which somebody checked a few.
 
-The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.checked_sums`), and widen with
+The intervals come from drawing rows and checks again (see :mod:`~fairsieve.label_noise.true_classes`), and widen with
 what a group's few checks leave open.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.checked_sums import IMAGINED, CheckedSums, bound_draws
 from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.label_noise.true_classes import IMAGINED, CheckedSums, bound_draws
 from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells, encode

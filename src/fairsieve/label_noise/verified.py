@@ -1,4 +1,4 @@
-"""Learn how likely each class is the true one from labels that somebody checked."""
+"""Check what users pass as labels that somebody checked."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked
-from fairsieve.intervals import wilson
-from fairsieve.label_noise.checked_sums import CheckedSums, bound_draws
-from fairsieve.label_noise.true_class_model import TrueClassModel
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.missing import missing_in
@@ -25,16 +22,12 @@ __all__ = [
     "VerifiedRates",
     "check_verification",
     "check_verified",
-    "flip_rates_of",
-    "learn_true_class",
     "refuse_known_ratio",
 ]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-MOST_CHECKED = 20_000  # rows that are learnt from
-DRAWS = 400
 FEW = 10
 
 
@@ -206,103 +199,6 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
             FairsieveWarning,
             stacklevel=4,
         )
-
-
-class _LearntChances(NamedTuple):
-    """What was learnt from checked labels.
-
-    Attributes
-    ----------
-    true_class : array of shape (n, classes)
-        Chance of each true class; certain where somebody checked.
-    unseen : array of shape (n, classes)
-        The same, by models that did not see the check of the sample.
-    rates : VerifiedRates
-    interval : (float, float)
-        Share of right labels, 95 %.
-    """
-
-    true_class: Floats
-    unseen: Floats
-    rates: VerifiedRates
-    interval: tuple[float, float]
-
-
-def learn_true_class(
-    scores: Floats,
-    features: Floats,
-    cells: Cells,
-    verified: Verification,
-    *,
-    sample_weight: Floats | None = None,
-    seed: int = 0,
-) -> _LearntChances:
-    """Learn the chance of each true class of every sample.
-
-    Parameters
-    ----------
-    scores : array of shape (n, classes − 1)
-        Logits of a plain model of the given labels, out of fold.
-    features : array of shape (n, columns)
-        What else may say which labels are wrong; standardised here.
-    """
-    model, rng, codes = TrueClassModel(scores, features, cells), np.random.default_rng(seed), verified.codes
-    checked = np.flatnonzero(codes >= 0)
-    rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
-    weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
-    weights = weights / weights.mean()
-    found = model.fit(rows, codes[rows], weights)
-    true_class = model.chances(found)
-    unseen = true_class.copy()
-    unseen[rows] = model.held_out(rows, codes[rows], weights)
-    true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
-    sums = CheckedSums(
-        unseen,
-        codes,
-        cells.group_codes,
-        cells.label_codes,
-        cells.shape,
-        weights=sample_weight,
-        inverse=verified.weight,
-    )
-    drawn = sums.draw(rng, DRAWS, rows=False)
-    there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
-    wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
-    low, high = bound_draws(wrong)
-    seen_wrong = np.zeros(cells.shape, bool)
-    mistaken = checked[codes[checked] != cells.label_codes[checked]]
-    seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
-    low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
-    by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
-    rates = flip_rates_of(true_class, cells, sample_weight)
-    return _LearntChances(
-        true_class,
-        unseen,
-        VerifiedRates(by_cell, rates, low, high),
-        _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight),
-    )
-
-
-def _share_of_right(
-    right: NDArray[np.bool_], checked: Codes, inverse: Floats | None, sample_weight: Floats | None
-) -> tuple[float, float]:
-    """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
-    own = np.ones(len(right)) if sample_weight is None else sample_weight
-    known = own[checked].sum() / own.sum()
-    weights = own[checked] * (1.0 if inverse is None else inverse[checked])
-    size = weights.sum() ** 2 / (weights**2).sum()  # that many of equal weight say as much
-    ends = wilson(size * float(np.average(right[checked], weights=weights)), size)
-    seen = known * float(np.average(right[checked], weights=own[checked]))
-    return tuple(float(np.clip(seen + (1 - known) * end, 0.0, 1.0)) for end in ends)  # type: ignore[return-value]
-
-
-def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
-    """Compute the chance of a label of each true class and group to be wrong, (classes, groups); 0 where none is."""
-    own = true_class if weights is None else true_class * weights[:, None]
-    kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
-    members = np.equal.outer(np.arange(cells.shape[1]), cells.group_codes).astype(np.float64)
-    there, stays = (members @ own).T, (members @ kept).T
-    return 1 - np.divide(stays, there, out=np.ones_like(there), where=there > 0)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,394 @@
+"""Learn the chance of each true class from labels that somebody checked, and count by true class.
+
+The chance of a true class c, given the plain model's out-of-fold logits s, the given label y, the group z and the
+features x, is a logistic regression over the classes:
+
+    u_c = β·log p_c(s) + [y = c]·(κ(z) + ρ·log p_c(s) + x·δ_c) + α_c(z) + x·γ_c
+
+so that trust in a label depends on the group, on how likely the plain model finds it, and on the features. It starts
+from what holds for labels wrong at random at a rate of .1 (β = 1, κ = log 9) and moves away from it as far as the
+checked rows say. The coefficients of each group are pulled towards those of all, so that a group with few checked rows
+borrows from the others. How firmly the features are held at 0 is what makes the checked labels likeliest. Columns of
+two values count as 0 and 1 there, the others are standardised: a rare value must not weigh more for being rare.
+
+The counts do not depend on that model being right: on the checked rows it is seen how far the chances are off, for
+rows that they were not learnt from, and that difference is added, group by group (a difference estimator).
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from fairsieve.intervals import wilson
+from fairsieve.label_noise.verified import Verification, VerifiedRates
+from fairsieve.selection.cells import Cells
+
+__all__ = ["IMAGINED", "MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+
+PRIOR_ODDS = np.log(9.0)  # of a label to be right
+HOLD_LOGIT, HOLD_SURE, HOLD_LABEL, HOLD_CLASS = 1.0, 2.0, 0.3, 0.5  # ridges of β, ρ, κ and α
+HOLD_GROUP = 2.0  # of what a group differs by
+HOLD_FEATURE = (0.2, 0.6, 2.0, 8.0)  # ridges of γ that are tried
+HOLD_BY_LABEL = (8.0, 100.0)  # and of δ
+MOST_FEATURES = 60
+LEAST_LOG = -8.0  # of a label's chance by the plain model, where ρ takes it
+MOST_COMPARED = 1_000  # checked rows that those are chosen by
+FOLDS = 5
+STEPS = 30
+CHUNK = 4_096
+MOST_CHECKED = 20_000  # rows that are learnt from
+DRAWS = 400
+LEVELS = (2.5, 97.5)
+IMAGINED = 2.0  # checks that each group is given in half of the draws: few checks may agree by chance
+WIDENED = 30.0  # the variance of few checks in a group is raised, × (1 + WIDENED / checks); see docs/verified-labels.md
+
+
+class _LearntChances(NamedTuple):
+    """What was learnt from checked labels.
+
+    Attributes
+    ----------
+    true_class : array of shape (n, classes)
+        Chance of each true class; certain where somebody checked.
+    unseen : array of shape (n, classes)
+        The same, by models that did not see the check of the sample.
+    rates : VerifiedRates
+    interval : (float, float)
+        Share of right labels, 95 %.
+    """
+
+    true_class: Floats
+    unseen: Floats
+    rates: VerifiedRates
+    interval: tuple[float, float]
+
+
+def learn_true_class(
+    scores: Floats,
+    features: Floats,
+    cells: Cells,
+    verified: Verification,
+    *,
+    sample_weight: Floats | None = None,
+    seed: int = 0,
+) -> _LearntChances:
+    """Learn the chance of each true class of every sample.
+
+    Parameters
+    ----------
+    scores : array of shape (n, classes − 1)
+        Logits of a plain model of the given labels, out of fold.
+    features : array of shape (n, columns)
+        What else may say which labels are wrong; standardised here.
+    """
+    model, rng, codes = TrueClassModel(scores, features, cells), np.random.default_rng(seed), verified.codes
+    checked = np.flatnonzero(codes >= 0)
+    rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
+    weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
+    weights = weights / weights.mean()
+    found = model.fit(rows, codes[rows], weights)
+    true_class = model.chances(found)
+    unseen = true_class.copy()
+    unseen[rows] = model.held_out(rows, codes[rows], weights)
+    true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
+    sums = CheckedSums(
+        unseen,
+        codes,
+        cells.group_codes,
+        cells.label_codes,
+        cells.shape,
+        weights=sample_weight,
+        inverse=verified.weight,
+    )
+    drawn = sums.draw(rng, DRAWS, rows=False)
+    there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
+    wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
+    low, high = bound_draws(wrong)
+    seen_wrong = np.zeros(cells.shape, bool)
+    mistaken = checked[codes[checked] != cells.label_codes[checked]]
+    seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
+    low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
+    by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
+    rates = flip_rates_of(true_class, cells, sample_weight)
+    return _LearntChances(
+        true_class,
+        unseen,
+        VerifiedRates(by_cell, rates, low, high),
+        _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight),
+    )
+
+
+def _share_of_right(
+    right: NDArray[np.bool_], checked: Codes, inverse: Floats | None, sample_weight: Floats | None
+) -> tuple[float, float]:
+    """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
+    own = np.ones(len(right)) if sample_weight is None else sample_weight
+    known = own[checked].sum() / own.sum()
+    weights = own[checked] * (1.0 if inverse is None else inverse[checked])
+    size = weights.sum() ** 2 / (weights**2).sum()  # that many of equal weight say as much
+    ends = wilson(size * float(np.average(right[checked], weights=weights)), size)
+    seen = known * float(np.average(right[checked], weights=own[checked]))
+    return tuple(float(np.clip(seen + (1 - known) * end, 0.0, 1.0)) for end in ends)  # type: ignore[return-value]
+
+
+def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
+    """Compute the chance of a label of each true class and group to be wrong, (classes, groups); 0 where none is."""
+    own = true_class if weights is None else true_class * weights[:, None]
+    kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
+    members = np.equal.outer(np.arange(cells.shape[1]), cells.group_codes).astype(np.float64)
+    there, stays = (members @ own).T, (members @ kept).T
+    return 1 - np.divide(stays, there, out=np.ones_like(there), where=there > 0)
+
+
+class TrueClassModel:
+    """The model above, for all samples; its parameters are learnt from checked ones.
+
+    Parameters
+    ----------
+    scores : array of shape (n, classes − 1)
+        Logits of a plain model of the given labels, out of fold.
+    features : array of shape (n, columns)
+        Scaled here.
+    cells : Cells
+        Given labels and groups.
+    """
+
+    def __init__(self, scores: Floats, features: Floats, cells: Cells) -> None:
+        self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
+        self.cells, classes, groups = cells, *cells.shape
+        self.features = _scale(features)
+        others = classes - 1
+        width = self.features.shape[1]
+        self.sizes = (2, 1 + groups, others * (1 + groups), others * width, classes * width)
+        self.mean = np.zeros(sum(self.sizes))
+        self.mean[:3] = 1.0, 0.0, PRIOR_ODDS
+
+    def ridge(self, feature: float, by_label: float) -> Floats:
+        """Return how firmly each parameter is held to its prior mean."""
+        classes, groups = self.cells.shape
+        return np.concatenate(
+            [
+                [HOLD_LOGIT, HOLD_SURE, HOLD_LABEL],
+                np.full(groups, HOLD_GROUP),
+                np.tile([HOLD_CLASS] + [HOLD_GROUP] * groups, classes - 1),
+                np.full(self.sizes[3], feature),
+                np.full(self.sizes[4], by_label),
+            ]
+        )
+
+    def tensor(self, rows: Codes) -> Floats:
+        """Return the terms of some rows."""
+        classes, groups = self.cells.shape
+        labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
+        found = np.zeros((len(rows), classes, sum(self.sizes)))
+        found[:, :, 0] = self.logs[rows]
+        every = np.arange(len(rows))
+        found[every, labels, 1] = np.maximum(self.logs[rows, labels], LEAST_LOG)
+        found[every, labels, 2] = 1.0
+        found[every, labels, 3 + group] = 1.0
+        first = 3 + groups
+        for c in range(1, classes):
+            place = first + (c - 1) * (1 + groups)
+            found[:, c, place] = 1.0
+            found[every, c, place + 1 + group] = 1.0
+        first += (classes - 1) * (1 + groups)
+        width = self.features.shape[1]
+        for c in range(1, classes):
+            found[:, c, first + (c - 1) * width : first + c * width] = self.features[rows]
+        first += (classes - 1) * width
+        for c in range(classes):
+            own = np.flatnonzero(labels == c)
+            found[own, c, first + c * width : first + (c + 1) * width] = self.features[rows][own]
+        return found
+
+    def fit(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
+        """Fit the parameters to checked rows.
+
+        How firmly the features are held is what makes the checked labels likeliest (Laplace's approximation).
+        """
+        terms, few = self.tensor(rows), slice(None, MOST_COMPARED)
+        best: tuple[float, Floats, Floats] | None = None
+        for feature, by_label in product(HOLD_FEATURE, HOLD_BY_LABEL):
+            ridge = self.ridge(feature, by_label)
+            start = self.mean if best is None else best[1]
+            found, evidence = _newton(terms[few], codes[few], weights[few], self.mean, ridge, start)
+            if best is None or evidence > best[0]:
+                best = evidence, found, ridge
+        assert best is not None
+        self.held = best[2]
+        self.found, _ = _newton(terms, codes, weights, self.mean, self.held, best[1])
+        return self.found
+
+    def held_out(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
+        """Predict checked rows by fits that did not see them, held as firmly as the fit to all."""
+        terms, folds = self.tensor(rows), np.arange(len(rows)) % FOLDS
+        found = np.empty((len(rows), self.cells.shape[0]))
+        for fold in range(min(FOLDS, len(rows))):
+            seen, left = folds != fold, folds == fold
+            values, _ = _newton(terms[seen], codes[seen], weights[seen], self.mean, self.held, self.found)
+            found[left] = softmax(terms[left] @ values, axis=1)
+        return found
+
+    def chances(self, values: Floats) -> Floats:
+        """Compute the probabilities of the true classes of all samples."""
+        rows = np.arange(len(self.cells))
+        parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
+        return np.concatenate([softmax(self.tensor(part) @ values, axis=1) for part in parts])
+
+
+def _scale(features: Floats) -> Floats:
+    """Centre the columns; scale those of two values by the distance between these, the others by their deviation."""
+    spread = features.std(axis=0)
+    some = features[:, np.flatnonzero(spread > 1e-12)[:MOST_FEATURES]]
+    low, high = some.min(axis=0), some.max(axis=0)
+    two = ((some == low) | (some == high)).all(axis=0)
+    return np.asarray((some - some.mean(axis=0)) / np.where(two, high - low, some.std(axis=0)))
+
+
+def _newton(
+    terms: Floats,
+    codes: Codes,
+    weights: Floats,
+    mean: Floats,
+    ridge: Floats,
+    start: Floats,
+) -> tuple[Floats, float]:
+    """Maximise the penalised likelihood; return the parameters and the log evidence."""
+    every = np.arange(len(terms))
+
+    def value_at(values: Floats) -> tuple[float, Floats]:
+        logs = log_softmax(terms @ values, axis=1)
+        return float(weights @ logs[every, codes] - 0.5 * ridge @ (values - mean) ** 2), logs
+
+    found, (value, logs) = start, value_at(start)
+    for _ in range(STEPS):
+        chances = np.exp(logs)
+        pull = -chances * weights[:, None]
+        pull[every, codes] += weights
+        slope = np.einsum("nc,ncp->p", pull, terms) - ridge * (found - mean)
+        curvature = _curvature(terms, chances, weights, ridge)
+        step, size = np.linalg.solve(curvature, slope), 1.0
+        gain = float(slope @ step)
+        while size > 1e-3 and value_at(found + size * step)[0] < value:
+            size /= 2
+        found = found + size * step
+        value, logs = value_at(found)
+        if gain < 1e-6:
+            break
+    curvature = _curvature(terms, np.exp(logs), weights, ridge)
+    evidence = value + 0.5 * float(np.log(ridge).sum() - np.linalg.slogdet(curvature)[1])
+    return found, evidence
+
+
+def _curvature(terms: Floats, chances: Floats, weights: Floats, ridge: Floats) -> Floats:
+    centred = terms - np.einsum("nc,ncp->np", chances, terms)[:, None]
+    flat = (centred * np.sqrt(chances * weights[:, None])[:, :, None]).reshape(-1, terms.shape[2])
+    return np.asarray(flat.T @ flat + np.diag(ridge))
+
+
+class CheckedSums:
+    """Sums by true class, group and another column, such as a prediction.
+
+    Parameters
+    ----------
+    chances : array of shape (n, classes)
+        Of the true classes, by models that did not see the check of the row.
+    checked : integer array
+        The checked class of each row, −1 where nobody checked.
+    groups, column : integer arrays
+        Codes; those of the column are classes.
+    shape : (int, int)
+        Classes and groups.
+    weights : array of shape (n,), optional
+    inverse : array of shape (n,), optional
+        The inverse of the chance to be checked.
+    """
+
+    def __init__(
+        self,
+        chances: Floats,
+        checked: Codes,
+        groups: Codes,
+        column: Codes,
+        shape: tuple[int, int],
+        weights: Floats | None = None,
+        inverse: Floats | None = None,
+    ) -> None:
+        self.shape, self.chances, self.groups = shape, chances, groups
+        self.weights = np.ones(len(chances)) if weights is None else weights
+        self.place = groups * shape[0] + column
+        self.rows = np.flatnonzero((checked >= 0) & (self.weights > 0))
+        self.off = np.eye(shape[0])[checked[self.rows]] - chances[self.rows]
+        self.checks = self.weights[self.rows] * (1.0 if inverse is None else inverse[self.rows])
+
+    def table(self) -> Floats:
+        """Compute the sums, (classes, groups, classes)."""
+        return self._corrected(self.uncorrected(), self.checks, np.zeros(self.shape[::-1]))
+
+    def uncorrected(self) -> Floats:
+        """Compute the sums of the chances alone."""
+        return self._by_place(self.place, self.weights[:, None] * self.chances)
+
+    def draw(self, rng: np.random.Generator, times: int, *, rows: bool = True, checks: bool = True) -> Floats:
+        """Draw rows and checks again, by the weights of a Bayesian bootstrap; (times, classes, groups, classes).
+
+        In the first half of the draws each group is given imagined checks. Where rows are not drawn again, the sums
+        are those of these rows, and a group without an unchecked row is certain.
+        """
+        classes, groups = self.shape
+        typical = self.checks.mean() if len(self.checks) else 1.0
+        counts = np.bincount(self.groups[self.rows], minlength=groups)
+        all_ = np.maximum(np.bincount(self.groups, self.weights > 0, minlength=groups), 1)
+        open_ = np.ones(groups) if rows else 1 - counts / all_
+        spread = ((1 + WIDENED / np.maximum(counts, 1)) * open_)[self.groups[self.rows]]
+        shapes = 1 / np.maximum(spread, 1e-9)
+        found, sums = np.empty((times, classes, groups, classes)), self.uncorrected()
+        for number in range(times):
+            if rows:
+                whole = self.weights * rng.exponential(size=len(self.weights))
+                sums = self._by_place(self.place, whole[:, None] * self.chances)
+            some = self.checks * rng.gamma(shapes) / shapes if checks else self.checks
+            imagined = np.zeros((groups, classes))
+            if checks and number < times / 2:
+                imagined = rng.gamma(IMAGINED / classes, size=(groups, classes)) * typical * open_[:, None]
+            found[number] = self._corrected(sums, some, imagined)
+        return found
+
+    def _corrected(self, sums: Floats, checks: Floats, imagined: Floats) -> Floats:
+        """Correct sums of chances under weights of the checks, and of imagined checks (groups, classes)."""
+        off = self._by_place(self.place[self.rows], checks[:, None] * self.off)
+        totals = sums.sum(axis=(0, 2))
+        seen = np.bincount(self.groups[self.rows], weights=checks, minlength=len(totals)) + imagined.sum(
+            axis=1
+        )
+        scale = np.divide(totals, seen, out=np.zeros(len(totals)), where=seen > 0)
+        shares = sums / np.maximum(totals[:, None], 1e-300)
+        off += imagined.T[:, :, None] * shares.sum(axis=0) - imagined.sum(axis=1)[:, None] * shares
+        return np.asarray(np.maximum(sums + scale[:, None] * off, 0.0))
+
+    def _by_place(self, place: Codes, values: Floats) -> Floats:
+        """Sum columns of values by group and column."""
+        classes, groups = self.shape
+        sums = [np.bincount(place, weights=each, minlength=groups * classes) for each in values.T]
+        return np.stack(sums).reshape(classes, groups, classes).astype(np.float64)
+
+
+def bound_draws(drawn: Floats, levels: tuple[float, float] = LEVELS) -> tuple[Floats, Floats]:
+    """Return percentiles of draws, the wider of those with imagined checks (the first half) and those without.
+
+    Imagined checks find wrong labels where none were, so without them the upper end of what is right would be too low;
+    with none, few checks that agree by chance would leave no doubt.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # cells without samples
+        ends = [np.nanpercentile(half, levels, axis=0) for half in np.array_split(drawn, 2)]
+    return np.fmin(ends[0][0], ends[1][0]), np.fmax(ends[0][1], ends[1][1])
