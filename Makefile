@@ -35,6 +35,7 @@ $(VENV)/.docs: pyproject.toml constraints.txt
 	touch $@
 
 docs: $(VENV)/.docs
+	rm -rf docs/reference/generated # pages of names that are gone
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going --quiet -d build/doctrees docs build/site
 	$(BIN)/python docs/_extensions/check_links.py build/site
 

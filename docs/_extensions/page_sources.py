@@ -9,8 +9,11 @@ from typing import Any
 def _read(app: Any, name: str, source: list[str]) -> None:
     """Give tables of the reproduction a heading, and links to files of the repository their page."""
     source[0] = source[0].replace("](../examples/README.md)", "](how-to/examples.md)")
-    if name.startswith("reproduction/"):
-        source[0] = re.sub(r"\A\*\*(.+?)\*\*$", r"# \1", source[0], flags=re.MULTILINE)
+    caption = re.match(r"\*\*(.+?)\*\*$", source[0], flags=re.MULTILINE)
+    if name.startswith("reproduction/") and caption:
+        number = re.match(r"Table \d+\. [^.,:(]+", caption[1])
+        title = number[0] if number else name.rpartition("/")[2].capitalize()
+        source[0] = f"# {title}\n\n{caption[1]}{source[0][caption.end() :]}"
 
 
 def reset_figures(gallery: Any, file: str) -> None:
