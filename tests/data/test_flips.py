@@ -104,7 +104,7 @@ def test_inputs_stay(clean):
         ),
         (lambda s: flip_margin(s, 0.1, among=[0, 1]), "among must be a boolean mask of the 1000 samples"),
         (lambda s: flip_group_targeted(s, 0.1, group="z"), r"group must be one of \[0, 1\]; got 'z'"),
-        (lambda s: flip_group_targeted(s, 0.9), "rate must leave a group with under half"),
+        (lambda s: flip_group_targeted(s, 0.9), "rate must leave under half of a group's labels"),
         (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
         (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"one per cell, the shape \(2, 2\); got \(3,\)"),
         (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),
