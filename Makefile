@@ -52,7 +52,7 @@ nightly: setup # other examples of the laws than make test, and many more
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 --timeout 3600 \
 		$$(grep -rl "^from hypothesis" tests --include="test_*.py")
 
-stress: setup # kills, freezes, full disks, soak: half an hour
+stress: setup # kills, signals, freezes, full disks, soak: a quarter of an hour
 	$(BIN)/python -m tests.stress
 
 lint: setup
@@ -84,11 +84,6 @@ audit: setup # asks an advisory service on the network
 
 release-check: setup
 	.ci/release-check
-
-fuzz: setup # ten minutes for each reader
-	$(BIN)/python $(PIP_INSTALL) '.[fuzz]'
-	for reader in csv checkpoint records; do $(BIN)/python tests/stress/fuzz.py $$reader --seconds 600 || exit 1; done
-	test -z "$$(ls -A findings)"
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist demo \

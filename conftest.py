@@ -18,7 +18,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
 sys.path.insert(0, str(ROOT))
 from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
 
-collect_ignore = ["tests/stress/fuzz.py", "tests/stress/mutation.py"]  # programs that are started by hand
+collect_ignore = ["tests/stress/mutation.py"]  # a program that is started by hand
 collect_ignore += files_that_cannot_be_imported(ROOT)  # an environment without torch has fewer tests
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 

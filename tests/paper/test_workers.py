@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.stress.commands import members, wait_until_alone
+from tests.stress.processes import is_alone, members
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
 from fairsieve.errors import FairsieveWarning, WorkerError
@@ -71,7 +71,7 @@ def test_workers_end_soon_after_their_caller_was_killed(tmp_path):
         wait_for(lambda: len(list(tmp_path.glob("begun-*"))) == 2, 60)
         caller.kill()
         caller.wait()
-        assert wait_until_alone(caller.pid, 10)
+        assert is_alone(caller.pid, 10)
     finally:
         for worker in members(caller.pid):
             os.kill(worker, signal.SIGKILL)

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "reference" / "licences.csv"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TOOLS = {"dev", "docs", "fuzz", "test"}  # for those who work on fairsieve
+TOOLS = {"dev", "docs", "test"}  # for those who work on fairsieve
 EXTRAS = {name: found for name, found in PROJECT["optional-dependencies"].items() if name not in TOOLS}
 
 PERMISSIVE = {
