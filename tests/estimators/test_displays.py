@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import matplotlib as mpl
 import numpy as np
+import pandas
 import pytest
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import InvalidInputError, MissingExtraError, accuracy, demographic_parity_disparity
+from fairsieve import SelectionDisplay, TradeoffDisplay, demographic_parity_disparity, fit
 from fairsieve.data import make_synthetic
-from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.estimators.displays import SelectionDisplay, TradeoffDisplay
+from fairsieve.errors import InvalidInputError, MissingExtraError
+
+
+class Fitted(BaseEstimator):
+    """What the displays read of a fitted estimator."""
+
+    fairness = "equalized_odds"
+
+    def fit(self):
+        self.classes_, self.sensitive_values_ = np.array([0, 1]), ["a", "b", "c", "d"]
+        self.effective_weights_ = np.linspace(0.2, 1.6, 8).reshape(2, 4)
+        self.ratios_ = np.full((2, 4), 0.25)
+        self.path_ = pandas.DataFrame(
+            {"accuracy": [0.8, 0.799, 0.798], "gap": [0.3, 0.1, 0.02], "selected": [9, 9, 8]}
+        )
+        self.gap_ = 0.02
+        return self
 
 
 @pytest.fixture(scope="module")
 def data():
     return make_synthetic(300, seed=0)
+
+
+@pytest.fixture(scope="module")
+def history():
+    return fit(None, make_synthetic(300, seed=0), clean_ratio=0.9, epochs=12, warmup_epochs=4).history
 
 
 @pytest.fixture(autouse=True)
@@ -31,38 +54,47 @@ def closing():
     plt.close("all")
 
 
-@pytest.fixture(scope="module")
-def estimator(data):
-    groups = np.where(np.arange(300) % 5 == 0, np.nan, data.groups)
-    model = FairRobustClassifier(clean_ratio=0.9, epochs=12, warmup_epochs=4, random_state=0)
-    return model.fit(data.features, data.labels, sensitive_features=groups)
+def in_view(axis, x, y):
+    (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+    return bool(np.all((np.asarray(x) > left) & (np.asarray(x) < right)) and np.all((y > bottom) & (y < top)))
 
 
-def test_trade_off_display_shows_accuracy_and_disparity_of_each_estimator(data, estimator):
+def test_trade_off_display_shows_accuracy_and_disparity_of_each_estimator(data):
     models = {
         "LR": LogisticRegression().fit(data.features, data.labels),
         "constant": DummyClassifier().fit(data.features, data.labels),
-        "fairsieve": estimator,
     }
     options = {"sensitive_features": data.groups, "fairness": "demographic_parity"}
     display = TradeoffDisplay.from_estimators(models, data.features, data.labels, **options, s=50)
     for place, model in enumerate(models.values()):
         guessed = model.predict(data.features)
-        assert display.accuracy[place] == accuracy(data.labels, guessed)
+        assert display.accuracy[place] == model.score(data.features, data.labels)
         assert display.disparity[place] == demographic_parity_disparity(
             data.labels, guessed, sensitive_features=data.groups
         )
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == [*models, "Pareto front"]
-    points = np.concatenate([part.get_offsets() for part in display.ax_.collections])
-    assert points.tolist() == np.column_stack([display.disparity, display.accuracy]).tolist()
-    assert all(part.get_sizes().tolist() == [50] for part in display.ax_.collections)
     assert display.ax_.get_xlabel() == "demographic parity disparity"
     assert display.figure_ is display.ax_.figure
     again = TradeoffDisplay.from_predictions(
         data.labels, {name: model.predict(data.features) for name, model in models.items()}, **options
     )
     assert again.disparity.tolist() == display.disparity.tolist()
+    # The intervals hold the values, and every end is in view.
+    for values, bounds in (
+        (display.accuracy, display.accuracy_interval),
+        (display.disparity, display.disparity_interval),
+    ):
+        assert (bounds[:, 0] <= values).all()
+        assert (values <= bounds[:, 1]).all()
+    assert in_view(display.ax_, display.disparity_interval, display.accuracy_interval)
+
+
+def test_small_differences_look_small_and_no_point_is_cut():
+    display = TradeoffDisplay(["a", "b"], [0.8, 0.802], [0.0, 0.001], "equalized_odds").plot()
+    assert in_view(display.ax_, display.disparity, display.accuracy)
+    bottom, top = display.ax_.get_ylim()
+    assert 0.002 / (top - bottom) < 0.1
 
 
 def test_front_holds_the_estimators_that_none_dominates():
@@ -73,47 +105,73 @@ def test_front_holds_the_estimators_that_none_dominates():
     assert line.get_xydata()[1:-1].tolist() == [list(point) for point in display.front]
 
 
-def test_displays_draw_into_given_axes(estimator):
+def test_the_path_of_one_fit_is_drawn_with_the_kept_model():
+    display = TradeoffDisplay.from_estimator(Fitted().fit())
+    assert display.chosen == 2
+    (line,) = display.ax_.lines
+    assert line.get_xydata().tolist() == [[0.3, 0.8], [0.1, 0.799], [0.02, 0.798]]
+    assert in_view(display.ax_, display.disparity, display.accuracy)
+    with pytest.raises(
+        InvalidInputError, match=r"a path of models.*got LogisticRegression: use from_estimators"
+    ):
+        TradeoffDisplay.from_estimator(LogisticRegression().fit([[0], [1]], [0, 1]))
+
+
+def test_displays_draw_into_given_axes(history):
     figure, axes = plt.subplots(1, 3)
     trade_off = TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(ax=axes[0])
-    selection = SelectionDisplay.from_estimator(estimator, ax=axes[1:])
+    selection = SelectionDisplay(history).plot(ax=axes[1:])
     assert trade_off.ax_ is axes[0]
     assert selection.ax_.tolist() == axes[1:].tolist()
     assert selection.figure_ is figure
     assert plt.get_fignums() == [figure.number]
     with pytest.raises(InvalidInputError, match=r"ax must be two axes.*got 1"):
-        SelectionDisplay.from_estimator(estimator, ax=axes[0])
+        SelectionDisplay(history).plot(ax=axes[0])
 
 
-def test_selection_display_shows_selected_shares_and_ratios(estimator):
-    display = SelectionDisplay.from_estimator(estimator)
-    history, (left, right) = estimator.history_, display.ax_
+def test_selection_display_shows_selected_shares_and_ratios(history):
+    display = SelectionDisplay(history).plot()
+    left, right = display.ax_
     assert (display.kept[:4] == 1).all()
     assert display.kept[-1] == pytest.approx(history.counts[-1] / history.sizes)
-    assert history.sizes.sum() == 300
-    drawn = np.array([line.get_ydata() for line in left.lines[:6]])
-    assert drawn.tolist() == display.kept.reshape(12, 6).T.tolist()
-    drawn = np.array([line.get_ydata() for line in right.lines[:6]])
-    assert drawn.tolist() == history.ratios.reshape(12, 6).T.tolist()
-    titles = [text.get_text() for text in right.get_legend().get_texts()]
-    assert titles[:3] == ["0, 0.0", "0, 1.0", "0, no group"]
+    drawn = np.array([line.get_ydata() for line in left.lines[:4]])
+    assert drawn.tolist() == display.kept.reshape(12, 4).T.tolist()
+    drawn = np.array([line.get_ydata() for line in right.lines[:4]])
+    assert drawn.tolist() == history.ratios.reshape(12, 4).T.tolist()
 
 
-def test_an_empty_cell_is_not_drawn():
-    rng = np.random.default_rng(0)
-    features, labels = rng.normal(size=(60, 2)), np.arange(60) % 2
-    groups = np.where(labels == 1, "a", np.where(np.arange(60) % 4 == 0, "a", "b"))
-    model = FairRobustClassifier(clean_ratio=0.9, epochs=3, warmup_epochs=0, random_state=0)
-    display = SelectionDisplay.from_estimator(model.fit(features, labels, sensitive_features=groups))
-    assert np.isnan(display.kept[:, 1, 1]).all()
-    assert np.isfinite(np.delete(display.kept.reshape(3, 4), 3, axis=1)).all()
+def test_eight_cells_have_eight_colours_and_a_legend_beside_them(history):
+    twice = {name: np.tile(getattr(history, name), (1, 1, 2)) for name in ("counts", "ratios")}
+    many = dataclasses.replace(history, sizes=np.tile(history.sizes, (1, 2)), groups=list("abcd"), **twice)
+    display = SelectionDisplay(many).plot()
+    display.figure_.canvas.draw()
+    right = display.ax_[1]
+    assert len({line.get_color() for line in right.lines[:8]}) == 8
+    assert right.get_legend().get_window_extent().x0 > right.get_window_extent().x1
+
+
+def test_a_cell_without_samples_is_not_drawn(history):
+    sizes = np.array(history.sizes)
+    sizes[1, 1] = 0
+    assert np.isnan(SelectionDisplay(dataclasses.replace(history, sizes=sizes)).kept[:, 1, 1]).all()
+
+
+def test_an_estimator_shows_what_each_cell_weighed():
+    display = SelectionDisplay.from_estimator(Fitted().fit())
+    widths = [[bar.get_width() for bar in axis.patches] for axis in display.ax_]
+    assert widths[0] == np.linspace(0.2, 1.6, 8).tolist()
+    assert widths[1] == [0.25] * 8
 
 
 def test_bad_input_of_displays_is_named(monkeypatch):
     with pytest.raises(InvalidInputError, match=r"one value for each of the 2 names; got the shapes \(1,\)"):
         TradeoffDisplay(["a", "b"], [0.5], [0.1, 0.2], "equalized_odds")
+    with pytest.raises(
+        InvalidInputError, match=r"accuracy_interval must have two ends for each of the 1 names"
+    ):
+        TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds", accuracy_interval=[0.4, 0.6])
     with pytest.raises(NotFittedError):
-        SelectionDisplay.from_estimator(FairRobustClassifier())
+        SelectionDisplay.from_estimator(Fitted())
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fairsieve\[plot\]'"):
         TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot()

@@ -11,21 +11,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import InvalidInputError, MissingExtraError
 from fairsieve.estimators.scorers import disparity_by_name
-from fairsieve.metrics import Method, accuracy
-from fairsieve.report.front import pareto_front
-from fairsieve.report.looks import SYMBOLS, THEMES, looks_of
+from fairsieve.metrics import (
+    Method,
+    accuracy,
+    accuracy_from_table,
+    confusion_table,
+    disparity_from_table,
+    grouped_part,
+)
+from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.history import History, cell_names
 
 __all__ = ["SelectionDisplay", "TradeoffDisplay"]
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
+DRAWS = 500  # of the samples again, for intervals (bootstrap)
+OUTSIDE: dict[str, Any] = {
+    "loc": "center left",
+    "bbox_to_anchor": (1.02, 0.5),
+    "borderaxespad": 0,
+}  # of a legend
+LEAST_SPAN = 0.04  # of an axis, so that a difference of .002 looks as small as it is
+IGNORED = 0.25  # of the weight that the rows of a cell would have
 
 
 class TradeoffDisplay:
-    """Accuracy against disparity of several estimators, with the Pareto front.
+    """Accuracy against disparity of several estimators, with the Pareto front, or of the path of one.
 
-    Make one with :meth:`from_estimators` or :meth:`from_predictions`.
+    Make one with :meth:`from_estimators`, :meth:`from_predictions` or :meth:`from_estimator`.
 
     Parameters
     ----------
@@ -33,6 +47,11 @@ class TradeoffDisplay:
     accuracy, disparity : arrays, one value for each name
     fairness : str
         The notion of fairness that ``disparity`` measures.
+    accuracy_interval, disparity_interval : arrays of shape (names, 2), optional
+        The 95 % interval of each value, from its lower to its upper end.
+    chosen : int, optional
+        The values are models on the path of one fit, of which this one is kept; ``disparity`` is then the widest gap
+        between two groups.
 
     Attributes
     ----------
@@ -52,22 +71,59 @@ class TradeoffDisplay:
     figure_: Any
 
     def __init__(
-        self, names: Sequence[str], accuracy: ArrayLike, disparity: ArrayLike, fairness: str
+        self,
+        names: Sequence[str],
+        accuracy: ArrayLike,
+        disparity: ArrayLike,
+        fairness: str,
+        *,
+        accuracy_interval: ArrayLike | None = None,
+        disparity_interval: ArrayLike | None = None,
+        chosen: int | None = None,
     ) -> None:
         self.names = list(names)
         self.accuracy = np.asarray(accuracy, dtype=np.float64)
         self.disparity = np.asarray(disparity, dtype=np.float64)
         self.fairness = fairness_name(fairness)
+        self.chosen = chosen
         if not self.accuracy.shape == self.disparity.shape == (len(self.names),):
             raise InvalidInputError(
                 f"accuracy and disparity must have one value for each of the {len(self.names)} names; got the "
                 f"shapes {self.accuracy.shape} and {self.disparity.shape}"
             )
+        self.accuracy_interval = _check_interval("accuracy_interval", accuracy_interval, self.accuracy)
+        self.disparity_interval = _check_interval("disparity_interval", disparity_interval, self.disparity)
 
     @property
     def front(self) -> list[tuple[float, float]]:
         """The estimators that no other one exceeds in both accuracy and fairness."""
-        return pareto_front(list(zip(self.disparity.tolist(), self.accuracy.tolist(), strict=True)))
+        found: list[tuple[float, float]] = []
+        for disparity, right in sorted(zip(self.disparity.tolist(), (-self.accuracy).tolist(), strict=True)):
+            if not found or -right > found[-1][1]:
+                found.append((disparity, -right))
+        return found
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
+        """Plot the models on the path of one fit, from its ``path_``, on the rows that it is judged on.
+
+        Parameters
+        ----------
+        estimator : fitted FairRobustClassifier or SieveClassifier
+        ax : matplotlib Axes, optional
+        **style : passed on to ``ax.scatter``
+        """
+        check_is_fitted(estimator)
+        path = getattr(estimator, "path_", None)
+        if path is None or estimator.fairness is None:
+            raise InvalidInputError(
+                f"estimator must have a path of models, as a fitted FairRobustClassifier that compares groups has; "
+                f"got {type(estimator).__name__}: use from_estimators to compare several"
+            )
+        gaps = path["gap"].to_numpy(dtype=np.float64)
+        chosen = int(np.abs(gaps - estimator.gap_).argmin())
+        names = [f"update {place}" for place in range(len(path))]
+        return cls(names, path["accuracy"], gaps, estimator.fairness, chosen=chosen).plot(ax=ax, **style)
 
     @classmethod
     def from_estimators(
@@ -118,17 +174,29 @@ class TradeoffDisplay:
         ax: Any | None = None,
         **style: Any,
     ) -> TradeoffDisplay:
-        """Measure predictions, given by the name of the model, and plot; see :meth:`from_estimators`."""
+        """Measure predictions, given by the name of the model, and plot; see :meth:`from_estimators`.
+
+        The 95 % intervals are from drawing the samples again (bootstrap).
+        """
         name = fairness_name(fairness)
         options: dict[str, Any] = {"sensitive_features": sensitive_features, "method": method}
+        found = [
+            disparity_by_name(name, y_true, guessed, pos_label=pos_label, **options)
+            for guessed in predictions.values()
+        ]
+        intervals = np.array(
+            [
+                _bootstrap(y_true, guessed, sensitive_features, name, method, pos_label)
+                for guessed in predictions.values()
+            ]
+        )
         display = cls(
             list(predictions),
             [accuracy(y_true, guessed) for guessed in predictions.values()],
-            [
-                disparity_by_name(name, y_true, guessed, pos_label=pos_label, **options)
-                for guessed in predictions.values()
-            ],
+            found,
             name,
+            accuracy_interval=intervals[:, 0],
+            disparity_interval=intervals[:, 1],
         )
         return display.plot(ax=ax, **style)
 
@@ -136,6 +204,21 @@ class TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
         (self.ax_,) = [ax] if ax is not None else _new_axes(1)
         self.figure_ = self.ax_.figure
+        if self.chosen is None:
+            self._plot_models(style)
+        else:
+            self._plot_path(self.chosen, style)
+        notion = self.fairness.replace("_", " ")
+        title = f"{notion} disparity" if self.chosen is None else f"widest gap between groups ({notion})"
+        self.ax_.set(xlabel=title, ylabel="accuracy")
+        self._fit_axes()
+        if self.chosen is None:
+            self._plot_front()
+        self.ax_.legend(**OUTSIDE)
+        return self
+
+    def _plot_models(self, style: dict[str, Any]) -> None:
+        """Draw a marker for each model, with its intervals."""
         for name, look in looks_of(self.names).items():
             place = self.names.index(name)
             options = {
@@ -143,12 +226,36 @@ class TradeoffDisplay:
                 "marker": SYMBOLS[look.symbol].matplotlib,
                 "zorder": 3,
             } | style
+            x, y = self.disparity[place], self.accuracy[place]
+            self.ax_.scatter(x, y, label=name, **options)
+            bars = {"color": HUES[look.hue], "linewidth": 1, "alpha": 0.6}
+            if self.disparity_interval is not None:
+                self.ax_.hlines(y, *self.disparity_interval[place], **bars)
+            if self.accuracy_interval is not None:
+                self.ax_.vlines(x, *self.accuracy_interval[place], **bars)
+
+    def _plot_path(self, chosen: int, style: dict[str, Any]) -> None:
+        """Draw the models of a path, joined in their order, and the one that is kept."""
+        self.ax_.plot(
+            self.disparity, self.accuracy, color=MUTED, linewidth=1, marker="o", markersize=3, label="path"
+        )
+        looks = {"start": Look("grey"), "kept model": Look("blue")}
+        for name, place in (("start", 0), ("kept model", chosen)):
+            options = {"color": HUES[looks[name].hue], "zorder": 3} | style
             self.ax_.scatter(self.disparity[place], self.accuracy[place], label=name, **options)
-        self.ax_.set(xlabel=f"{self.fairness.replace('_', ' ')} disparity", ylabel="accuracy")
-        self.ax_.set_xlim(left=min(0.0, self.ax_.get_xlim()[0]))
-        self._plot_front()
-        self.ax_.legend()
-        return self
+
+    def _fit_axes(self) -> None:
+        """Show every point and interval, and no less than a span on which small differences look small."""
+        for values, bounds, put in (
+            (self.disparity, self.disparity_interval, self.ax_.set_xlim),
+            (self.accuracy, self.accuracy_interval, self.ax_.set_ylim),
+        ):
+            every = values if bounds is None else np.concatenate([values, bounds.reshape(-1)])
+            low, high = float(np.nanmin(every)), float(np.nanmax(every))
+            if put == self.ax_.set_xlim:
+                low = min(low, 0.0)
+            wider = max(LEAST_SPAN - (high - low), 0.0) / 2 + 0.06 * max(high - low, LEAST_SPAN)
+            put(low - wider, high + wider)
 
     def _plot_front(self) -> None:
         """Draw the Pareto front as steps; estimators below and to the right of it are dominated."""
@@ -168,21 +275,24 @@ class TradeoffDisplay:
 
 
 class SelectionDisplay:
-    """Share of each cell that was selected, and ratio of each cell, by epoch.
+    """Which cells a training selected, and what each weighed in it.
 
-    Make one with :meth:`from_estimator`.
+    Make one with :meth:`from_estimator`, or with the history of a training.
 
     Parameters
     ----------
     history : History
-        Of a training.
+        Of a training, such as ``fit(…).history``: the share of each cell that was selected, and its ratio, by epoch.
 
     Attributes
     ----------
     kept : array of shape (epochs, classes, groups)
-        The share of each cell that was selected; NaN where a cell has no samples.
+        The share of each cell that was selected, NaN where a cell has no samples; of an estimator, the effective
+        weight of each cell, in one row.
+    ratios : array of the same shape
+        The share of each class that a group had.
     ax_ : array of two matplotlib Axes
-        After :meth:`plot`: the selected shares, and the ratios.
+        After :meth:`plot`: the selected shares (or the weights), and the ratios.
     figure_ : matplotlib Figure
 
     Examples
@@ -198,45 +308,114 @@ class SelectionDisplay:
     figure_: Any
 
     def __init__(self, history: History) -> None:
-        self.history = history
         sizes = history.sizes.astype(np.float64)
         self.kept = history.counts / np.where(sizes > 0, sizes, np.nan)
+        self.ratios = history.ratios
+        self.cells = cell_names(history.classes, history.groups)
+        self.epochs: Any = history.epochs
+        self.warmup_epochs = history.warmup_epochs
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> SelectionDisplay:
-        """Plot the training of a fitted estimator, from its ``history_``.
+        """Plot what each cell weighed in the training of a fitted estimator.
 
         Parameters
         ----------
-        estimator : fitted estimator, such as FairRobustClassifier
+        estimator : fitted FairRobustClassifier or SieveClassifier
         ax : two matplotlib Axes, optional
-        **style : passed on to ``ax.plot``
+        **style : passed on to ``ax.barh``
         """
         check_is_fitted(estimator)
-        return cls(estimator.history_).plot(ax=ax, **style)
+        history = getattr(estimator, "history_", None)
+        if history is not None:
+            return cls(history).plot(ax=ax, **style)
+        display = cls.__new__(cls)
+        display.kept, display.ratios = (
+            np.asarray(table, dtype=np.float64)[None]
+            for table in (estimator.effective_weights_, estimator.ratios_)
+        )
+        display.cells = cell_names(list(estimator.classes_), estimator.sensitive_values_)
+        display.epochs, display.warmup_epochs = None, 0
+        return display.plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
-        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.plot``."""
+        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.plot`` or ``ax.barh``."""
         axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
             raise InvalidInputError(
                 f"ax must be two axes, for the selected shares and for the ratios; got {len(axes)}: pass two"
             )
         self.ax_, self.figure_ = axes, axes[0].figure
-        history = self.history
-        cells = cell_names(history.classes, history.groups)
-        titles = [f"{label}, {'no group' if group is None else group}" for (_, label), (_, group) in cells]
-        looks = looks_of(titles)
-        for axis, values in zip(axes, (self.kept, history.ratios), strict=True):
-            for title, ((row, _), (column, _)) in zip(titles, cells, strict=True):
-                options = {"color": HUES[looks[title].hue], "label": title} | style
-                axis.plot(history.epochs, values[:, row, column], **options)
-            axis.axvline(history.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
-            axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
-        axes[0].set(title="Samples selected", ylabel="share of the cell")
-        axes[1].set(title="Ratios", ylabel="share of the class")
-        axes[1].legend(title="class, group")
+        titles = [
+            f"{label}, {'no group' if group is None else group}" for (_, label), (_, group) in self.cells
+        ]
+        draw = self._plot_bars if self.epochs is None else self._plot_lines
+        draw(titles, style)
         return self
+
+    def _plot_lines(self, titles: list[str], style: dict[str, Any]) -> None:
+        """Draw a line for each cell, all different, with the legend outside."""
+        hues, symbols = list(HUES.values()), [one.matplotlib for one in SYMBOLS.values()]
+        for axis, values in zip(self.ax_, (self.kept, self.ratios), strict=True):
+            for place, (title, ((row, _), (column, _))) in enumerate(zip(titles, self.cells, strict=True)):
+                options = {
+                    "color": hues[place % len(hues)],
+                    "marker": symbols[(place + place // len(hues)) % len(symbols)],
+                    "markevery": max(len(self.epochs) // 8, 1),
+                    "markersize": 4,
+                    "label": title,
+                } | style
+                axis.plot(self.epochs, values[:, row, column], **options)
+            axis.axvline(self.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
+            axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
+        self.ax_[0].set(title="Samples selected", ylabel="share of the cell")
+        self.ax_[1].set(title="Ratios", ylabel="share of the class")
+        self.ax_[1].legend(title="class, group", **OUTSIDE)
+
+    def _plot_bars(self, titles: list[str], style: dict[str, Any]) -> None:
+        """Draw a bar for each cell: what it weighs for its number of rows, and its share of the class."""
+        heights = np.arange(len(titles))
+        hues = list(HUES.values())
+        options = {"color": [hues[place % len(hues)] for place in heights]} | style
+        for axis, values in zip(self.ax_, (self.kept, self.ratios), strict=True):
+            axis.barh(heights, [values[0, row, column] for (row, _), (column, _) in self.cells], **options)
+            axis.set_yticks(heights, titles)
+            axis.invert_yaxis()
+        self.ax_[0].axvline(1, color=MUTED, linewidth=0.8)
+        self.ax_[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
+        self.ax_[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
+        self.ax_[1].set(title="Share of the class", xlim=(0, 1))
+
+
+def _check_interval(
+    name: str, bounds: ArrayLike | None, values: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Check that there is an interval for each value."""
+    if bounds is None:
+        return None
+    found = np.asarray(bounds, dtype=np.float64)
+    if found.shape != (len(values), 2):
+        raise InvalidInputError(
+            f"{name} must have two ends for each of the {len(values)} names; got the shape {found.shape}"
+        )
+    return found
+
+
+def _bootstrap(
+    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, fairness: str, method: Method, pos_label: Any
+) -> NDArray[np.float64]:
+    """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
+    table, classes, values = confusion_table(y_true, y_pred, groups)
+    positive = len(classes) - 1 if pos_label is None else classes.index(pos_label)
+    share = table.reshape(-1) / table.sum()
+    drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
+    tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)
+    grouped = grouped_part(tables, values)
+    measured = [
+        accuracy_from_table(tables),
+        disparity_from_table(grouped, fairness, positive=positive, method=method),
+    ]
+    return np.percentile(measured, [2.5, 97.5], axis=1).T
 
 
 def _new_axes(columns: int) -> list[Any]:

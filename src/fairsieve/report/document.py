@@ -1,7 +1,7 @@
 """What a page says, apart from how it looks: sections of text, verdicts, tables, figures and facts.
 
-Whoever has results writes a :class:`Document`; the page (``report/page``) and the figure files
-(``report/figure_files``) draw it. Every string is plain text and is escaped where it is drawn.
+Whoever has results writes a :class:`Document`; the page (``report/page``) draws it. Every string is plain text and is
+escaped where it is drawn.
 """
 
 from __future__ import annotations
