@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
-import tempfile
 import time
 import zipfile
 from collections.abc import Collection, Iterator
@@ -24,6 +24,7 @@ __all__ = [
     "check_new",
     "clear_stale",
     "hold",
+    "keep_inputs",
     "locked",
     "locked_folder",
     "output_errors",
@@ -44,21 +45,20 @@ def write_whole(target: Path, content: bytes) -> None:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
+    >>>     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(Path(folder) / "a.txt", b"whole")
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    part = Path(name)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    # Its rights are those that the umask leaves, as of any file that a program makes.
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream, hold(part):
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        part.chmod(0o644)
         part.replace(target)
     except BaseException:  # also an interrupt
         with contextlib.suppress(OSError):
@@ -138,6 +138,19 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
         raise InvalidInputError(f"{option} must be a file to write; {path} is a folder: name a file in it")
     if (path.exists() or path.is_symlink()) and not force:
         raise InvalidInputError(f"{option} must be a new file; {path} is there: add --force to replace it")
+
+
+def keep_inputs(option: str, out: Path, *inputs: Path | None) -> None:
+    """Refuse an output that is one of the inputs, by whatever path or link, or a folder that holds one."""
+    for path in inputs:
+        if path is None or not path.exists():
+            continue
+        inside = out.is_dir() and path.resolve().is_relative_to(out.resolve())
+        if inside or (out.exists() and out.samefile(path)):
+            what = "the folder of a file that is read" if inside else "a file that is read"
+            raise InvalidInputError(
+                f"{option} must not be {what}; got {out}, which would replace {path}: name another"
+            )
 
 
 def write_output(target: Path, content: bytes) -> None:

@@ -30,7 +30,7 @@ class BadCommand:
 
 
 def train(name, table, *options, told, roles=ROLES, out="NEW"):
-    quick = ("--clean-ratio", "0.9", "--epochs", "8")
+    quick = ("--clean-ratio", "0.9", "--max-iter", "8")
     return BadCommand(f"train: {name}", ("train", table, *roles, "--out", out, *quick, *options), *told)
 
 
@@ -125,13 +125,9 @@ OPTIONS = [
           told=("--drop", "must be a column of people.csv", "got 'agee'", "Did you mean 'age'?")),
     train("a separator of two letters", "people.csv", "--separator", "::",
           told=("--separator", "must be one character", "got '::'", "or tab")),
-    train("too few epochs", "people.csv", "--epochs", "0", told=("--epochs", f"{WHOLE} 4", "got 0", "at least 4")),
+    train("too few updates", "people.csv", "--max-iter", "0", told=("--max-iter", f"{WHOLE} 1", "got 0", "at least 1")),
     train("a huge seed", "people.csv", "--seed", str(2**70),
           told=("--seed", "must be a whole number", str(2**70), "below 2**63")),
-    train("checkpoints every 0 epochs", "people.csv", "--checkpoint-dir", "k", "--checkpoint-every", "0",
-          told=("--checkpoint-every", f"{WHOLE} 1", "got 0", "at least 1")),
-    train("a folder of checkpoints that is a file", "people.csv", "--checkpoint-dir", "a-file",
-          told=("checkpoint_dir", "must be a folder that can be written", "a-file", "a folder")),
     train("a test file with other columns", "people.csv", "--test-file", "others.csv",
           told=("what the model learns from", "must be a column of others.csv", "got 'age'",
                 "Its columns are sex, income")),
@@ -157,7 +153,7 @@ OTHERS = [
     predict("texts among numbers", table="mixed.csv",
             told=("column 'age'", "mixes numbers with 1 text", "('old'; row 2)", "add --missing 'old'")),
     predict("its own table", out="people.csv",
-          told=("--out", "must not be the table itself", "people.csv", "name another file")),
+          told=("--out", "must not be a file that is read", "people.csv", "name another")),
     predict("a file that is there", out="a-file",
           told=("--out", "must be a new file", "a-file is there", "add --force")),
     predict("a folder", out="a-folder",

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     make_files(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
-        options = ("--label", "income", "--sensitive", "sex", "--clean-ratio", "0.9", "--epochs", "4")
+        options = ("--label", "income", "--sensitive", "sex", "--clean-ratio", "0.9", "--max-iter", "4")
         patch.setattr(sys, "argv", ["fairsieve", "train", "people.csv", *options, "--out", "RUN"])
         with pytest.raises(SystemExit) as ended:
             main()

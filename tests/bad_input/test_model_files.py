@@ -41,7 +41,7 @@ class Attack:
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     run = train_table(
-        Asked(write_csv(folder / "people.csv", people(300)), "income", ["sex"], clean_ratio=0.9, epochs=4)
+        Asked(write_csv(folder / "people.csv", people(300)), "income", ["sex"], clean_ratio=0.9, max_iter=4)
     )
     write_model(run.model, folder)
     return folder

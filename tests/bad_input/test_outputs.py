@@ -55,7 +55,7 @@ def folder(tmp_path_factory):
 
 
 ROLES = ("--label", "income", "--sensitive", "@SUM(1+1)")
-QUICK = ("--clean-ratio", "0.7", "--epochs", "4")
+QUICK = ("--clean-ratio", "0.7", "--max-iter", "4")
 
 
 def test_a_run_has_its_five_files_and_nothing_is_outside(folder):

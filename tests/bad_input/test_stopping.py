@@ -18,7 +18,7 @@ from fairsieve.cli.terminal import stoppable
 from fairsieve.data import export, fetch
 from fairsieve.paper import demo, run
 from fairsieve.paper.reproduce import runner
-from fairsieve.tabular import label_audit, table_prediction, table_run
+from fairsieve.tabular import entry, label_audit, table_run
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -46,20 +46,11 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-def test_a_training_without_checkpoints_says_so(folder, monkeypatch, capsys):
-    monkeypatch.setattr(table_run, "train_table", interrupt)
-    options = ("train", "people.csv", *ROLES, "--out", "run")
-    expected = "Stopped. Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on.\n"
-    assert stopped(monkeypatch, capsys, *options) == expected
-    expected = "Stopped. Nothing was written, and no checkpoint yet to kept.\n"
-    assert stopped(monkeypatch, capsys, *options, "--checkpoint-dir", "kept") == expected
-    assert [path.name for path in folder.iterdir()] == ["people.csv"]
-
-
 @pytest.mark.parametrize(
     ("module", "function", "arguments", "message"),
     [
-        (table_prediction, "predict_table", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
+        (table_run, "train_table", ("train", "people.csv", *ROLES, "--out", "run"), "Nothing was written."),
+        (entry, "read_model", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
         (label_audit, "audit_table", ("audit", "people.csv", *ROLES), "Nothing was written."),
         (run, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
         (runner, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),

@@ -20,7 +20,7 @@ def page(make_page, tmp_path_factory):
     table[HOSTILE] = [f"</script><script>alert(4)</script>{value}" for value in table.pop("job")]
     table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
     path = write_csv(tmp_path_factory.mktemp("run") / FILE, table)
-    asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, epochs=12)
+    asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, max_iter=12)
     run = train_table(asked)
     return make_page(run_document(run, decide_run(run)))
 

@@ -149,7 +149,7 @@ def foreign_people(tmp_path_factory):
 @pytest.mark.parametrize(
     ("encoding", "command", "options"),
     [
-        ("cp1252", "train", ["--clean-ratio", "0.9", "--epochs", "4", "-o", "run"]),
+        ("cp1252", "train", ["--clean-ratio", "0.9", "--max-iter", "4", "-o", "run"]),
         ("ascii", "audit", []),
     ],
 )

@@ -15,7 +15,7 @@ from fairsieve.cli.app import app
 from fairsieve.paper.table_problems import compare_pairs, compare_verified, make_table_problem, table_source
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import write_review
-from fairsieve.tabular.request import Asked, ask
+from fairsieve.tabular.request import Asked
 
 ROWS = 400
 QUICK = ("--methods", "plain,reweighing", "--no-tune", "--epochs", "4", "--jobs", "1")
@@ -64,7 +64,7 @@ def test_the_table_is_compared_on_its_own_labels(folder):
 
 
 def test_flips_are_added_to_the_training_part_alone(folder):
-    source, whole = table_source(ask(folder / "people.csv", "income", "sex", {}))
+    source, whole = table_source(Asked(folder / "people.csv", "income", "sex"))
     plain, noisy = (
         make_table_problem(source, *noise, seed=1) for noise in (("none", 0.0), ("uniform", 0.25))
     )
@@ -91,10 +91,10 @@ def test_the_positive_label_is_the_last(folder):
 
 def test_verified_labels_are_measured_on_and_never_trained_on(folder):
     source, whole = table_source(
-        ask(folder / "people.csv", "income", "sex", {"verified": str(folder / "answers.csv")})
+        Asked(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
     )
     problems = [make_table_problem(source, "none", 0.0, seed) for seed in (0, 1)]
-    known = whole.part.verified[whole.part.groups.known]
+    known = whole.part.verified[whole.part.grouped]
     for problem in problems:
         assert problem.test.labels.tolist() == known[known >= 0].tolist()
         assert len(problem.train) + len(problem.test) < ROWS
@@ -113,7 +113,7 @@ def test_verified_labels_are_measured_on_and_never_trained_on(folder):
 
 def test_differences_are_of_the_same_rows(folder):
     source, _ = table_source(
-        ask(folder / "people.csv", "income", "sex", {"verified": str(folder / "answers.csv")})
+        Asked(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
     )
     problem = make_table_problem(source, "none", 0.0, 0)
     truth = problem.test.labels

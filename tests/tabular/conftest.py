@@ -16,4 +16,4 @@ def people_csv(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(people_csv):
-    return train_table(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, epochs=24))
+    return train_table(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, max_iter=24))

@@ -115,7 +115,7 @@ def hostile_run(tmp_path_factory):
         old = sorted(set(table[name]))
         hostile[names[name]] = [values[old.index(value)] for value in table[name]]
     path = write_csv(tmp_path_factory.mktemp("hostile") / "people.csv", hostile)
-    return train_table(Asked(path, names["income"], [names["sex"]], clean_ratio=0.9, epochs=8))
+    return train_table(Asked(path, names["income"], [names["sex"]], clean_ratio=0.9, max_iter=8))
 
 
 def test_hostile_names_stay_text_on_the_page(hostile_run):

@@ -28,7 +28,7 @@ def table(label, rows, seed=0):
 
 
 def trained(frame, **settings):
-    return tabular.train(frame, label="label", sensitive="sex", epochs=8, **settings)
+    return tabular.train(frame, label="label", sensitive="sex", max_iter=8, **settings)
 
 
 def kinds(decision):

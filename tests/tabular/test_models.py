@@ -26,13 +26,13 @@ from fairsieve.tabular.table_run import train_table
 
 pytest.importorskip("lightgbm")
 KINDS = ("lightgbm", "hist-gradient-boosting")
-FEW = {"trees": 6, "epochs": 4, "clean_ratio": 0.9}
+FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9}
 
 
 @pytest.fixture(scope="module")
 def runs(people_csv):
     more = {
-        "lightgbm": {"threshold": "rate:0.3", "tolerance": 0.5},
+        "lightgbm": {"threshold": "rate:0.3", "max_accuracy_loss": 0.5},
         "hist-gradient-boosting": {},
     }
     return {
@@ -81,7 +81,7 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
     ]
     kept = ("age", "hours") if kind == "lightgbm" else ("job",)
     path = write_csv(tmp_path / "p.csv", {name: table[name] for name in (*kept, "sex", "income")})
-    asked = Asked(path, "income", ["sex"], model=kind, trees=2, epochs=4, clean_ratio=1.0)
+    asked = Asked(path, "income", ["sex"], model=kind, trees=2, max_iter=4, clean_ratio=1.0)
     run = train_table(asked)
     write_model(run.model, tmp_path)
     frame = run.problem.test.values
@@ -188,7 +188,7 @@ def test_trees_are_chosen_where_columns_interplay(tmp_path):
     label = np.where((left < 5) ^ (right < 5), "yes", "no")
     columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 600), "label": label}
     path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
-    run = train_table(Asked(path, "label", ["sex"], model="auto", trees=6, epochs=4, clean_ratio=1.0))
+    run = train_table(Asked(path, "label", ["sex"], model="auto", trees=6, max_iter=4, clean_ratio=1.0))
     assert run.model_name in KINDS
     assert run.choice is not None
     assert run.choice.note in run.notes

@@ -39,7 +39,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(path):
     return tabular.train(
-        path, label="income", sensitive="sex", drop="outcome", dates="since", epochs=8, clean_ratio=0.9
+        path, label="income", sensitive="sex", drop="outcome", dates="since", max_iter=8, clean_ratio=0.9
     )
 
 

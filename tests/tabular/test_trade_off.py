@@ -16,13 +16,13 @@ from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point
 
-FEW = {"epochs": 8, "clean_ratio": 0.9}
+FEW = {"max_iter": 8, "clean_ratio": 0.9}
 
 
 @pytest.fixture(scope="module")
 def chosen(people_csv):
     return train_table(
-        Asked(people_csv, "income", ["sex"], "high", tolerance=0.03, threshold="rate:0.25", **FEW)
+        Asked(people_csv, "income", ["sex"], "high", max_accuracy_loss=0.03, threshold="rate:0.25", **FEW)
     )
 
 
@@ -56,7 +56,7 @@ def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path)
     )
     test = tmp_path / "test.csv"
     test.write_text("\n".join([lines[0], *(lines[row - 1] for row in sorted(frame_rows))]) + "\n")
-    asked = {"tolerance": 0.03, "threshold": "rate:0.25", **FEW}
+    asked = {"max_accuracy_loss": 0.03, "threshold": "rate:0.25", **FEW}
     again = train_table(Asked(train, "income", ["sex"], "high", test_file=test, **asked))
     assert [point.kept for point in again.trade_off] == [point.kept for point in chosen.trade_off]
     assert [point.held_out for point in again.trade_off] == [point.held_out for point in chosen.trade_off]
@@ -99,7 +99,13 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
     rare = random.random(500) < 0.06
     table["income"] = np.where(rare, "yes", "no").tolist()
     path = write_csv(tmp_path / "rare.csv", table)
-    asked = {"label": "income", "sensitive": "sex", "clean_ratio": 1.0, "epochs": 4, "small_groups": "ignore"}
+    asked = {
+        "label": "income",
+        "sensitive": "sex",
+        "clean_ratio": 1.0,
+        "max_iter": 4,
+        "small_groups": "ignore",
+    }
     result = tabular.train(path, **asked)
     assert result.decision.outcome == "do-not-use"
     assert result.decision.findings[0].kind == "one_label"
@@ -119,6 +125,7 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
     [
         ({"threshold": "often"}, r"--threshold must be a probability .*got 'often'"),
         ({"tolerance": 3}, r"--tolerance must be"),
+        ({"max_accuracy_loss": 3}, r"--max-accuracy-loss must be"),
         ({"trees": 0}, r"--trees must be"),
     ],
 )

@@ -17,12 +17,14 @@ from fairsieve import __version__
 from fairsieve.cli.compare_command import compare_command
 from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.demo_command import demo_command
+from fairsieve.cli.options import GroupedCommand
 from fairsieve.cli.reproduce_command import reproduce_command
 from fairsieve.cli.review_command import review_command
 from fairsieve.cli.signals import stop_status
 from fairsieve.cli.table_command import audit_command, predict_command, train_command
 from fairsieve.cli.terminal import say_error, tolerate_encodings
 from fairsieve.errors import FairsieveError
+from fairsieve.tabular.request import OLD_NAMES
 
 __all__ = ["app", "main"]
 
@@ -34,10 +36,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings=SETTINGS,
 )
-app.command("train")(train_command)
-app.command("predict")(predict_command)
-app.command("audit")(audit_command)
-app.command("review")(review_command)
+app.command("train", cls=GroupedCommand)(train_command)
+app.command("predict", cls=GroupedCommand)(predict_command)
+app.command("audit", cls=GroupedCommand)(audit_command)
+app.command("review", cls=GroupedCommand)(review_command)
 app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("demo")(demo_command)
@@ -100,9 +102,15 @@ def main() -> None:
         if usage is None:
             raise
         typer.echo(usage, err=True)
-        say_error(error.format_message())  # type: ignore[attr-defined]
+        say_error(error.format_message() + _renamed(error))  # type: ignore[attr-defined]
         sys.exit(2)
     sys.exit(1)
+
+
+def _renamed(error: Exception) -> str:
+    """Name what an option of version 0.1 is called now."""
+    name = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
+    return f" Since version 0.2 use {OLD_NAMES[name].replace('_', '-')}." if name in OLD_NAMES else ""
 
 
 def _usage_text(error: Exception) -> str | None:

@@ -1,37 +1,38 @@
-"""Options that several commands share, and completion of their values."""
+"""Options of the commands: those of a table, made from its settings, and completion of their values."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
+
+from fairsieve.tabular.request import settings_of
 
 __all__ = [
     "Bins",
     "Categories",
     "Data",
-    "Dates",
     "Decimal",
     "Drop",
     "FailOn",
     "Fairness",
     "Force",
-    "Label",
+    "GroupedCommand",
     "Missing",
-    "Model",
     "Positive",
     "Seed",
-    "Sensitive",
     "Separator",
     "SmallGroups",
-    "Threshold",
-    "Tolerance",
-    "Trees",
     "Verified",
     "among",
+    "table_settings",
 ]
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def among(*choices: str) -> Callable[[str], list[str]]:
@@ -43,113 +44,95 @@ def among(*choices: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
 
 
+def _option(name: str) -> Any:
+    """Make the option of a setting, whose default is None: it was not given."""
+    setting = dict(settings_of())[name]
+    value: Any = list[setting.kind] if setting.many else setting.kind  # type: ignore[name-defined]
+    info = typer.Option(
+        f"--{name.replace('_', '-')}",
+        help=setting.help,
+        metavar=setting.metavar,
+        show_default=False,
+        autocompletion=among(*setting.choices) if setting.choices else None,
+        rich_help_panel=setting.panel.capitalize() or None,
+    )
+    return Annotated[value | None, info]
+
+
+def table_settings(command: str, *, optional: bool = False) -> Callable[[Command], Command]:
+    """Give a command with ``**settings`` the options of a table; ``settings`` holds those that were given.
+
+    ``optional`` says that even the label and the sensitive columns need not be given.
+    """
+
+    def decorate(function: Command) -> Command:
+        first: list[inspect.Parameter] = []
+        last: list[inspect.Parameter] = []
+        for parameter in inspect.signature(function, eval_str=True).parameters.values():
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                (first if parameter.default is inspect.Parameter.empty else last).append(parameter)
+        needed: list[inspect.Parameter] = []
+        added: list[inspect.Parameter] = []
+        for name, _ in settings_of(command):
+            required = name in ("label", "sensitive") and not optional
+            default = inspect.Parameter.empty if required else None
+            made = inspect.Parameter(
+                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=_option(name)
+            )
+            (needed if required else added).append(made)
+
+        def call(**given: Any) -> None:
+            names = dict(settings_of(command))
+            function(
+                **{
+                    name: value
+                    for name, value in given.items()
+                    if name not in names or value not in (None, [])
+                }
+            )
+
+        signature = inspect.Signature([*first[:1], *needed, *first[1:], *added, *last])
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        call.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+        call.__name__, call.__doc__ = function.__name__, function.__doc__
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help shows what most people need first, and the rest in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options by group."""
+        groups: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            panel = getattr(param, "rich_help_panel", None) or "Options"
+            title = "Arguments" if param.param_type_name == "argument" else panel
+            if record is not None:
+                groups.setdefault(title, []).append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 Data = Annotated[
-    Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet file.")
+    Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet or Excel file.")
 ]
-Label = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")]
-Sensitive = Annotated[
-    list[str],
-    typer.Option(
-        metavar="COLUMN", help="A column whose groups are compared; give it again to cross several."
-    ),
-]
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LABEL",
-        help="The label whose rates are reported; by default the last of two.",
-        show_default=False,
-    ),
-]
-Fairness = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="equalized-odds, demographic-parity or equal-opportunity.",
-        autocompletion=among("equalized-odds", "demographic-parity", "equal-opportunity"),
-    ),
-]
-Bins = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN=EDGES",
-        help="Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
-        show_default=False,
-    ),
-]
-SmallGroups = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Groups of fewer than 30 people: stop, merge (into one) or ignore (do not compare).",
-        autocompletion=among("stop", "merge", "ignore"),
-    ),
-]
-Drop = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out.", show_default=False)
-]
-Categories = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="A column of categories that looks like numbers.", show_default=False
-    ),
-]
-Dates = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="A column of dates to learn from, as days; dates are left out otherwise.",
-        show_default=False,
-    ),
-]
-Separator = Annotated[
-    str,
-    typer.Option(
-        metavar="CHARACTER",
-        help="The character between fields: , ; | tab, or auto.",
-        autocompletion=among(",", ";", "|", "tab", "auto"),
-    ),
-]
-Decimal = Annotated[
-    str,
-    typer.Option(
-        metavar="CHARACTER", help="The decimal mark: . , or auto.", autocompletion=among(".", ",", "auto")
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="VALUE", help="A value that means missing, beside NA, ? and such.", show_default=False
-    ),
-]
-Model = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="logistic, lightgbm, hist-gradient-boosting, or auto: the one of them that predicts best.",
-        autocompletion=among("logistic", "lightgbm", "hist-gradient-boosting", "auto"),
-    ),
-]
-Trees = Annotated[int, typer.Option(help="How many trees boosting makes.")]
-Threshold = Annotated[
-    str,
-    typer.Option(
-        metavar="RULE",
-        help="The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or "
-        "rate:SHARE.",
-        autocompletion=among("balanced", "cost:", "rate:"),
-    ),
-]
-Tolerance = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="The most accuracy that fairness may cost, such as 0.01; it chooses a model between plain and fair.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option(help="The seed of everything random.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Positive = _option("positive")
+Fairness = _option("fairness")
+Bins = _option("bins")
+SmallGroups = _option("small_groups")
+Drop = _option("drop")
+Categories = _option("categories")
+Separator = _option("separator")
+Decimal = _option("decimal")
+Missing = _option("missing")
+Verified = _option("verified")
+Seed = Annotated[int, typer.Option(help="Where chance begins.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", rich_help_panel="Output")]
 FailOn = Annotated[
     str | None,
     typer.Option(
@@ -157,13 +140,6 @@ FailOn = Annotated[
         help="End with exit status 3 where the decision is inconclusive (or worse), or do-not-use.",
         show_default=False,
         autocompletion=among("inconclusive", "do-not-use"),
-    ),
-]
-Verified = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Answers to fairsieve review; give it again for several files.",
-        show_default=False,
+        rich_help_panel="Output",
     ),
 ]

@@ -7,46 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from fairsieve.cli.options import (
-    Bins,
-    Categories,
-    Data,
-    Dates,
-    Decimal,
-    Drop,
-    Force,
-    Missing,
-    Seed,
-    Separator,
-    SmallGroups,
-    Verified,
-)
+from fairsieve.cli.options import Data, Force, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
 
 __all__ = ["review_command"]
 
 
+@table_settings("review", optional=True)
 def review_command(
     data: Data,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The page to write; review.csv is written beside it.")
     ] = Path("review.html"),
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column whose values to check; with --run, its own.",
-            show_default=False,
-        ),
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of groups; give it again to cross several. With --run, its own.",
-            show_default=False,
-        ),
-    ] = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -60,17 +32,8 @@ def review_command(
         typer.Option("--id", metavar="COLUMN", help="A column that identifies rows.", show_default=False),
     ] = None,
     rows: Annotated[int, typer.Option(help="How many rows to choose.")] = 50,
-    verified: Verified = None,
-    bins: Bins = None,
-    small_groups: SmallGroups = "stop",
-    drop: Drop = None,
-    categories: Categories = None,
-    dates: Dates = None,
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
-    missing: Missing = None,
-    seed: Seed = 0,
     force: Force = False,
+    **settings: Any,
 ) -> None:
     """Choose labels for a person to check.
 
@@ -80,33 +43,21 @@ def review_command(
     Example: fairsieve review people.csv --label income --sensitive sex --id name -o review.html
     """
     from fairsieve import tabular
+    from fairsieve.files import keep_inputs
     from fairsieve.tabular.label_review import REVIEW_STAGES
     from fairsieve.tabular.report.review_files import check_place, training_step
 
-    check_place(out, force=force)
-    said: dict[str, Any] = {
-        "bins": bins,
-        "small_groups": None if run is not None and small_groups == "stop" else small_groups,
-        "drop": drop,
-        "categories": categories,
-        "dates": dates,
-        "missing": missing,
-        "verified": verified,
-        "seed": seed if seed or run is None else None,
-    }
-    with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
-        result = tabular.review(
+    for path in (out, out.with_suffix(".csv")):
+        keep_inputs(
+            "--out",
+            path,
             data,
-            label=label,
-            sensitive=sensitive,
-            rows=rows,
-            id_column=identifier,
-            run=run,
-            report=tell,
-            separator=separator,
-            decimal=decimal,
-            **{name: value for name, value in said.items() if value},
+            *settings.get("verified", ()),
+            *(run.iterdir() if run and run.is_dir() else ()),
         )
+    check_place(out, force=force)
+    with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
+        result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
         table = result.save(out, force=force)
     found = result.review
     count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"

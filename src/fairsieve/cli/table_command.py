@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairsieve.cli.options import (
-    Bins,
-    Categories,
-    Data,
-    Dates,
-    Decimal,
-    Drop,
-    FailOn,
-    Fairness,
-    Force,
-    Label,
-    Missing,
-    Model,
-    Positive,
-    Seed,
-    Sensitive,
-    Separator,
-    SmallGroups,
-    Threshold,
-    Tolerance,
-    Trees,
-    Verified,
-)
+from fairsieve.cli.options import Data, Decimal, FailOn, Force, Missing, Separator, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
-from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision, Outcome
@@ -39,59 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["audit_command", "predict_command", "train_command"]
 
 
+@table_settings("train")
 def train_command(
     data: Data,
-    label: Label,
-    sensitive: Sensitive,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="The folder for the model, the report and the labels to check."),
     ],
-    positive: Positive = None,
-    fairness: Fairness = "equalized-odds",
-    clean_ratio: Annotated[str, typer.Option(help="The share of labels believed right, or auto.")] = "auto",
-    test: Annotated[
-        float | None,
-        typer.Option(help="The share of the rows to measure on; by default 0.2.", show_default=False),
-    ] = None,
-    test_file: Annotated[
-        Path | None, typer.Option(help="A table to measure on instead.", show_default=False)
-    ] = None,
-    bins: Bins = None,
-    small_groups: SmallGroups = "stop",
-    keep_sensitive: Annotated[
-        bool, typer.Option("--keep-sensitive", help="Learn from the sensitive columns too.")
-    ] = False,
-    drop: Drop = None,
-    categories: Categories = None,
-    dates: Dates = None,
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
-    missing: Missing = None,
-    verified: Verified = None,
-    model: Model = "logistic",
-    trees: Trees = 100,
-    threshold: Threshold = "0.5",
-    tolerance: Tolerance = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            help="Updates of training, by default 40; rounds of trees, by default 6.", show_default=False
-        ),
-    ] = None,
-    seed: Seed = 0,
-    checkpoint_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder for checkpoints; a stopped training goes on from the last.", show_default=False
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        int | None,
-        typer.Option(help="Epochs between checkpoints; by default a twentieth of all.", show_default=False),
-    ] = None,
     fail_on: FailOn = None,
     force: Force = False,
+    **settings: Any,
 ) -> None:
     """Train a plain and a fair model on a table.
 
@@ -101,49 +35,19 @@ def train_command(
     """
     from fairsieve import tabular
     from fairsieve.cli.table_output import say_run
+    from fairsieve.files import keep_inputs
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.report import files as folders
     from fairsieve.tabular.table_run import STAGES
-    from fairsieve.validation import check_at_least
 
-    if test is not None and test_file is not None:
-        raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
-    check_at_least("--checkpoint-every", 1 if checkpoint_every is None else checkpoint_every, 1)
     worst = check_fail_on(fail_on)
+    keep_inputs("--out", out, data, settings.get("test_file"), *settings.get("verified", ()))
     with (
-        stoppable(lambda: _say_left(checkpoint_dir)),
+        stoppable("Nothing was written."),
         folders.new_folder(out, force=force) as folder,
-        stages(len(STAGES) + 1 + bool(verified)) as tell,
+        stages(len(STAGES) + 1 + bool(settings.get("verified"))) as tell,
     ):
-        result = tabular.train(
-            data,
-            label=label,
-            sensitive=sensitive,
-            report=tell,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_every=checkpoint_every,
-            positive=positive,
-            fairness=fairness,
-            clean_ratio=clean_ratio,
-            test=0.2 if test is None else test,
-            test_file=test_file,
-            bins=bins or (),
-            small_groups=small_groups,
-            keep_sensitive=keep_sensitive,
-            drop=drop or (),
-            categories=categories or (),
-            dates=dates or (),
-            separator=separator,
-            decimal=decimal,
-            missing=missing or (),
-            verified=verified or (),
-            model=model,
-            trees=trees,
-            threshold=threshold,
-            tolerance=tolerance,
-            epochs=epochs,
-            seed=seed,
-        )
+        result = tabular.train(data, report=tell, **settings)
         tell("writing the report")
         result.write(folder)
     say_run(result, out)
@@ -156,21 +60,12 @@ def _end(decision: Decision, worst: Outcome | None) -> None:
         raise typer.Exit(3)
 
 
-def _say_left(checkpoint_dir: Path | None) -> str:
-    """Say what a training that was stopped leaves behind, and how to go on."""
-    if checkpoint_dir is None:
-        return "Nothing was written; with --checkpoint-dir FOLDER a stopped training can go on."
-    if not any(checkpoint_dir.rglob("rounds.npz")):
-        return f"Nothing was written, and no checkpoint yet to {checkpoint_dir}."
-    return f"Checkpoints are in {checkpoint_dir}: give the same command again to go on from the last."
-
-
 def predict_command(
     run: Annotated[Path, typer.Argument(help="A folder that fairsieve train made.")],
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file with the same columns.")],
+    data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file with the same columns.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV file to write.")],
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
+    separator: Separator = None,
+    decimal: Decimal = None,
     missing: Missing = None,
     escape_formulas: Annotated[
         bool,
@@ -192,24 +87,22 @@ def predict_command(
     Example: fairsieve predict run new-people.csv -o predicted.csv
     """
     from fairsieve import tabular
-    from fairsieve.files import check_new
+    from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.reading.table import Reading
 
-    if out.exists() and data.exists() and out.samefile(data):
-        raise InvalidInputError(f"--out must not be the table itself; got {out}: name another file")
+    keep_inputs("--out", out, data, *(run.iterdir() if run.is_dir() else ()))
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        reading = Reading(separator, decimal, tuple(missing or ()))
+        reading = Reading(separator or "auto", decimal or "auto", tuple(missing or ()))
         found = tabular.predict(run, data, reading, probabilities=probabilities)
         found.save(out, force=force, escape_formulas=escape_formulas)
     count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
     say(*found.notes, *found.renamed, f"{count} predicted, in {out}")
 
 
+@table_settings("audit")
 def audit_command(
     data: Data,
-    label: Label,
-    sensitive: Sensitive,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -233,22 +126,9 @@ def audit_command(
             show_default=False,
         ),
     ] = None,
-    positive: Positive = None,
-    fairness: Fairness = "equalized-odds",
-    bins: Bins = None,
-    small_groups: SmallGroups = "stop",
-    drop: Drop = None,
-    categories: Categories = None,
-    dates: Dates = None,
-    separator: Separator = "auto",
-    decimal: Decimal = "auto",
-    missing: Missing = None,
-    model: Model = "logistic",
-    trees: Trees = 100,
-    verified: Verified = None,
-    seed: Seed = 0,
     fail_on: FailOn = None,
     force: Force = False,
+    **settings: Any,
 ) -> None:
     """Estimate which labels of a table are wrong.
 
@@ -265,35 +145,16 @@ def audit_command(
     """
     from fairsieve import tabular
     from fairsieve.cli.table_output import say_audit
-    from fairsieve.files import check_new
+    from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
 
     worst = check_fail_on(fail_on)
+    if out is not None:
+        keep_inputs("--out", out, data, *settings.get("verified", ()))
     if out is not None and prediction is None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as tell:
-        result = tabular.audit(
-            data,
-            label=label,
-            sensitive=sensitive,
-            prediction=prediction,
-            score=score,
-            report=tell,
-            positive=positive,
-            fairness=fairness,
-            bins=bins or (),
-            small_groups=small_groups,
-            drop=drop or (),
-            categories=categories or (),
-            dates=dates or (),
-            separator=separator,
-            decimal=decimal,
-            missing=missing or (),
-            model=model,
-            trees=trees,
-            verified=verified or (),
-            seed=seed,
-        )
+        result = tabular.audit(data, prediction=prediction, score=score, report=tell, **settings)
     say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)

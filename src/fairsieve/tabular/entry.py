@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
 from fairsieve.tabular.audit_reasons import decide_audit, decide_predictions
-from fairsieve.tabular.model_files import read_model
+from fairsieve.tabular.model_files import find_model, read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_run
-from fairsieve.tabular.recorded_settings import read_settings
-from fairsieve.tabular.request import TableSettings, ask
+from fairsieve.tabular.request import Asked, read_settings, takes_settings
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 
 __all__ = ["audit", "predict", "review", "train"]
 
 
-def train(
-    data: Any,
-    *,
-    label: str,
-    sensitive: str | Sequence[str],
-    report: Callable[[str], None] | None = None,
-    checkpoint_dir: Path | str | None = None,
-    checkpoint_every: int | None = None,
-    **settings: Unpack[TableSettings],
-) -> TrainResult:
+@takes_settings("train")
+def train(data: Any, *, report: Callable[[str], None] | None = None, **settings: Any) -> TrainResult:
     """Train a plain and a fair model on a table, measure both, and decide whether to use the fair one.
 
     Parameters
     ----------
     data : path or data frame
-        A CSV or Parquet file, or a data frame of pandas or polars.
-    label : str
-        The column to predict.
-    sensitive : str or sequence of str
-        The columns whose groups are compared; several are crossed.
+        A CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow.
     report : callable, optional
         Called with what begins.
-    checkpoint_dir, checkpoint_every
-        A folder for checkpoints, and how many epochs lie between two; a training that was stopped goes on.
     **settings
-        The options of ``fairsieve train``, with underscores: see :class:`fairsieve.tabular.request.Asked`, and
-        ``separator``, ``decimal`` and ``missing`` for how a file is read.
 
     Returns
     -------
@@ -69,35 +52,32 @@ def train(
     >>> sorted(result.metrics["fair"])
     ['accuracy', 'disparity']
     """
-    run = table_run.train_table(
-        ask(data, label, sensitive, settings),
-        report,
-        checkpoint_dir=None if checkpoint_dir is None else Path(checkpoint_dir),
-        checkpoint_every=checkpoint_every,
-    )
+    run = table_run.train_table(Asked(data, **settings), report)
     return TrainResult(run, decide_run(run))
 
 
+@takes_settings("audit")
 def audit(
     data: Any,
     *,
-    label: str,
-    sensitive: str | Sequence[str],
     prediction: str | None = None,
     score: str | None = None,
     report: Callable[[str], None] | None = None,
-    **settings: Unpack[TableSettings],
+    **settings: Any,
 ) -> AuditResult:
     """Estimate which labels of a table are wrong, and decide whether they, or predictions of them, can be used.
 
-    The other parameters are those of :func:`train`.
-
     Parameters
     ----------
+    data : path or data frame
+        As :func:`train` takes it.
     prediction : str, optional
         A column of labels that some system predicted: the decision is then about these predictions.
     score : str, optional
         A column of that system's probabilities of the positive label.
+    report : callable, optional
+        Called with what begins.
+    **settings
 
     Examples
     --------
@@ -111,7 +91,7 @@ def audit(
     >>> found.metrics["data"]["rows"], found.model is None
     (1000, True)
     """
-    asked = ask(data, label, sensitive, settings)
+    asked = Asked(data, **settings)
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
         return AuditResult(measured.label_audit, decide_predictions(measured), predictions=measured)
@@ -123,24 +103,22 @@ def audit(
     return AuditResult(found, decide_audit(found))
 
 
+@takes_settings("review", optional=("label", "sensitive"))
 def review(
     data: Any,
     *,
-    label: str | None = None,
-    sensitive: str | Sequence[str] | None = None,
     rows: int = 50,
     id_column: str | None = None,
     run: Path | str | None = None,
     report: Callable[[str], None] | None = None,
-    **settings: Unpack[TableSettings],
+    **settings: Any,
 ) -> ReviewResult:
     """Choose rows of a table whose labels a person should check, and explain each.
 
     Parameters
     ----------
     data : path or data frame
-    label, sensitive
-        As :func:`train` takes them; those of ``run`` where they are not given.
+        As :func:`train` takes it.
     rows : int
         How many rows to choose.
     id_column : str, optional
@@ -151,7 +129,6 @@ def review(
     report : callable, optional
         Called with what begins.
     **settings
-        As :func:`train` takes them. Rows that ``verified`` answers are not chosen again.
 
     Returns
     -------
@@ -171,14 +148,13 @@ def review(
     (20, True)
     """
     known = {} if run is None else read_settings(Path(run))
-    label, sensitive = label or known.pop("label", None), sensitive or known.pop("sensitive", None)
-    if label is None or sensitive is None:
-        which = "label" if label is None else "sensitive"
-        raise InvalidInputError(
-            f"--{which} must name a column; got none: add it, or --run with a run's folder"
-        )
-    known = {name: value for name, value in known.items() if name in TableSettings.__annotations__}
-    asked = ask(data, label, sensitive, cast("TableSettings", known | settings))
+    known |= {name: value for name, value in settings.items() if value is not None}
+    for name in ("label", "sensitive"):
+        if not known.get(name):
+            raise InvalidInputError(
+                f"--{name} must name a column; got none: add it, or --run with a run's folder"
+            )
+    asked = Asked(data, **known)
     found = label_review.review_labels(
         asked, rows, id_column=id_column, run=None if run is None else Path(run), report=report
     )
@@ -216,11 +192,11 @@ def predict(
     """
     data = Path(data) if isinstance(data, str) else data
     if isinstance(run, TrainResult):
-        model, reading = run.model, reading or Reading()
-        table = read_data(data, replace(reading, missing=(*reading.missing, *run.run.asked.reading.missing)))
-        found = (table, *table_prediction.predict_rows(model, table, Path("model.skops")))
+        model, origin = run.model, Path("model.skops")
     else:
-        found = table_prediction.predict_table(run, data, reading)
-        model = read_model(Path(run)) if probabilities else None
+        model, origin = read_model(Path(run)), find_model(Path(run))
+    reading = reading or Reading()
+    table = read_data(data, replace(reading, missing=(*reading.missing, *model["prepare"].missing)))
+    found = (table, *table_prediction.predict_rows(model, table, origin))
     chances = table_prediction.label_probabilities(model, found[0]) if probabilities else {}
     return Predictions(data, *found, chances)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,12 @@ __all__ = ["train_linear"]
 ALONG_THE_WAY = (0.0, 0.25, 0.5, 0.75, 1.0)
 MOST_HELD_OUT = 40_000  # rows on which a point of the trade-off is chosen
 TOO_FEW = (
-    "--tolerance could not choose between the models: a label has fewer than 40 rows to learn from, too few to set "
-    "half of them aside; the fair model is kept."
+    "--max-accuracy-loss could not choose between the models: a label has fewer than 40 rows to learn from, too few "
+    "to set half of them aside; the fair model is kept."
 )
 
 
-def train_linear(
-    problem: TableProblem, checkpoint_dir: Path | None = None, checkpoint_every: int | None = None
-) -> TableModels:
+def train_linear(problem: TableProblem) -> TableModels:
     """Train the fair and robust model, which keeps the plain one beside it.
 
     The plain model takes the fair one's place if that collapsed. The models between have weights mixed from both.
@@ -46,12 +43,10 @@ def train_linear(
     model = FairRobustClassifier(
         asked.fairness,
         asked.clean_ratio,
-        epochs=asked.epochs,
+        epochs=asked.max_iter,
         random_state=asked.seed,
         on_collapse="fallback",
         pos_label=problem.positive_code,
-        checkpoint_dir=checkpoint_dir,
-        checkpoint_every=checkpoint_every,
     )
     with record_warnings(part) as notes:
         model.fit(
@@ -67,7 +62,7 @@ def train_linear(
     assert isinstance(plain, LinearModel)
     along = (0.0,) if model.collapse_ is not None else ALONG_THE_WAY
     judged: list[HeldOutScores] = []
-    if asked.tolerance is not None and len(along) > 1:
+    if asked.max_accuracy_loss is not None and len(along) > 1:
         judged = _score_between(model, features, problem, along)
         if not judged:
             notes.append(TOO_FEW)
@@ -89,7 +84,7 @@ def train_linear(
         )
     return TableModels(
         models=models,
-        kept=choose_point(judged, asked.tolerance or 0.0) if judged else len(models) - 1,
+        kept=choose_point(judged, asked.max_accuracy_loss or 0.0) if judged else len(models) - 1,
         suspects=model.suspects(),
         selected=model.sample_indices_,
         history=model.history_,

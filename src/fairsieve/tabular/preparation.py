@@ -21,7 +21,7 @@ from fairsieve.tabular.leaks import leak_notes
 from fairsieve.tabular.notes import Note
 from fairsieve.tabular.reading.features import Feature, describe_features, feature_values, used
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
-from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins
+from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins, write_bins
 from fairsieve.tabular.reading.table import InputTable, as_objects
 from fairsieve.tabular.request import Asked, data_name
 
@@ -271,7 +271,10 @@ def read_problem(asked: Asked) -> TableProblem:
             f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
             f"{len(train)}: lower it, or give a larger table"
         )
-    asked = replace(asked, reading=read.reading)  # with the separator and the decimal mark that were found
+    # What was found is recorded, so that another command finds the same.
+    asked = replace(asked, bins=[write_bins(column, its) for column, its in groups.edges.items()])
+    if not is_frame(asked.data):
+        asked = replace(asked, separator=read.reading.separator, decimal=read.reading.decimal)
     return TableProblem(
         asked, labels, groups, features, train, test, [*notes, *few_notes(test)], read, answers
     )

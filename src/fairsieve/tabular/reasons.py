@@ -96,7 +96,7 @@ def run_verdicts(run: TableRun) -> list[TableVerdict]:
 
 def _price(run: TableRun) -> float:
     """Return the accuracy that fairness may cost: one point, or what was granted beyond."""
-    return max(PRICE, run.asked.tolerance or 0.0)
+    return max(PRICE, run.asked.max_accuracy_loss or 0.0)
 
 
 def _scores(run: TableRun, name: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +38,8 @@ def predict_table(
     """
     folder = Path(run)
     check_packages()
-    model = read_model(folder)
-    table = read_data(data, _add_missing(folder, reading or Reading()))
+    model, reading = read_model(folder), reading or Reading()
+    table = read_data(data, replace(reading, missing=(*reading.missing, *model["prepare"].missing)))
     return (table, *predict_rows(model, table, find_model(folder)))
 
 
@@ -80,12 +79,3 @@ def label_probabilities(model: Pipeline, table: InputTable) -> dict[str, NDArray
     """Return the probability of each label for every row of a table that the model can predict."""
     chances = probabilities([model], feature_values(table, model["prepare"].kinds))[0]
     return {str(label): chances[:, code] for code, label in enumerate(model.classes_)}
-
-
-def _add_missing(folder: Path, reading: Reading) -> Reading:
-    """Count as missing what counted as missing in training."""
-    try:
-        known = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["settings"]["missing"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return reading
-    return replace(reading, missing=(*reading.missing, *map(str, known)))

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.files import check_new, write_output
+from fairsieve.files import check_new, keep_inputs, write_output
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.label_review import LabelReview
@@ -230,8 +229,8 @@ class Predictions:
         The rows of a CSV file are copied byte for byte.
         """
         path = Path(path)
-        if not is_frame(self.data) and path.exists() and path.samefile(self.data):
-            raise InvalidInputError(f"--out must not be the table itself; got {path}: name another file")
+        if not is_frame(self.data):
+            keep_inputs("--out", path, self.data)
         check_new("--out", path, force=force)
         added = self.added_columns()
         if is_frame(self.data):

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,27 +139,19 @@ class TableRun:
         return self.problem.asked
 
 
-def train_table(
-    asked: Asked,
-    report: Callable[[str], None] | None = None,
-    *,
-    checkpoint_dir: Path | None = None,
-    checkpoint_every: int | None = None,
-) -> TableRun:
+def train_table(asked: Asked, report: Callable[[str], None] | None = None) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
-    Nothing but checkpoints is written; :func:`fairsieve.tabular.report.files.write_run` writes the rest.
+    Nothing is written; :func:`fairsieve.tabular.report.files.write_run` does that.
 
     Parameters
     ----------
     asked : Asked
     report : callable, optional
         Called with what begins, one of :data:`STAGES`.
-    checkpoint_dir, checkpoint_every
-        As :func:`~fairsieve.training.fit.fit` takes them; a training that was stopped goes on.
     """
     tell = report or (lambda stage: None)
-    run = _train_once(asked, tell, checkpoint_dir, checkpoint_every)
+    run = _train_once(asked, tell)
     if not asked.verified:
         return run
     tell(WITHOUT_ANSWERS)
@@ -177,8 +168,6 @@ def train_table(
 def _train_once(
     asked: Asked,
     tell: Callable[[str], None],
-    checkpoint_dir: Path | None = None,
-    checkpoint_every: int | None = None,
 ) -> TableRun:
     """Read the table, train both models and measure them."""
     started = time.perf_counter()
@@ -189,10 +178,7 @@ def _train_once(
     tell(STAGES[1])
     choice = choose_model(problem) if asked.model == "auto" else None
     name = asked.model if choice is None else choice.name
-    if name == "logistic":
-        models = train_linear(problem, checkpoint_dir, checkpoint_every)
-    else:
-        models = train_trees(problem, name, checkpoint_dir)
+    models = train_linear(problem) if name == "logistic" else train_trees(problem, name)
     tell(STAGES[2])
     return _measured_run(problem, models, name, choice, started)
 

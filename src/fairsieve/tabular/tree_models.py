@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +22,7 @@ __all__ = ["ROUNDS", "TOLERANCE", "train_trees", "weigh_by_trees"]
 ROUNDS, TOLERANCE = 6, 0.005  # the sieve's own
 
 
-def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None = None) -> TableModels:
+def train_trees(problem: TableProblem, model: str) -> TableModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
@@ -33,13 +31,12 @@ def train_trees(problem: TableProblem, model: str, checkpoint_dir: Path | None =
         NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
         asked.fairness,
         asked.clean_ratio,
-        rounds=asked.epochs or ROUNDS,
-        tolerance=TOLERANCE if asked.tolerance is None else asked.tolerance,
+        rounds=asked.max_iter or ROUNDS,
+        tolerance=TOLERANCE if asked.max_accuracy_loss is None else asked.max_accuracy_loss,
         threshold=asked.threshold,
         keep_rounds=True,
         pos_label=problem.positive_code,
         random_state=asked.seed,
-        checkpoint_dir=checkpoint_dir,
     )
     with record_warnings(part) as notes:
         sieve.fit(

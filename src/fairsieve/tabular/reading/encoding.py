@@ -110,8 +110,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def kinds(self) -> dict[str, Kind]:
         """The columns that it takes, and their kinds."""
-        kinds: dict[str, Kind] = dict.fromkeys(self.categories_, "categories")
-        return kinds | dict.fromkeys(self.numbers_, "numbers")
+        kinds: dict[str, Kind] = dict.fromkeys(self.numbers_, "numbers")
+        return kinds | dict.fromkeys(self.categories_, "categories")
 
     @property
     def sources(self) -> list[str]:

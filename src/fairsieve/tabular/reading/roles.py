@@ -38,6 +38,7 @@ __all__ = [
     "find_groups",
     "find_labels",
     "parse_bins",
+    "write_bins",
 ]
 
 SmallGroups = Literal["stop", "merge", "ignore"]
@@ -308,6 +309,16 @@ def parse_bins(options: Sequence[str]) -> dict[str, str]:
             )
         found[column.strip()] = rule
     return found
+
+
+def write_bins(column: str, edges: Sequence[float]) -> str:
+    """Write edges as ``--bins`` takes them.
+
+    >>> write_bins("age", (25.0, 45.5)), write_bins("size", (5.0,))  # 5 alone would be a number of groups
+    ('age=25,45.5', 'size=5.0')
+    """
+    whole = len(edges) > 1 or edges[0] > 10
+    return f"{column}={','.join(str(int(edge)) if whole and edge.is_integer() else repr(edge) for edge in edges)}"
 
 
 def find_edges(rule: str, numbers: NDArray[np.float64], column: str) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +65,8 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
     clear_stale(there, out.name)
     try:
-        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=there))
+        part = there / f".{out.name}.{secrets.token_hex(6)}.part"
+        part.mkdir()  # with the rights that the umask leaves
     except OSError as error:
         raise InvalidInputError(
             f"--out must be a folder that can be written; {out}: {error.strerror}"
@@ -72,7 +74,6 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     try:
         with hold(part):
             yield part
-        part.chmod(0o755)
         out.parent.mkdir(parents=True, exist_ok=True)
         _check_place(out, force)  # another run may have taken it meanwhile
         _take_place(part, out)

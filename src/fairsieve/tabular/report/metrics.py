@@ -121,7 +121,7 @@ def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
     return {
         "format": FORMAT,
         **decision.record(),
-        "settings": _settings(run),
+        "settings": run.asked.record(),
         "data": _data_record(run),
         "clean_ratio": run.clean_ratio,
         "estimate": None if run.estimate is None else _estimate(run.estimate),
@@ -221,37 +221,6 @@ def _calibration_records(run: TableRun) -> list[dict[str, Any]]:
         }
         for one in run.calibration
     ]
-
-
-def _settings(run: TableRun) -> dict[str, Any]:
-    """Collect what was asked for."""
-    asked = run.asked
-    return {
-        "data": data_name(asked.data),
-        "label": asked.label,
-        "sensitive": list(asked.sensitive),
-        "positive": asked.positive,
-        "fairness": asked.fairness,
-        "clean_ratio": asked.clean_ratio,
-        "test": None if asked.test_file is not None else asked.test,
-        "test_file": None if asked.test_file is None else data_name(asked.test_file),
-        "bins": {column: list(edges) for column, edges in run.problem.groups.edges.items()},
-        "small_groups": asked.small_groups,
-        "keep_sensitive": asked.keep_sensitive,
-        "drop": list(asked.drop),
-        "categories": list(asked.categories),
-        "dates": list(asked.dates),
-        "separator": asked.reading.separator,
-        "decimal": asked.reading.decimal,
-        "missing": list(asked.reading.missing),
-        "verified": [data_name(source) for source in asked.verified],
-        "epochs": asked.epochs,
-        "seed": asked.seed,
-        "model": asked.model,
-        "trees": asked.trees,
-        "threshold": str(asked.threshold),
-        "tolerance": asked.tolerance,
-    }
 
 
 def _model_record(run: TableRun) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def run_words(run: TableRun) -> dict[str, str]:
             out_of_fold=run.model_name != "logistic",
         )
     if kept.held_out is not None and plain.held_out is not None:
-        allowed = TOLERANCE if asked.tolerance is None else asked.tolerance
+        allowed = TOLERANCE if asked.max_accuracy_loss is None else asked.max_accuracy_loss
         scores = {"kept": kept.held_out, "plain": plain.held_out}
         found["trade_off"] = say("trade_off", title=kept.title, allowed=allowed, **scores)
     return found
@@ -201,7 +201,7 @@ def _suspects(run: TableRun) -> list[Block]:
     words = say("suspects", count=count, kept=kept, given=run.estimate is None, **facts)
     if not count or is_inconclusive(run):
         return [Text(words)]
-    if getattr(run.asked, "show_columns", False):
+    if run.asked.show_columns:
         return [Text(words), Text(say("shown_columns")), suspects_table(run.suspects, shown_values(run))]
     return [Text(words), suspects_table(run.suspects, {})]
 

@@ -1,0 +1,116 @@
+"""The settings of a table are the same everywhere: options, parameters, the record of a run, and what is read back."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+
+import pytest
+from tests.support.people import people
+from typer.testing import CliRunner
+
+from fairsieve import tabular
+from fairsieve.cli.app import app
+from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.request import Asked, read_settings, settings_of
+
+OTHER = {  # than the defaults
+    "label": "income",
+    "sensitive": ["sex", "age"],
+    "positive": "low",
+    "fairness": "demographic_parity",
+    "tolerance": 0.05,
+    "model": "hist-gradient-boosting",
+    "max_accuracy_loss": 0.03,
+    "clean_ratio": 0.95,
+    "threshold": "rate:0.4",
+    "trees": 3,
+    "max_iter": 5,
+    "keep_sensitive": True,
+    "test": 0.3,
+    "seed": 7,
+    "bins": ["age=45"],
+    "small_groups": "merge",
+    "drop": ["job"],
+    "categories": ["grade"],
+    "dates": ["since"],
+    "separator": ";",
+    "decimal": ",",
+    "missing": ["unknown", "-99"],
+    "show_columns": True,
+}
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """A table that is read right with these settings only, and a run on it."""
+    folder = tmp_path_factory.mktemp("odd")
+    table = people(400)
+    table["hours"] = [hours.replace(".", ",") for hours in table["hours"]]
+    table["age"] = [age.replace("?", "unknown") for age in table["age"]]
+    table["grade"] = [str(row % 3) for row in range(400)]
+    table["since"] = [f"2020-01-{row % 28 + 1:02d}" for row in range(400)]
+    lines = [";".join(table), *(";".join(row) for row in zip(*table.values(), strict=True))]
+    path = folder / "people.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    result = tabular.train(path, **OTHER)
+    return path, result.save(folder / "run"), result
+
+
+def test_every_recorded_setting_is_taken_back(odd):
+    path, run, result = odd
+    files = {"data", "test_file", "verified"}
+    recorded = json.loads((run / "metrics.json").read_text())["settings"]
+    assert set(recorded) == {*dict(settings_of()), "data"}
+    assert {name: recorded[name] for name in OTHER} == OTHER
+    taken = read_settings(run)
+    assert set(taken) == set(recorded) - files
+    assert Asked(path, **taken) == result.run.asked
+
+
+def test_a_review_reads_the_table_of_a_run_as_the_run_did(odd):
+    path, run, _ = odd
+    review = tabular.review(path, run=run, rows=5).review
+    assert (review.asked.separator, review.asked.decimal) == (";", ",")
+    assert review.asked.missing == ("unknown", "-99")
+    assert review.asked.seed == 7
+    assert tabular.review(path, run=run, rows=5, seed=8).review.asked.seed == 8
+
+
+@pytest.mark.parametrize("command", ["train", "audit", "review"])
+def test_options_and_parameters_are_the_settings(command):
+    names = [name for name, _ in settings_of(command)]
+    parameters = inspect.signature(getattr(tabular, command)).parameters
+    assert [name for name in parameters if name in names] == names
+    assert all(one.kind is not one.VAR_KEYWORD for one in parameters.values())
+    help_text = CliRunner().invoke(app, [command, "--help"]).output
+    for name in names:
+        assert f"--{name.replace('_', '-')} " in help_text.replace("\n", " ")
+        assert f"\n    {name}\n" in getattr(tabular, command).__doc__
+
+
+def test_help_shows_eight_basic_options_and_groups_the_rest():
+    text = CliRunner().invoke(app, ["train", "--help"]).output
+    sections = re.split(r"\n(?=\w+:\n)", text)
+    titles = [section.partition(":")[0] for section in sections[1:]]
+    assert titles == ["Arguments", "Options", "Model", "Reading", "Review", "Output"]
+    basic = re.findall(r"^  (?:-\w, )?--[\w-]+", sections[2], re.MULTILINE)
+    assert len(basic) == 8
+
+
+@pytest.mark.parametrize(("old", "new"), [("epochs", "max_iter"), ("checkpoint_dir", "nothing")])
+def test_a_name_of_0_1_is_refused_with_the_new_one(odd, old, new, monkeypatch, capsys):
+    with pytest.raises(
+        InvalidInputError, match=f"'{old}' is no setting any more; since version 0.2 use {new}"
+    ):
+        tabular.train(odd[0], label="income", sensitive="sex", **{old: 3})
+
+
+def test_a_run_of_0_1_is_refused_in_words(odd, tmp_path):
+    older = {"label": "income", "sensitive": ["sex"], "tolerance": 0.1, "epochs": None, "bins": {}}
+    (tmp_path / "metrics.json").write_text(json.dumps({"settings": older}))
+    with pytest.raises(
+        InvalidInputError, match=r"was made by fairsieve 0.1, whose settings mean other things"
+    ):
+        tabular.review(odd[0], run=tmp_path)
