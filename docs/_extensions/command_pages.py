@@ -55,9 +55,14 @@ def _command_text(path: str, command: Any, level: int) -> list[str]:
         for found in command.params
         if not getattr(found, "hidden", False) and found.name != "help"
     ]
-    if rows:
+    panels = dict.fromkeys(getattr(found, "rich_help_panel", None) for found in rows)
+    for panel in panels:
+        lines += [f"**{panel}**", ""] if panel else []
         lines += ["| option | meaning |", "| --- | --- |"]
-        lines += [f"| {_option_text(found)} | {_meaning(found)} |" for found in rows]
+        shown = [
+            found for found in rows if getattr(found, "rich_help_panel", None) == panel
+        ]
+        lines += [f"| {_option_text(found)} | {_meaning(found)} |" for found in shown]
         lines += [""]
     for name, below in getattr(command, "commands", {}).items():
         if not below.hidden:
