@@ -43,7 +43,9 @@ def list_imports(path: Path) -> Iterator[str]:
 
 def main() -> None:
     public = list_public()
-    modules = {name for name in public if (ROOT / "src" / Path(*name.split("."))).exists() or _is_module(name)}
+    modules = {
+        name for name in public if (ROOT / "src" / Path(*name.split("."))).exists() or _is_module(name)
+    }
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     private = {}
     for path in files:

@@ -41,7 +41,7 @@ def load_sentences(package: str, name: str) -> Any:
 
     Examples
     --------
-    >>> load_sentences("fairsieve.tabular", "review.jinja").similar(20, "high", 3, "low", 17)
+    >>> load_sentences("fairsieve.tabular", "templates/review.j2").similar(20, "high", 3, "low", 17)
     'Of the 20 most similar rows, 3 are labelled high and 17 low.'
     """
     return environment(package).get_template(name).module

@@ -20,7 +20,7 @@ from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.reading.table import InputTable, as_objects
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.tree_models import weigh_by_trees
-from fairsieve.tabular.true_label_measures import tell_rates
+from fairsieve.tabular.verified_change import tell_rates
 
 __all__ = ["Audit", "audit_table", "estimate_part"]
 

@@ -78,7 +78,7 @@ def explain_labels(
     model = _fit_model(numbers[learnt], codes[learnt], len(classes))
     near = _find_neighbours(numbers, codes, learnt, places)
     shown = {str(name): _describe_values(column, places) for name, column in values.items()}
-    say = load_sentences("fairsieve.tabular", "review.jinja")
+    say = load_sentences("fairsieve.tabular", "templates/review.j2")
     found = []
     for i, one in enumerate(_judge_rows(model, numbers, columns, codes, places, learnt, true_class)):
         given, rival = classes[one.given], classes[one.rival]

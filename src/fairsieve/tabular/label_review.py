@@ -186,7 +186,7 @@ def _predicted(run: Path | None, asked: Asked, whole: WholeTable) -> dict[int, s
     if run is None:
         return {}
     _, labels, probability, _ = predict_table(run, asked.data, asked.reading)
-    say = load_sentences("fairsieve.tabular", "review.jinja").predicted
+    say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
     told = [say(run.name, label, chance) for label, chance in zip(labels, probability, strict=True)]
     return dict(zip(whole.table.rows.tolist(), told, strict=True))
 

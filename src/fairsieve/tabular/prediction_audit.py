@@ -20,7 +20,7 @@ from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reading.roles import Labels, coded_by
 from fairsieve.tabular.reading.table import InputTable, find_column, used_texts
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.true_label_measures import TrueLabelMeasures, measure_by_estimate
+from fairsieve.tabular.verified_change import TrueLabelMeasures, measure_by_estimate
 
 __all__ = ["PredictionAudit", "audit_predictions"]
 

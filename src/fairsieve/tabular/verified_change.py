@@ -1,35 +1,88 @@
-"""What the answers of people who checked labels changed: the estimate, and the model."""
+"""What the answers of people who checked labels say: what they changed, and what models are worth on true labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairsieve.errors import FairsieveWarning
 from fairsieve.intervals import wilson
 from fairsieve.label_noise.clean_ratio_estimate import ALL_WRONG_LABELS
-from fairsieve.report.number_format import number, percent
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.label_noise.true_measures import TrueMeasures, measure_true_labels
+from fairsieve.report.sentences import load_sentences
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.model_files import decide, probabilities
-from fairsieve.tabular.true_label_measures import (
-    TrueLabelMeasures,
-    measure_problem,
-    rate_records,
-    tell_rates,
-)
+from fairsieve.tabular.preparation import TableProblem
+from fairsieve.tabular.reading.encoding import Preparation
+from fairsieve.tabular.reading.table import as_objects
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from fairsieve.label_noise.estimate import CleanRatioEstimate
     from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["VerifiedChange", "compare_with_answers"]
+__all__ = [
+    "TrueLabelMeasures",
+    "VerifiedChange",
+    "compare_with_answers",
+    "measure_by_estimate",
+    "rate_records",
+    "tell_rates",
+]
+
+MORE = 10  # checks, by which intervals would narrow
+
+
+def _say() -> Any:
+    return load_sentences("fairsieve.tabular", "templates/review.j2")
+
+
+@dataclass(frozen=True, eq=False)
+class TrueLabelMeasures:
+    """What models are worth on the true labels, as far as checked rows say.
+
+    Attributes
+    ----------
+    models : dict of TrueMeasures
+        By the name of the model.
+    rows : int
+        Rows that are measured on.
+    checked : int
+        How many of them somebody checked.
+    fairness : str
+    """
+
+    models: dict[str, TrueMeasures]
+    rows: int
+    checked: int
+    fairness: str
+
+    @property
+    def sentence(self) -> str:
+        """The estimates in plain words."""
+        return str(_say().true_labels(self, _disparity_title(self.fairness)))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The estimates as values that JSON can express."""
+        models = {
+            name: {
+                part: {"value": one.value, "interval": [one.low, one.high]}
+                for part, one in (("accuracy", found.accuracy), ("disparity", found.disparity))
+            }
+            for name, found in self.models.items()
+        }
+        return {"rows": self.rows, "checked": self.checked, **models}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +112,6 @@ class VerifiedChange:
         checked, or too few to learn from.
     rates : list of dict
         Flip rates by true label and group, with intervals; empty where too few rows were checked.
-    told_rates : list of str
-        The same in words.
     """
 
     wrong: Share
@@ -73,89 +124,52 @@ class VerifiedChange:
     scores: dict[str, tuple[Score, Score]]
     change: dict[str, Score]
     fairness: str
-    true_labels: TrueLabelMeasures | None = None
-    rates: list[dict[str, Any]] = field(default_factory=list)
-    told_rates: list[str] = field(default_factory=list)
+    true_labels: TrueLabelMeasures | None
+    rates: list[dict[str, Any]]
 
     @property
     def sentences(self) -> list[str]:
         """What was found and what changed, in plain words."""
-        true = [] if self.true_labels is None else [self.true_labels.sentence]
-        return [self._counted(), self._estimated(), self._measured(), *true, *self.told_rates]
-
-    def _counted(self) -> str:
-        """Say how many of the checked labels are wrong, and what follows for the table."""
-        groups = ", ".join(
-            f"{share.hits:,} of {share.total:,} of {name}" for name, share in self.by_group.items()
-        )
-        left = [
-            f"{count:,} {word}"
-            for count, word in ((self.unsure, "unsure"), (self.unanswered, "without an answer"))
-            if count
+        say, titles = _say(), {"accuracy": "accuracy", "disparity": _disparity_title(self.fairness)}
+        return [
+            say.counted(self),
+            say.estimated(*self.estimates, ALL_WRONG_LABELS),
+            say.measured(self, titles),
+            *([] if self.true_labels is None else [self.true_labels.sentence]),
+            *([say.rates(self.rates, MORE)] if self.rates else []),
         ]
-        rest = f"; {' and '.join(left)}" if left else ""
-        low, high = self.share_wrong.interval
-        return (
-            f"Of {self.wrong.total:,} checked labels {self.wrong.hits:,} are wrong ({groups}){rest}. By the chances of "
-            f"these rows to be chosen, about {percent(self.share_wrong.value)} of all labels are wrong (95 % interval "
-            f"{percent(low)} to {percent(high)})."
-        )
 
-    def _estimated(self) -> str:
-        """Compare the estimates of the share of right labels; without checks there is an upper bound at most."""
-        texts = []
-        for one in self.estimates:
-            low, high = one["interval"]
-            told = f"{number(one['clean_ratio'])} ({number(low)} to {number(high)})"
-            told = told if one["covers"] == ALL_WRONG_LABELS else f"at most {number(high)}"
-            texts.append(told if one["conclusive"] else "inconclusive")
-        return f"Estimated share of right labels: {texts[0]} without the answers, {texts[1]} with them."
 
-    def _measured(self) -> str:
-        """Compare the models that were trained without the answers and with them."""
-        parts = []
-        for name, title in (
-            ("accuracy", "accuracy"),
-            ("disparity", f"{ABBREVIATIONS[self.fairness]} disparity"),
-        ):
-            before, after = self.scores[name]
-            low, high = self.change[name].interval
-            parts.append(
-                f"{title} {number(before.value)} → {number(after.value)} (95 % interval of the change {number(low)} to "
-                f"{number(high)})"
-            )
-        checked = (
-            f", {self.in_test:,} of which are measured on by their verified labels" if self.in_test else ""
-        )
-        return f"The fair model trained without the answers → with them, on the same rows{checked}: {'; '.join(parts)}."
+def _disparity_title(fairness: str) -> str:
+    return f"{ABBREVIATIONS[fairness]} disparity"
 
 
 def compare_with_answers(run: TableRun, without: TableRun) -> VerifiedChange:
     """Compare a run that used answers with the same run without them."""
-    problem, answers = run.problem, run.problem.answers
+    problem, answers, test = run.problem, run.problem.answers, run.problem.test
     assert answers is not None
+    assert run.estimate is not None  # verified labels need clean_ratio="auto"
+    assert without.estimate is not None
     wrong = answers.codes != answers.given
-    test = problem.test
     models = (without.model, run.model, run.trade_off[0].model)
-    *codes, plain = (_predicted_codes(one, test.values, problem.labels.classes) for one in models)
-    positive = (
-        -1 if problem.labels.positive is None else problem.labels.classes.index(problem.labels.positive)
-    )
-    scores, change = score_models(test.cells, codes, run.asked.fairness, positive, run.asked.seed)
+    before, after, plain = (_predicted_codes(one, test.values, problem.labels.classes) for one in models)
+    positive = -1 if problem.positive_code is None else problem.positive_code
+    scores, change = score_models(test.cells, [before, after], run.asked.fairness, positive, run.asked.seed)
+    share = float(np.average(wrong, weights=answers.weights))
+    worth = float(answers.weights.sum() ** 2 / (answers.weights**2).sum())  # as so many rows of one weight
     return VerifiedChange(
         wrong=Share(int(wrong.sum()), len(wrong)),
         by_group=_count_by_group(run, answers.rows, wrong),
         unsure=answers.unsure,
         unanswered=answers.unanswered,
         in_test=0 if test.verified is None else int((test.verified >= 0).sum()),
-        share_wrong=_weighted_share(wrong, answers.weights),
+        share_wrong=Score(share, wilson(share * worth, worth)),
         estimates=(_told_estimate(without.estimate), _told_estimate(run.estimate)),
         scores={name: (scores[0][name], scores[1][name]) for name in scores[0]},
         change=change,
         fairness=run.asked.fairness,
-        true_labels=measure_problem(problem, {"plain model": plain, "fair model": codes[1]}),
-        rates=rate_records(_known(run.estimate)),
-        told_rates=tell_rates(_known(run.estimate)),
+        true_labels=_measure_problem(problem, {"plain model": plain, "fair model": after}),
+        rates=rate_records(run.estimate),
     )
 
 
@@ -167,44 +181,117 @@ def _predicted_codes(model: Pipeline, values: pd.DataFrame, classes: tuple[str, 
 
 def _count_by_group(run: TableRun, rows: NDArray[np.int64], wrong: NDArray[np.bool_]) -> dict[str, Share]:
     """Count checked and wrong labels in each group."""
+    parts = [run.problem.train] if run.asked.test_file is not None else [run.problem.train, run.problem.test]
     names: dict[int, str | None] = {}
-    for part in (
-        (run.problem.train, run.problem.test) if run.asked.test_file is None else (run.problem.train,)
-    ):
-        chosen = np.isin(part.rows, rows)
-        names |= dict(
-            zip(part.rows[chosen].tolist(), part.group_names(part.groups.codes[chosen]), strict=True)
-        )
-    found: dict[str, Share] = {}
-    for row, is_wrong in zip(rows.tolist(), wrong.tolist(), strict=True):
-        name = names.get(row) or "no group"
-        hits, total = found.get(name, Share(0, 0))
-        found[name] = Share(hits + is_wrong, total + 1)
-    return dict(sorted(found.items()))
+    for part in parts:
+        names |= dict(zip(part.rows.tolist(), part.group_names(part.groups.codes), strict=True))
+    groups = [names.get(row) or "no group" for row in rows.tolist()]
+    hits = Counter(name for name, is_wrong in zip(groups, wrong, strict=True) if is_wrong)
+    return {name: Share(hits[name], total) for name, total in sorted(Counter(groups).items())}
 
 
-def _weighted_share(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> Score:
-    """Estimate a share of the whole table; Wilson's interval for as many rows as the weights are worth.
-
-    >>> _weighted_share(np.array([True, False]), np.array([1.0, 3.0])).value
-    0.25
-    """
-    share = float(np.average(wrong, weights=weights))
-    worth = float(weights.sum() ** 2 / (weights**2).sum())
-    return Score(share, wilson(share * worth, worth))
-
-
-def _known(estimate: CleanRatioEstimate | None) -> CleanRatioEstimate:
-    assert estimate is not None  # verified labels need clean_ratio="auto"
-    return estimate
-
-
-def _told_estimate(estimate: CleanRatioEstimate | None) -> dict[str, Any]:
+def _told_estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
     """Collect what is told of an estimate."""
-    estimate = _known(estimate)
     return {
         "conclusive": bool(estimate.credible),
         "clean_ratio": estimate.clean_ratio,
         "interval": list(estimate.interval),
         "covers": estimate.covers,
     }
+
+
+def measure_by_estimate(
+    estimate: CleanRatioEstimate,
+    rows: NDArray[np.int64],
+    predicted: dict[str, Sequence[Any]],
+    fairness: str,
+    positive: Any,
+    seed: int,
+) -> TrueLabelMeasures | None:
+    """Measure predictions of some rows of an estimate; None where too few were checked to learn from.
+
+    Parameters
+    ----------
+    predicted : dict of labels
+        Of those rows, by the name of the model; as the estimate calls them.
+    positive : label or None
+    """
+    codes = estimate.verified_codes
+    if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
+        return None
+    models = {
+        name: measure_true_labels(
+            np.asarray(labels), estimate, rows=rows, fairness=fairness, pos_label=positive, seed=seed
+        )
+        for name, labels in predicted.items()
+    }
+    return TrueLabelMeasures(models, len(rows), int((codes[rows] >= 0).sum()), fairness)
+
+
+def _measure_problem(
+    problem: TableProblem, predicted: dict[str, NDArray[np.int64]]
+) -> TrueLabelMeasures | None:
+    """Measure predictions of the test part; None where nobody checked a row of it.
+
+    The chances of the true labels are learnt from the checked rows of both parts, but a checked row is measured on by
+    what was thought of it without its check.
+
+    Parameters
+    ----------
+    predicted : dict of integer arrays
+        Codes of the test part's labels, by the name of the model.
+    """
+    train, test, answers = problem.train, problem.test, problem.answers
+    if test.verified is None or answers is None or not (test.verified >= 0).any():
+        return None
+    prepared, both = Preparation().fit(train.values), (train, test)
+    checked = [answers.over(part.rows) for part in both]
+    # The test part has its verified labels; here those given count, as they do in the training part.
+    own = dict(zip(answers.rows.tolist(), answers.given.tolist(), strict=True))
+    given = [own.get(row, code) for row, code in zip(test.rows.tolist(), test.label_codes, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
+        estimate = estimate_clean_ratio(
+            np.concatenate([prepared.transform(part.values) for part in both]),
+            np.concatenate([train.label_codes, given]),
+            sensitive_features=np.concatenate([part.group_codes.astype(np.float64) for part in both]),
+            verified_labels=as_objects(
+                None if code < 0 else int(code) for codes, _ in checked for code in codes
+            ),
+            verified_weight=np.concatenate([weights for _, weights in checked]),
+            random_state=problem.asked.seed,
+        )
+    rows = np.arange(len(train), len(train) + len(test))
+    labels = {name: codes.tolist() for name, codes in predicted.items()}
+    return measure_by_estimate(
+        estimate, rows, labels, problem.asked.fairness, problem.positive_code, problem.asked.seed
+    )
+
+
+def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
+    """Collect the flip rates that checked labels show, with intervals; empty where there are none."""
+    rates, cells = estimate.verified, estimate.cells
+    if rates is None:
+        return []
+    narrowing, by_group = rates.narrowing(MORE), rates.checked.sum(axis=0)
+    return [
+        {
+            "label": str(label),
+            "group": None if group is None else str(group),
+            "checked_in_group": int(by_group[column]),
+            "flip_rate": {
+                "value": float(rates.flip_rates[row, column]),
+                "interval": [float(rates.low[row, column]), float(rates.high[row, column])],
+            },
+            "narrowed_by_ten_checks": float(narrowing[row, column]),
+        }
+        for row, label in enumerate(cells.classes)
+        for column, group in enumerate(cells.groups)
+        if cells.counts[:, column].any()
+    ]
+
+
+def tell_rates(estimate: CleanRatioEstimate) -> list[str]:
+    """Say the flip rates that checked labels show, and what more checks would be worth; empty where there are none."""
+    found = rate_records(estimate)
+    return [_say().rates(found, MORE)] if found else []

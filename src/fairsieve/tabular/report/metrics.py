@@ -18,8 +18,7 @@ from fairsieve.tabular.report.pages import kept_point, model_file
 from fairsieve.tabular.report.tables import column_treatment
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.tabular.true_label_measures import rate_records
-from fairsieve.tabular.verified_change import VerifiedChange
+from fairsieve.tabular.verified_change import VerifiedChange, rate_records
 from fairsieve.tabular.words import group_name
 
 __all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "prediction_record", "record_json", "run_record"]

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import (
@@ -18,7 +19,7 @@ from fairsieve.files import (
     sync_folder,
     write_whole,
 )
-from fairsieve.report.review_page import ReviewItem, ReviewSheet, render_review
+from fairsieve.report.review_page import render_review
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
 from fairsieve.tabular.decision import Step
@@ -137,56 +138,36 @@ def _line(row: RowToCheck) -> tuple[str, str]:
     return before.rstrip("\n"), f",{row.weight:.6g},{row.checksum}"
 
 
-def _review_sheet(found: LabelReview, file_name: str) -> ReviewSheet:
+def _review_sheet(found: LabelReview, file_name: str) -> dict[str, Any]:
     """Lay out the page on which a person answers."""
-    label, data = found.asked.label, data_name(found.asked.data)
-    return ReviewSheet(
-        title=f"Check labels: {label} in {data}",
-        lead=(
-            f"{len(found.rows):,} rows were chosen, partly at random and partly where it is least certain whether the "
-            f"label is right, so that the answers tell about the whole table. For each, say whether {label} is right; "
-            "if you do not know, say so."
-        ),
-        notes=_notes(found),
-        key=f"fairsieve-review-{found.checksum}-{label}-{_joined_checksums(found)}",
-        choices=list(found.classes),
-        fields=[
-            csv_text([[text, ""]]).removesuffix(",\n")
-            for text in (*found.classes, unsure_word(found.classes))
-        ],
-        columns=found.columns,
-        header=HEADER,
-        file_name=file_name,
-        items=[_item(row, found) for row in found.rows],
-    )
+    # Another choice of rows from the same table starts with no answers.
+    choice = sha256("".join(row.checksum for row in found.rows).encode()).hexdigest()[:8]
+    words = (*found.classes, unsure_word(found.classes))
+    return {
+        "label": found.asked.label,
+        "data": data_name(found.asked.data),
+        "estimate": estimate_sentence(found.estimate) if found.estimate.credible else None,
+        "key": f"fairsieve-review-{found.checksum}-{found.asked.label}-{choice}",
+        "choices": list(found.classes),
+        "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
+        "columns": found.columns,
+        "header": HEADER,
+        "file_name": file_name,
+        "items": [_item(row, found) for row in found.rows],
+    }
 
 
-def _notes(found: LabelReview) -> list[str]:
-    """Say what is known of the labels, without calling one wrong where that cannot be known."""
-    if not found.estimate.credible:
-        return [
-            "Which labels are wrong cannot be known from this table alone: the suggestions are guesses of a model. "
-            "Your answers are what can tell."
-        ]
-    return [estimate_sentence(found.estimate)]
-
-
-def _item(row: RowToCheck, found: LabelReview) -> ReviewItem:
+def _item(row: RowToCheck, found: LabelReview) -> dict[str, Any]:
     """Lay out one row."""
     before, after = _line(row)
     details = [] if row.identifier is None else [f"{found.id_column} {row.identifier}"]
-    return ReviewItem(
-        title=f"Row {row.row}",
-        details=[*details, group_name(row.group)],
-        given=found.classes.index(row.given),
-        suggested=found.classes.index(row.suggested),
-        reasons=row.reasons,
-        values=list(row.values.items()),
-        before=before,
-        after=after,
-    )
-
-
-def _joined_checksums(found: LabelReview) -> str:
-    """Name the choice of rows, so that another choice from the same table starts with no answers."""
-    return sha256("".join(row.checksum for row in found.rows).encode()).hexdigest()[:8]
+    return {
+        "title": f"Row {row.row}",
+        "details": [*details, group_name(row.group)],
+        "given": found.classes.index(row.given),
+        "suggested": found.classes.index(row.suggested),
+        "reasons": row.reasons,
+        "values": list(row.values.items()),
+        "before": before,
+        "after": after,
+    }
