@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import numpy as np
 import pandas
@@ -12,6 +14,7 @@ import pytest
 import fairsieve
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.notebook import table_html
 
 QUICK = {"label": "income", "sensitive": "sex", "positive": "high", "clean_ratio": 0.9, "max_iter": 24}
 
@@ -73,17 +76,17 @@ def test_a_result_and_its_folder_predict_the_same(result, frame, tmp_path):
     assert pandas.read_csv(tmp_path / "out.csv")["predicted_"].tolist() == first.predicted.tolist()
 
 
-def test_results_show_themselves_in_notebooks(result):
+def test_results_show_themselves_in_notebooks(result, frame):
     shown = result._repr_html_()
-    assert result.decision.sentence in shown
-    assert "<table>" in shown
-    assert "suggested_label" in shown
-    assert repr(result) == f"<TrainResult: {result.decision.sentence}>"
+    assert html.escape(result.decision.sentence) in shown
+    assert shown.count('class="bar"') == 4  # two groups, two models
+    assert "--" not in re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL)  # advice is in Python
+    assert str(frame["hours"].iloc[result.run.suspects["row"][0]]) not in shown
     hostile = pandas.DataFrame({"<script>": ["<img src=x>"]})
-    from fairsieve.tabular.report.notebook import frame_html
-
-    assert "<img" not in frame_html("x", hostile)
-    assert "<script>" not in frame_html("x", hostile)
+    guessed = tabular.predict(result, frame.head(3).assign(job="<img src=x>"))._repr_html_()
+    assert "<img" not in guessed
+    assert "&lt;img" in guessed
+    assert "<script>" not in table_html("<script>", list(hostile.columns), hostile.to_numpy().tolist())
 
 
 def test_an_audit_decides_on_the_labels(frame, tmp_path):
@@ -93,7 +96,7 @@ def test_an_audit_decides_on_the_labels(frame, tmp_path):
     assert list(found.suspects.columns)[: len(frame.columns)] == list(frame.columns)
     saved = pandas.read_csv(found.save(tmp_path / "suspects.csv"))
     assert len(saved) == len(found.suspects)
-    assert found.decision.sentence in found._repr_html_()
+    assert html.escape(found.decision.sentence) in found._repr_html_()
 
 
 def test_an_unknown_setting_is_refused(frame):

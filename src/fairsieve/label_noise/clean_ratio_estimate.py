@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.explanations import Choice
 from fairsieve.label_noise.verified import VerifiedRates
+from fairsieve.notebook import cells_html
+from fairsieve.report.sentences import upper
 from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_at_least, check_seed
@@ -128,6 +130,20 @@ class CleanRatioEstimate:
     verified: VerifiedRates | None = None
     verified_codes: NDArray[np.int64] | None = None
     unseen: Unseen | None = None
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        title = "Which labels are wrong cannot be known from these data."
+        if self.credible and not self.flip_rates.any():
+            title = (
+                f"No wrong labels were found; up to {1 - low:.1%} could be wrong at random without showing."
+            )
+        elif self.credible:
+            between = f"between {1 - high:.1%} and {1 - low:.1%}"
+            title = f"About {1 - self.clean_ratio:.1%} of the labels look wrong ({between})."
+        return cells_html(
+            title, self.cells, self.noise, ("samples", "wrong labels"), [upper(str(self.credible))]
+        )
 
     @property
     def covers(self) -> str:

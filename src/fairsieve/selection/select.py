@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.notebook import cells_html
 from fairsieve.optional import is_tensor
 from fairsieve.selection.backends.base import Backend, check_shape, choose_backend
 from fairsieve.selection.cells import Cells, as_array, tensor_device
@@ -31,6 +32,8 @@ class Selection:
         How many samples of each cell are selected.
     budget : int
         The most a selection could have held, ⌊clean_ratio · n⌋.
+    cells : Cells
+        The classes and groups of ``counts``.
 
     Examples
     --------
@@ -44,9 +47,15 @@ class Selection:
     indices: Any
     counts: Any
     budget: int
+    cells: Any
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def _repr_html_(self) -> str:
+        kept = np.asarray(self.counts.tolist()) / np.maximum(self.cells.counts, 1)
+        title = f"{len(self):,} of {len(self.cells):,} samples selected, at most {self.budget:,}"
+        return cells_html(title, self.cells, kept, ("samples", "selected"))
 
 
 def select(
@@ -127,11 +136,11 @@ def select_cells(
     selected, found = engine.select(engine.measure(values, None), ratios, budget)
     indices, counts = engine.indices(selected), found.reshape(cells.shape)
     if not is_tensor(losses):
-        return Selection(as_array("indices", indices), counts, budget)
+        return Selection(as_array("indices", indices), counts, budget, cells)
     import torch
 
     at = losses.device
-    return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget)
+    return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget, cells)
 
 
 def count_budget(clean_ratio: float, samples: int) -> int:

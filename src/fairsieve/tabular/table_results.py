@@ -27,28 +27,15 @@ from fairsieve.tabular.report.files import (
     write_run,
 )
 from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
-from fairsieve.tabular.report.notebook import decision_html, frame_html
+from fairsieve.tabular.report.notebook import audit_html, frame_html, run_html
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult"]
 
 
-class _Decided:
-    """A result with a decision and suspects, shown alike in a terminal and in a notebook."""
-
-    decision: Decision
-    suspects: Any
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.decision.sentence}>"
-
-    def _repr_html_(self) -> str:
-        return decision_html(self.decision) + frame_html("Labels to check", self.suspects)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class TrainResult(_Decided):
+class TrainResult:
     """What training on a table gives.
 
     Attributes
@@ -105,13 +92,19 @@ class TrainResult(_Decided):
             self.write(part)
         return Path(folder)
 
+    def __repr__(self) -> str:
+        return f"<TrainResult: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.run, self.decision)
+
     def write(self, folder: Path) -> None:
         """Write the same files into a folder that is there."""
         write_run(self.run, self.decision, folder)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditResult(_Decided):
+class AuditResult:
     """What an audit of a table's labels gives.
 
     Attributes
@@ -158,6 +151,12 @@ class AuditResult(_Decided):
     def suspects(self) -> Any:
         """The rows whose labels to check, with their original columns."""
         return _suspects_frame(self.audit.asked.data, self.audit.table, self.audit.suspects)
+
+    def __repr__(self) -> str:
+        return f"<AuditResult: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return audit_html(self.audit, self.decision)
 
     def save(self, path: Path | str, *, force: bool = False) -> Path:
         """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.

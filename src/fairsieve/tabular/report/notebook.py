@@ -1,55 +1,66 @@
-"""Show a decision and a few rows in a notebook."""
+"""Show results in a notebook: the decision, a chart or a table, and what to do next in Python."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
+from fairsieve.notebook import Bar, table_html
+from fairsieve.report.number_format import percent
 from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.reasons import main_rates
+from fairsieve.tabular.report.pages import stored_sentence
+from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.words import group_name
 
-__all__ = ["decision_html", "frame_html"]
+__all__ = ["audit_html", "frame_html", "run_html"]
 
 MOST_ROWS = 10
 MARKS = {"fails": "✗", "inconclusive": "?", "holds": "✓"}
 
 
-def decision_html(decision: Decision) -> str:
-    """Write a decision as HTML: the sentence, the verdicts, the reasons, and what to do next."""
-    verdicts = [
-        f"{MARKS[one.status]} <b>{escape(one.claim)}</b> ({escape(one.words)}) {escape(one.sentence)}"
-        for one in decision.verdicts
+def run_html(run: TableRun, decision: Decision) -> str:
+    """Write the decision on a model, with the rates of every group under both models."""
+    found = main_rates(run)
+    heads, rows = ["group"], []
+    if found is not None:
+        measure, rates = found
+        heads += [f"{measure.title}: plain model", "fair model"]
+        rows = [[one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])] for one in rates]
+    return table_html(
+        decision.sentence, heads, rows, [stored_sentence(run), *_lines(decision, len(run.suspects["row"]))]
+    )
+
+
+def audit_html(audit: Audit, decision: Decision) -> str:
+    """Write the decision on labels, with the estimated share of wrong ones in every cell."""
+    cells, noise = audit.estimate.cells, audit.estimate.noise
+    rows = [
+        [
+            str(label),
+            group_name(group),
+            f"{cells.counts[i, j]:,}",
+            Bar(float(noise[i, j]), percent(float(noise[i, j]))),
+        ]
+        for i, label in enumerate(cells.classes)
+        for j, group in enumerate(cells.groups)
+        if cells.counts[i, j] and noise[i, j] == noise[i, j]
     ]
-    parts = [f"<p><strong>{escape(decision.sentence)}</strong></p>", _items("", verdicts)]
-    reasons = [escape(text) for text in decision.reasons]
-    steps = [escape(text) for text in decision.next_steps]
-    return f"<div>{''.join([*parts, _items('Reasons', reasons), _items('Next', steps)])}</div>"
+    heads = ["label", "group", "people", "estimated wrong labels"]
+    return table_html(decision.sentence, heads, rows, _lines(decision, len(audit.suspects["row"])))
 
 
-def _items(title: str, entries: list[str]) -> str:
-    """Write a list under a title; nothing for an empty one. The entries are HTML."""
-    if not entries:
-        return ""
-    head = f"<p>{title}:</p>" if title else ""
-    return f"{head}<ul>{''.join(f'<li>{entry}</li>' for entry in entries)}</ul>"
+def _lines(decision: Decision, suspects: int) -> list[str]:
+    """Say what was found, and what to do next."""
+    verdicts = [f"{MARKS[one.status]} {one.claim} {one.sentence}" for one in decision.verdicts]
+    listed = f".suspects lists the {suspects:,} labels to check, with their rows: personal data."
+    steps = [f"Next: {step}" for step in decision.for_python().next_steps]
+    return [*verdicts, *([listed] if suspects else []), *steps]
 
 
 def frame_html(title: str, frame: Any) -> str:
-    """Write the first rows of a data frame as a table of HTML; nothing for an empty one."""
-    if not len(frame):
-        return ""
+    """Write the first rows of a data frame."""
     first = frame.head(MOST_ROWS)
-    heads = "".join(f"<th>{escape(str(name))}</th>" for name in first.columns)
-    columns = [first[name].to_list() for name in first.columns]
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in row)}</tr>"
-        for row in zip(*columns, strict=True)
-    )
     shown = f", the first {MOST_ROWS} of {len(frame):,}" if len(frame) > MOST_ROWS else ""
-    return (
-        f"<p>{escape(title)}{shown}:</p><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-
-
-def _text(value: Any) -> str:
-    """Write a value of a cell."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    rows = zip(*(first[name].to_list() for name in first.columns), strict=True)
+    return table_html(f"{title}{shown}", list(first.columns), list(rows))
