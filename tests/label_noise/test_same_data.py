@@ -6,6 +6,8 @@ from scipy import sparse
 
 from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
+from fairsieve.inputs import Checked
+from fairsieve.label_noise.estimate import estimate_of
 from fairsieve.samples import Samples
 
 DATA = make_synthetic(3000, seed=0)
@@ -48,6 +50,14 @@ def test_units_do_not_decide(found):
 
 def test_a_sparse_matrix_is_the_same(found):
     check(estimate(sparse.csr_matrix(DATA.features)), found)
+
+
+def test_a_whole_weight_is_so_many_equal_rows():
+    times = np.random.default_rng(0).integers(1, 4, 3000)
+    copies = np.repeat(np.arange(3000), times)
+    labels, groups = NOISY[copies], DATA.groups[copies]
+    weighted = estimate_of(Checked(DATA.with_labels(NOISY), times.astype(float), None, 3000), 0)
+    check(estimate(DATA.features[copies], labels, groups), weighted, copies)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
