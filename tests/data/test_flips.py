@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve import InvalidInputError, Samples
-from fairsieve.data import make_synthetic
-from fairsieve.data.flips import flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,10 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fairsieve.data import sources
-from fairsieve.data.sources import FILES, cache_folder, locate, locate_openml, numbers, one_hot
+from fairsieve.data.sources import FILES, cache_folder, locate, locate_openml
 from fairsieve.errors import InvalidInputError, MissingDataError
 
 NAME = "german.data"
@@ -153,24 +152,3 @@ def test_the_cache_folder_is_the_users_unless_chosen(monkeypatch: pytest.MonkeyP
     assert "fairsieve" in cache_folder().parts
     monkeypatch.setenv("FAIRSIEVE_CACHE", "~/elsewhere")
     assert cache_folder() == Path("~/elsewhere").expanduser()
-
-
-def test_every_file_has_a_digest_a_licence_and_an_attribution() -> None:
-    for name, file in FILES.items():
-        assert file.name == name
-        assert len(file.sha256) == 64
-        assert file.licence
-        assert file.source
-        assert file.member.endswith(f"/{file.dataset}/{name}")
-
-
-def test_columns_of_text_name_what_is_wrong() -> None:
-    path = Path("some.csv")
-    assert numbers("age", ("30", "4.5"), path).tolist() == [30.0, 4.5]
-    with pytest.raises(InvalidInputError, match=r"age in some\.csv must be numbers"):
-        numbers("age", ("30", "old"), path)
-    block, names = one_hot("degree", ["M", "F"], ["F", "M"], path)
-    np.testing.assert_array_equal(block, [[0, 1], [1, 0]])
-    assert names == ["degree=F", "degree=M"]
-    with pytest.raises(InvalidInputError, match=r"degree in some\.csv must be among .* \['O'\]"):
-        one_hot("degree", ["M", "O"], ["F", "M"], path)
