@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
-from fairsieve.files import write_whole
+from fairsieve.files import clear_stale, write_whole
 from fairsieve.samples import Samples
 from fairsieve.validation import check_at_least
 
@@ -111,6 +111,7 @@ class Checkpoints:
         path = self.folder / f"{done:06d}.checkpoint"
         content = _pack({"training": self.training, "state": self.trainer.checkpoint()})
         try:
+            clear_stale(self.folder, path.name)  # what a training that was killed here has left
             write_whole(path, content)
             for old in self.files()[:-KEPT]:
                 old.unlink()

@@ -8,7 +8,6 @@ does there; sums are taken in another order, so that last digits differ.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,7 +23,7 @@ from fairsieve.training.linear import Adam, LinearProblem, Rows
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
 
-__all__ = ["adam_step", "compiled", "exp_negative", "log1p_unit", "sigmoid", "train_epochs"]
+__all__ = ["train_epochs"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,23 +31,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 LINE = 16  # numbers of single precision in a line of the cache
 DIGIT = 11  # bits of a loss that one pass of the sort looks at
-LOG2_E = 1.4426950408889634
-LN2 = 0.6931471805599453
-LN2_HIGH = 6.93147180369123816490e-01  # ln 2 in two parts, so that k · ln 2 is exact enough
-LN2_LOW = 1.90821492927058770002e-10
-LOWEST_POWER = 1024
-POWERS = 2.0 ** np.arange(-LOWEST_POWER, 1)
 
 
 def compiled(function: Function) -> Function:
     """Compile ``function`` to machine code on first use, cached on disk where a folder can be written."""
+    options = {"nogil": True, "error_model": "numpy"}
     try:
-        kernel: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        kernel: Function = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written: compile anew in each process
-        kernel = numba.njit(nogil=True, error_model="numpy")(function)
-    else:  # a full or read-only disk must not end the call that compiles
-        kernel._cache._guard_against_spurious_io_errors = lambda: contextlib.suppress(OSError)
-    return kernel  # type: ignore[no-any-return]
+        kernel = numba.njit(**options)(function)
+    return kernel
 
 
 # Plain functions that are written so that numba can compile them too: what they do is said once.
@@ -57,60 +49,6 @@ for _shared in (
     *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan),
 ):
     numba.extending.register_jitable(_shared)
-
-
-# exp and log1p without branches or calls, so that loops over them become vector instructions; right to a few ulp.
-
-
-@compiled
-def exp_negative(x: float) -> float:
-    """Compute exp(x) for x ≤ 0; 0 below −708, where doubles lose precision anyway; NaN of NaN."""
-    bounded = x if x > -708.0 else -708.0  # also of NaN: the table below must not be left
-    k = np.floor(bounded * LOG2_E + 0.5)
-    r = (bounded - k * LN2_HIGH) - k * LN2_LOW
-    series = 1.0 / 6227020800  # exp(r) for |r| ≤ ln 2 / 2, to the 13th power
-    series = series * r + 1.0 / 479001600
-    series = series * r + 1.0 / 39916800
-    series = series * r + 1.0 / 3628800
-    series = series * r + 1.0 / 362880
-    series = series * r + 1.0 / 40320
-    series = series * r + 1.0 / 5040
-    series = series * r + 1.0 / 720
-    series = series * r + 1.0 / 120
-    series = series * r + 1.0 / 24
-    series = series * r + 1.0 / 6
-    series = series * r + 0.5
-    series = series * r + 1.0
-    series = series * r + 1.0
-    power = POWERS[np.int32(k) + LOWEST_POWER]
-    return series * power if x > -708.0 else (0.0 if x <= -708.0 else x)
-
-
-@compiled
-def log1p_unit(u: float) -> float:
-    """Compute log(1 + u) for u in [0, 1] as 2·artanh(s), with 1 + u halved where that makes s smaller."""
-    halve = u > 0.41421356237309503
-    s = (u - 1.0) / (u + 3.0) if halve else u / (u + 2.0)
-    q = s * s
-    series = 1.0 / 21
-    series = series * q + 1.0 / 19
-    series = series * q + 1.0 / 17
-    series = series * q + 1.0 / 15
-    series = series * q + 1.0 / 13
-    series = series * q + 1.0 / 11
-    series = series * q + 1.0 / 9
-    series = series * q + 1.0 / 7
-    series = series * q + 1.0 / 5
-    series = series * q + 1.0 / 3
-    result = 2.0 * (s + s * q * series)
-    return result + LN2 if halve else result
-
-
-@compiled
-def sigmoid(x: float) -> float:
-    """Compute 1 / (1 + exp(−x)) for any x."""
-    small = exp_negative(-abs(x))
-    return (1.0 if x >= 0 else small) / (1.0 + small)
 
 
 @compiled
@@ -140,13 +78,13 @@ def _cross_entropies(out: Floats, labels: Integers, losses: Floats) -> None:
     if out.shape[1] == 1:
         for r in range(losses.size):
             logit = (2.0 - 4.0 * labels[r]) * out[r, 0]
-            losses[r] = max(logit, 0.0) + log1p_unit(exp_negative(-abs(logit)))
+            losses[r] = max(logit, 0.0) + np.log1p(np.exp(-abs(logit)))
         return
     for r in range(losses.size):
         highest = out[r].max()
         total = 0.0
         for k in range(out.shape[1]):
-            total += exp_negative(out[r, k] - highest)
+            total += np.exp(out[r, k] - highest)
         losses[r] = highest - out[r, labels[r]] + np.log(total)
 
 
@@ -284,15 +222,13 @@ def _residuals(labels: Integers, batch: Integers, out: Floats) -> None:
     """Replace outputs by the derivatives of the mean loss by them."""
     if out.shape[1] == 1:
         for r in range(batch.size):
-            out[r, 0] = sigmoid(2.0 * out[r, 0])
-        for r in range(batch.size):
-            out[r, 0] = 2.0 * (out[r, 0] - labels[batch[r]]) / batch.size
+            out[r, 0] = (np.tanh(out[r, 0]) + 1.0 - 2.0 * labels[batch[r]]) / batch.size
         return
     for r in range(batch.size):
         highest = out[r].max()
         total = 0.0
         for k in range(out.shape[1]):
-            out[r, k] = exp_negative(out[r, k] - highest)
+            out[r, k] = np.exp(out[r, k] - highest)
             total += out[r, k]
         for k in range(out.shape[1]):
             hit = 1.0 if labels[batch[r]] == k else 0.0
