@@ -57,12 +57,12 @@ def estimate_clean_ratio(
     """Estimate how many labels are right, from features, labels and groups alone.
 
     The labels are predicted by a linear, a curved and a boosted model that all see the group; then three
-    explanations are weighed: that no label is wrong, that labels are wrong at random, at a rate of their own in
-    every cell, and that they were aimed at the samples whose class is surest (see
+    explanations are weighed: that no label is wrong, that labels are wrong at random, at one rate or at one for each
+    group, and that they were aimed at the samples whose class is surest (see
     :mod:`~fairsieve.label_noise.explanations`). Where the data cannot say, the estimate is inconclusive and no
-    label is called wrong. Labels that are wrong systematically, by a feature or for one group, cannot be told from a
+    label is called wrong. Labels that are wrong systematically, by a feature or for one class, cannot be told from a
     real difference without labels that somebody checked: what is found is a lower bound of the wrong labels.
-    Samples without a group are a group of their own here.
+    Samples without a group are a group of their own here. The same data give the same estimate, in any order.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def estimate_clean_ratio(
     verified_weight : n numbers, optional
         For rows that were not checked at random: the inverse of the chance to be checked.
     random_state : int, RandomState or None
-        Decides which samples are looked at, where there are more than 8,000, and the folds.
+        Of the draws that the intervals of checked labels come from; it decides nothing else.
 
     Examples
     --------
@@ -118,44 +118,45 @@ def _weigh(survey: Survey, tried: Tried, checked: Checked) -> CleanRatioEstimate
 def _judge(random: RandomFlips, disagree: bool) -> Credibility:
     """Say whether the explanations are conclusive, and why."""
     least, most = random.least, max(random.most, random.share)
+    span = f"between {_percent(least)} and {_percent(most)}"
     if disagree:
-        return Credibility(
-            False,
+        why = (
             "the explanations disagree: wrong labels aimed at the clearest rows fit, but so do others of them, or a "
-            "bent boundary without wrong labels.",
+            "bent boundary without wrong labels."
         )
-    if random.model is None:
-        if random.most > UNSEEN:
-            return Credibility(
-                False,
-                f"the features say too little about the labels: up to {random.most:.0%} of them could be wrong at "
-                "random without showing.",
-            )
+    elif random.model is None and most > UNSEEN:
+        why = (
+            f"the features say too little about the labels: up to {most:.0%} of them could be wrong at random without "
+            "showing."
+        )
+    elif random.model is None:
+        up_to = max(math.ceil(100 * most - 1e-9), 1)
         return Credibility(
             True,
-            f"no wrong labels were found, though up to {_percent_above(random.most)} of them could be wrong at random "
-            f"without showing; {ON_TOP}.",
+            f"no wrong labels were found, though up to {up_to}% of them could be wrong at random without showing; "
+            f"{ON_TOP}.",
         )
-    if random.unsure:
-        return Credibility(
-            False,
+    elif random.unsure:
+        why = (
             "even the surest rows are not sure. Labels wrong at random would do that, but so would an outcome that "
-            "nobody can be sure of.",
+            "nobody can be sure of."
         )
-    if most - least > WIDE:
-        return Credibility(False, f"between {least:.0%} and {most:.0%} of the labels may be wrong at random.")
-    if random.model.flip_rates.max() >= 0.5:
-        return Credibility(False, "some groups would have more wrong labels than right ones.")
-    return Credibility(
-        True,
-        f"about {random.share:.0%} of the labels look wrong (between {least:.0%} and {most:.0%}): even where a class "
-        f"is surest, some labels say another, at a steady rate, as labels wrong at random do; {ON_TOP}.",
-    )
+    elif most - least > WIDE:
+        why = f"{span} of the labels are wrong at random, which is too wide to go by."
+    elif random.model.flip_rates.max() >= 0.5:
+        why = "some groups would have more wrong labels than right ones."
+    else:
+        return Credibility(
+            True,
+            f"about {_percent(random.share)} of the labels look wrong ({span}): even where a class is surest, some "
+            f"labels say another, as labels wrong at random do; {ON_TOP}.",
+        )
+    return Credibility(False, why)
 
 
-def _percent_above(share: float) -> str:
-    """Write a share in whole percent, rounded up."""
-    return f"{max(math.ceil(100 * share - 1e-9), 1)}%"
+def _percent(share: float) -> str:
+    """Write a share in percent, of small ones a tenth more."""
+    return f"{share:.0%}" if share >= 0.0095 else f"{share:.1%}"
 
 
 def _without_suspects(

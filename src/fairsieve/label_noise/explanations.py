@@ -33,10 +33,8 @@ Codes = NDArray[np.int64]
 
 MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth is only nearly right
 APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random
-SUREST, LIKELY = (
-    0.02,
-    0.6,
-)  # so many of the samples must be so likely of a class, to see whether it levels off
+SUREST = 0.02  # part of the samples in which a class must be likely, to see whether it levels off
+LIKELY = 0.6  # so likely
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 MOST_RATES = 24
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
