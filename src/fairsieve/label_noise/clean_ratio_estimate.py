@@ -132,18 +132,9 @@ class CleanRatioEstimate:
     unseen: Unseen | None = None
 
     def _repr_html_(self) -> str:
-        low, high = self.interval
-        title = "Which labels are wrong cannot be known from these data."
-        if self.credible and not self.flip_rates.any():
-            title = (
-                f"No wrong labels were found; up to {1 - low:.1%} could be wrong at random without showing."
-            )
-        elif self.credible:
-            between = f"between {1 - high:.1%} and {1 - low:.1%}"
-            title = f"About {1 - self.clean_ratio:.1%} of the labels look wrong ({between})."
-        return cells_html(
-            title, self.cells, self.noise, ("samples", "wrong labels"), [upper(str(self.credible))]
-        )
+        known = "" if self.credible else "which labels are wrong cannot be known: "
+        title = upper(f"{known}{self.credible}")
+        return cells_html(title, self.cells, self.noise, ("samples", "wrong labels"))
 
     @property
     def covers(self) -> str:

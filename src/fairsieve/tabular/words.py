@@ -33,7 +33,7 @@ def estimate_facts(estimate: CleanRatioEstimate) -> dict[str, Any]:
         "checked": estimate.verified is not None,
         "found": bool(estimate.flip_rates.any()),
         "aimed": estimate.aimed,
-        "wrong": 1 - estimate.clean_ratio,
+        "wrong": float(estimate.wrong.mean()),
         "bounds": (1 - high, 1 - low),
         "most": max(math.ceil(100 * (1 - low) - 1e-9), 1),
     }

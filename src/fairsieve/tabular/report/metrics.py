@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.evaluation import Gap, Share
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
@@ -34,7 +35,52 @@ def record_json(record: dict[str, Any]) -> str:
 
 def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of a run, as values that JSON can express."""
-    return dict(_plain(_collect_run(run, decision)))
+    record = {
+        "format": FORMAT,
+        **decision.record(),
+        "settings": run.asked.record(),
+        "data": _data_record(run),
+        "clean_ratio": run.clean_ratio,
+        "estimate": None if run.estimate is None else _estimate(run.estimate),
+        "collapse": None if run.collapse is None else str(run.collapse),
+        "plain": run.scores[0],
+        "fair": run.scores[-1],
+        "change": run.change,
+        "model": _model_record(run),
+        "trade_off": [
+            {"title": one.title, "kept": one.kept, "threshold": one.threshold, "held_out": one.held_out}
+            | one.scores
+            for one in run.trade_off
+        ],
+        "widest_gap": _gaps(run),
+        "rates": [
+            {"measure": one.name, "group": group, "plain": before, "fair": after}
+            for one in run.measures
+            for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
+        ],
+        "quality": [
+            {"measure": one.name, "label": one.label or None, "group": group, "plain": plain, "fair": fair}
+            for one in run.quality
+            for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
+        ],
+        "calibration": [{**vars(one), "label": one.label or None} for one in run.calibration],
+        "dropped": [
+            {
+                "label": cell.label,
+                "group": group_name(cell.group),
+                "dropped": cell.dropped,
+                "suspects": cell.suspects,
+                "estimated_noise": cell.noise,
+                "effective_weight": cell.weight,
+            }
+            for cell in run.dropped
+        ],
+        "suspects": len(run.suspects["row"]),
+        "verified": None if run.verified is None else _verified(run.verified),
+        "seconds": round(run.seconds, 2),
+        "versions": run.versions,
+    }
+    return dict(_plain(record))
 
 
 def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
@@ -43,13 +89,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     record = {
         "format": AUDIT_FORMAT,
         **decision.record(),
-        "data": {
-            "rows": len(audit.table),
-            "classes": list(audit.labels.classes),
-            "positive": audit.labels.positive,
-            "groups": list(audit.groups.names),
-            "notes": audit.notes,
-        },
+        "data": {"rows": len(audit.table), **_roles(audit.labels, audit.groups), "notes": audit.notes},
         "estimate": _estimate(audit.estimate),
         "cells": [
             {
@@ -69,42 +109,33 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
 
 def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of an audit of predictions, as values that JSON can express."""
-    groups = found.cells.groups
+    groups, asked = found.cells.groups, found.asked
     record = {
         "settings": {
-            "data": data_name(found.asked.data),
-            "label": found.asked.label,
-            "sensitive": list(found.asked.sensitive),
+            "data": data_name(asked.data),
+            "label": asked.label,
+            "sensitive": list(asked.sensitive),
             "prediction": found.prediction,
             "score": found.score,
-            "fairness": found.asked.fairness,
+            "fairness": asked.fairness,
         },
         "rows_measured": len(found.cells),
         "rows_without_prediction": found.left_out,
-        "scores": {name: _score(one) for name, one in found.scores.items()},
+        "scores": found.scores,
         "true_labels": None if found.true_labels is None else found.true_labels.record,
         "rates": [
-            {"measure": measure.name, "group": group_name(group), **_share(share)}
+            {"measure": measure.name, "group": group_name(group), **_plain(share)}
             for measure in found.measures
             for group, share in zip(groups, measure.plain, strict=True)
         ],
-        "gaps": [
-            {
-                "measure": gap.measure.name,
-                "lower_group": groups[gap.low],
-                "higher_group": groups[gap.high],
-                "value": gap.plain,
-                "interval": list(gap.plain_interval),
-            }
-            for gap in found.gaps()
-        ],
+        "gaps": [_gap(gap, groups, gap.plain, gap.plain_interval) for gap in found.gaps()],
         "calibration": [
             {
                 "group": group_name(one.group),
                 "mean_score": one.predicted,
                 "observed": one.observed.value,
                 "error": one.error.value,
-                "interval": list(one.error.interval),
+                "interval": one.error.interval,
                 "bins": [
                     {"mean_score": part.predicted, "hits": part.observed.hits, "total": part.observed.total}
                     for part in one.bins
@@ -116,147 +147,57 @@ def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, A
     return audit_record(found.label_audit, decision) | dict(_plain(record))
 
 
-def _collect_run(run: TableRun, decision: Decision) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        **decision.record(),
-        "settings": run.asked.record(),
-        "data": _data_record(run),
-        "clean_ratio": run.clean_ratio,
-        "estimate": None if run.estimate is None else _estimate(run.estimate),
-        "collapse": None if run.collapse is None else str(run.collapse),
-        "plain": {name: _score(value) for name, value in run.scores[0].items()},
-        "fair": {name: _score(value) for name, value in run.scores[-1].items()},
-        "change": {name: _score(value) for name, value in run.change.items()},
-        "model": _model_record(run),
-        "trade_off": _trade_off_records(run),
-        "widest_gap": _gaps(run),
-        "rates": [
-            {"measure": one.name, "group": group, "plain": _share(before), "fair": _share(after)}
-            for one in run.measures
-            for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
-        ],
-        "quality": _quality_records(run),
-        "calibration": _calibration_records(run),
-        "dropped": [
-            {
-                "label": cell.label,
-                "group": group_name(cell.group),
-                "dropped": _share(cell.dropped),
-                "suspects": cell.suspects,
-                "estimated_noise": cell.noise,
-                "effective_weight": cell.weight,
-            }
-            for cell in run.dropped
-        ],
-        "suspects": len(run.suspects["row"]),
-        "verified": _verified(run.verified),
-        "seconds": round(run.seconds, 2),
-        "versions": run.versions,
-    }
+def _roles(labels: Any, groups: Any) -> dict[str, Any]:
+    return {"classes": list(labels.classes), "positive": labels.positive, "groups": list(groups.names)}
 
 
 def _data_record(run: TableRun) -> dict[str, Any]:
     """Collect what the table held."""
-    return {
-        "train_rows": len(run.problem.train),
-        "test_rows": len(run.problem.test),
-        "classes": list(run.problem.labels.classes),
-        "positive": run.problem.labels.positive,
-        "groups": list(run.problem.groups.names),
-        "columns": [
-            {
-                "name": feature.column,
-                "holds": feature.kind,
-                "missing": feature.missing,
-                "distinct": feature.distinct,
-                "treatment": column_treatment(run, feature),
-            }
-            for feature in run.problem.features
-        ],
-        "notes": run.notes,
-    }
-
-
-def _trade_off_records(run: TableRun) -> list[dict[str, Any]]:
-    """Collect the models between the plain and the fair one."""
-    return [
+    problem = run.problem
+    columns = [
         {
-            "title": point.title,
-            "kept": point.kept,
-            "threshold": point.threshold,
-            "held_out": None if point.held_out is None else point.held_out._asdict(),
+            "name": feature.column,
+            "holds": feature.kind,
+            "missing": feature.missing,
+            "distinct": feature.distinct,
+            "treatment": column_treatment(run, feature),
         }
-        | {name: _score(value) for name, value in point.scores.items()}
-        for point in run.trade_off
+        for feature in problem.features
     ]
-
-
-def _quality_records(run: TableRun) -> list[dict[str, Any]]:
-    """Collect the measures of quality, by group and for everyone."""
-    return [
-        {
-            "measure": one.name,
-            "label": one.label or None,
-            "group": group,
-            "plain": None if plain is None else _score(plain),
-            "fair": None if fair is None else _score(fair),
-        }
-        for one in run.quality
-        for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
-    ]
-
-
-def _calibration_records(run: TableRun) -> list[dict[str, Any]]:
-    """Collect predicted chances beside what was observed."""
-    return [
-        {
-            "model": one.model,
-            "group": one.group,
-            "label": one.label or None,
-            "predicted": one.predicted,
-            "observed": _share(one.observed),
-            "bins": [{"predicted": bin_.predicted, "observed": _share(bin_.observed)} for bin_ in one.bins],
-        }
-        for one in run.calibration
-    ]
+    rows = {"train_rows": len(problem.train), "test_rows": len(problem.test)}
+    return {**rows, **_roles(problem.labels, problem.groups), "columns": columns, "notes": run.notes}
 
 
 def _model_record(run: TableRun) -> dict[str, Any]:
     """Collect which kind of model is kept, and how it was chosen."""
-    kept = kept_point(run)
-    choice = run.choice
+    kept, choice = kept_point(run), run.choice
+    auto = None
+    if choice is not None:
+        difference = Score(choice.difference, choice.interval)
+        auto = {"log_loss": choice.losses, "runner_up": choice.runner_up, "difference": difference}
     return {
         "name": run.model_name,
         "file": model_file(run),
         "holds": "plain model" if keeps_plain(run) else "fair model",
         "kept": kept.title,
         "threshold": kept.threshold,
-        "auto": None
-        if choice is None
-        else {
-            "log_loss": choice.losses,
-            "runner_up": choice.runner_up,
-            "difference": {"value": choice.difference, "interval": list(choice.interval)},
-        },
+        "auto": auto,
     }
 
 
-def _verified(found: VerifiedChange | None) -> dict[str, Any] | None:
-    """Collect what answers of people changed, where there are any."""
-    if found is None:
-        return None
+def _verified(found: VerifiedChange) -> dict[str, Any]:
+    """Collect what answers of people changed."""
     return {
-        "wrong": _share(found.wrong),
-        "by_group": {name: _share(share) for name, share in found.by_group.items()},
+        "wrong": found.wrong,
+        "by_group": found.by_group,
         "unsure": found.unsure,
         "unanswered": found.unanswered,
         "in_test": found.in_test,
-        "share_wrong": _score(found.share_wrong),
+        "share_wrong": found.share_wrong,
         "estimate_without": found.estimates[0],
         "estimate_with": found.estimates[1],
-        "fair_without": {name: _score(pair[0]) for name, pair in found.scores.items()},
-        "change": {name: _score(value) for name, value in found.change.items()},
+        "fair_without": {name: pair[0] for name, pair in found.scores.items()},
+        "change": found.change,
         "true_labels": None if found.true_labels is None else found.true_labels.record,
         "rates": found.rates,
     }
@@ -267,16 +208,17 @@ def _gaps(run: TableRun) -> dict[str, Any] | None:
     gaps = main_gaps(run)
     if gaps is None:
         return None
-    found = {}
-    for model, gap in zip(("plain", "fair"), gaps, strict=True):
-        found[model] = {
-            "measure": gap.measure.name,
-            "lower_group": run.test_groups[gap.low],
-            "higher_group": run.test_groups[gap.high],
-            "value": getattr(gap, model),
-            "interval": list(getattr(gap, f"{model}_interval")),
-        }
-    return found
+    (plain, fair), groups = gaps, run.test_groups
+    return {
+        "plain": _gap(plain, groups, plain.plain, plain.plain_interval),
+        "fair": _gap(fair, groups, fair.fair, fair.fair_interval),
+    }
+
+
+def _gap(gap: Gap, groups: Sequence[Any], value: float, bounds: tuple[float, float]) -> dict[str, Any]:
+    """Collect how far one group lies below another."""
+    ends = {"lower_group": groups[gap.low], "higher_group": groups[gap.high]}
+    return {"measure": gap.measure.name, **ends, "value": value, "interval": bounds}
 
 
 def _estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
@@ -285,22 +227,21 @@ def _estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
         "conclusive": bool(estimate.credible),
         "reason": str(estimate.credible),
         "clean_ratio": estimate.clean_ratio,
-        "interval": list(estimate.interval),
+        "interval": estimate.interval,
         "covers": estimate.covers,
         "aimed": estimate.aimed,
     }
 
 
-def _score(one: Score) -> dict[str, Any]:
-    return {"value": one.value, "interval": list(one.interval)}
-
-
-def _share(one: Share) -> dict[str, Any]:
-    return {"hits": one.hits, "total": one.total, "value": one.value, "interval": list(one.interval)}
-
-
 def _plain(value: Any) -> Any:
-    """Replace NaN by None."""
+    """Express scores, shares and other small records as JSON does; NaN becomes None."""
+    if isinstance(value, Share):
+        found = {"hits": value.hits, "total": value.total, "value": value.value, "interval": value.interval}
+        return _plain(found)
+    if isinstance(value, Score):
+        return _plain({"value": value.value, "interval": value.interval})
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _plain(value._asdict())
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -215,34 +215,43 @@ def _columns(run: TableRun) -> list[Block | None]:
 
 
 def list_settings(run: TableRun) -> dict[str, str]:
-    """List how to make this run again."""
-    asked, labels = run.asked, run.problem.labels
-    test = data_name(asked.test_file) if asked.test_file is not None else f"{percent(asked.test)} of the rows"
-    return {
-        "table": data_name(asked.data),
-        "label": labels.column,
-        "labels": ", ".join(labels.classes),
-        "positive label": labels.positive or "none named",
-        "sensitive": run.problem.groups.title,
-        "groups": ", ".join(run.problem.groups.names),
-        "fairness": asked.fairness.replace("_", " "),
-        "clean ratio": f"{number(run.clean_ratio)}, {'estimated' if asked.clean_ratio == 'auto' else 'given'}",
-        "measured on": test,
+    """List how to make this run again, and what came of it."""
+    given = {
+        name.replace("_", " "): value
+        for name, value in run.asked.record().items()
+        if value not in (None, [], {})
+    }
+    found = {
+        "labels": run.problem.labels.classes,
+        "groups": run.problem.groups.names,
+        "clean ratio": number(run.clean_ratio),
         "rows trained on": f"{len(run.problem.train):,}",
         "rows measured on": f"{len(run.problem.test):,}",
         "model": model_title(run),
         "kept": kept_point(run).title,
-        "threshold": str(asked.threshold),
-        "tolerance": "none given" if asked.tolerance is None else number(asked.tolerance),
-        "epochs" if run.model_name == "logistic" else "rounds": str(len(run.history)),
-        "seed": str(asked.seed),
+        "updates" if run.model_name == "logistic" else "rounds": len(run.history),
         "seconds": f"{run.seconds:.0f}",
-    } | {f"version of {name}": version for name, version in run.versions.items()}
+    }
+    versions = {f"version of {name}": version for name, version in run.versions.items()}
+    return {name: _shown(value) for name, value in {**given, **found, **versions}.items()}
+
+
+def _shown(value: Any) -> str:
+    """Write the value of a setting."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
     title, groups, audit = found.label_audit.groups.title, found.cells.groups, found.label_audit
+    settings = {
+        "table": data_name(found.asked.data),
+        "label": found.asked.label,
+        "positive label": found.labels.positive or "none named",
+        "predictions": found.prediction,
+        "scores": found.score or "none",
+        "rows without a prediction": f"{found.left_out:,}",
+    }
     words = [say("notion", fairness=found.asked.fairness)]
     words.append(say("predictions_overall", scores=found.scores, fairness=found.asked.fairness))
     words += [] if found.true_labels is None else [found.true_labels.sentence]
@@ -273,7 +282,12 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
             ],
             folded=True,
         ),
-        Section("settings", "How this was made", [Facts("Settings", _prediction_facts(found))], folded=True),
+        Section(
+            "settings",
+            "How this was made",
+            [Facts("Settings", settings)],
+            folded=True,
+        ),
     ]
     lead = say(
         "predictions_lead",
@@ -299,18 +313,3 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
     words = Text(say("guide_scores", column=found.score, label=found.labels.positive))
     figure = calibration_figure(found.calibration, {"given": "Scores"})
     return [Section("calibration", "What scores mean", [words, *([figure] if figure else []), table])]
-
-
-def _prediction_facts(found: PredictionAudit) -> dict[str, str]:
-    """List what was asked."""
-    return {
-        "table": data_name(found.asked.data),
-        "label": found.asked.label,
-        "positive label": found.labels.positive or "none named",
-        "sensitive": found.label_audit.groups.title,
-        "predictions": found.prediction,
-        "scores": found.score or "none",
-        "fairness": found.asked.fairness.replace("_", " "),
-        "rows measured on": f"{len(found.cells):,}",
-        "rows without a prediction": f"{found.left_out:,}",
-    }
