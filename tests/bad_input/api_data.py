@@ -11,10 +11,17 @@ from tests.bad_input.api_learning import trained
 from tests.bad_input.entry import Bad, X, samples
 
 from fairsieve import MissingDataError
-from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, load_compas, make_synthetic, split
+from fairsieve.data import (
+    flip_group_targeted,
+    flip_margin,
+    flip_uniform,
+    load_authors_arrays,
+    load_compas,
+    make_synthetic,
+    split,
+)
 from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch
-from fairsieve.data.synthetic import load_authors_arrays
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.reproduce.experiments import find_items

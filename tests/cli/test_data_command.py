@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from fairsieve import Samples
 from fairsieve.cli.data_command import app
 from fairsieve.data import fetch as fetching
 from fairsieve.errors import MissingDataError
-from fairsieve.samples import Samples
 
 runner = CliRunner()
 

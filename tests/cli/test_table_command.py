@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import FairsieveError
-from fairsieve.tabular.table_results import TrainResult
+from fairsieve.tabular import TrainResult
 
 QUICK = ("--clean-ratio", "0.9", "--max-iter", "8")
 

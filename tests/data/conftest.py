@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairsieve import Samples
 from fairsieve.data import fetch as fetch_module
-from fairsieve.data.adult import load_adult
-from fairsieve.data.compas import load_compas
-from fairsieve.data.german import load_german
+from fairsieve.data import load_adult, load_compas, load_german
 from fairsieve.data.sources import locate
 from fairsieve.errors import MissingDataError
-from fairsieve.samples import Samples
 
 
 def loaded(load: Callable[[], Samples], *names: str) -> Samples:

@@ -17,12 +17,18 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairsieve import FairsieveWarning, InvalidInputError, Samples, equalized_odds_disparity, fit
+from fairsieve import (
+    FairRobustClassifier,
+    FairsieveWarning,
+    InvalidInputError,
+    LogisticRegression,
+    Samples,
+    equalized_odds_disparity,
+    fairness_scorer,
+    fit,
+)
 from fairsieve.data import flip_group_targeted, make_synthetic, synthetic_splits
 from fairsieve.estimators import _solvers
-from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.estimators.scorers import fairness_scorer
-from fairsieve.training.models import LogisticRegression
 
 SHORT = {"epochs": 20, "warmup_epochs": 8, "clean_ratio": 0.9, "step_size": 0.01, "random_state": 0}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairsieve import FairRobustClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.classifier import FairRobustClassifier
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])

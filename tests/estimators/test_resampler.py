@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from fairsieve import Cells
+from fairsieve import Cells, FairRobustClassifier, FairRobustResampler
 from fairsieve.data import make_synthetic
-from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.estimators.resampler import FairRobustResampler, _draw_rows
+from fairsieve.estimators.resampler import _draw_rows
 
 SELECTOR = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, step_size=0.02, random_state=0)
 

@@ -13,9 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import fairsieve
-from fairsieve import InvalidInputError, NotReadyError, accuracy
+from fairsieve import InvalidInputError, NotReadyError, accuracy, fairness_scorer
 from fairsieve.data import make_synthetic
-from fairsieve.estimators.scorers import fairness_scorer
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

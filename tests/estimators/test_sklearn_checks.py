@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve import FairRobustClassifier
 
 NOT_REPETITION = (
     "a weight multiplies a loss, while a repeated sample also counts in the budget, the cells and the batches"

@@ -16,11 +16,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairsieve import FairRobustClassifier, FairRobustResampler, InvalidInputError, Samples, SieveClassifier
+from fairsieve import (
+    FairRobustClassifier,
+    FairRobustResampler,
+    InvalidInputError,
+    Samples,
+    SieveClassifier,
+    accuracy,
+    equalized_odds_disparity,
+    fairness_scorer,
+)
 from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.errors import FairsieveWarning
-from fairsieve.estimators.scorers import fairness_scorer
-from fairsieve.metrics import accuracy, equalized_odds_disparity
 
 DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
 NOISY = flip_margin(DATA, 0.2)

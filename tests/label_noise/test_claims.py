@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from tests.support.annotators import flip_by_feature, flip_near_boundary, flip_weak_annotator
 
-from fairsieve import estimate_clean_ratio
+from fairsieve import Samples, estimate_clean_ratio
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
-from fairsieve.samples import Samples
 
 
 def loans(seed):

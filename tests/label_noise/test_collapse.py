@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairsieve import Cells, CollapseError, CollapseWarning, FairRobustClassifier
+from fairsieve import Cells, CleanRatioEstimate, CollapseError, CollapseWarning, FairRobustClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import FairsieveWarning
 from fairsieve.estimators import _held_out
 from fairsieve.label_noise.collapse import collapse_of, compare_chances
-from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
+from fairsieve.label_noise.estimate import Credibility
 
 rng = np.random.default_rng(0)
 GROUPS = rng.integers(0, 2, 400)

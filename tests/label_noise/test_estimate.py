@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve import CollapseWarning, FairRobustClassifier, InvalidInputError, estimate_clean_ratio
+from fairsieve import (
+    CleanRatioEstimate,
+    CollapseWarning,
+    FairRobustClassifier,
+    InvalidInputError,
+    Samples,
+    estimate_clean_ratio,
+)
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.correction import train_auto
-from fairsieve.label_noise.estimate import CleanRatioEstimate, Credibility
-from fairsieve.samples import Samples
+from fairsieve.label_noise.estimate import Credibility
 
 DATA = make_synthetic(4000, seed=1)
 SHORT = {"epochs": 6, "warmup_epochs": 2, "batch_size": 100, "learning_rate": 0.001}

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from fairsieve import estimate_clean_ratio
+from fairsieve import Samples, estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.inputs import Checked
 from fairsieve.label_noise.estimate import estimate_of
-from fairsieve.samples import Samples
 
 DATA = make_synthetic(3000, seed=0)
 NOISY = flip_uniform(DATA, 0.15, seed=0).labels

@@ -5,8 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples
-from fairsieve.data import make_synthetic
-from fairsieve.data.flips import flip_margin
+from fairsieve.data import flip_margin, make_synthetic
 from fairsieve.label_noise.true_classes import TrueClassModel
 
 

@@ -10,10 +10,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.support.annotators import flip_weak_annotator
 
-from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
+from fairsieve import (
+    CleanRatioEstimate,
+    FairRobustClassifier,
+    InvalidInputError,
+    Samples,
+    estimate_clean_ratio,
+)
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning
-from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate, Credibility, Unseen
+from fairsieve.label_noise.clean_ratio_estimate import Credibility, Unseen
 from fairsieve.label_noise.collapse import collapse_of, compare_chances
 from fairsieve.label_noise.verified import VerifiedRates, check_verified
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import Samples
-from fairsieve.data.flips import flip_group_targeted, flip_margin, flip_uniform
+from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.select import count_budget
 

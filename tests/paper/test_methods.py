@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairsieve import Samples
 from fairsieve.data import (
     flip_margin,
     flip_uniform,
@@ -20,7 +21,6 @@ from fairsieve.paper.methods.noise_losses import estimate_noise_rates
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.methods.selection import authors_prefix
 from fairsieve.paper.run import measure
-from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 
 SHORT = Settings(clean_ratio=0.9, epochs=8, warmup_epochs=2, batch_size=50)

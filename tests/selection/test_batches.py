@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from fairsieve.selection.batches import batch_count, batch_shares, draw_batches
-from fairsieve.selection.shuffle import shuffled
+from fairsieve.selection.batches import batch_shares
+from fairsieve.selection.shuffle import shuffled, unshuffled
 
 
 def test_an_empty_cell_leaves_its_share_to_its_class():
@@ -24,15 +24,6 @@ def test_a_cell_alone_with_ratio_zero_still_stands_for_its_class():
         2,
         2,
     ]
-
-
-def test_order_is_a_function_of_seed_and_epoch():
-    codes, counts, shares = np.zeros(50, int), np.array([50]), np.array([50])
-    selected = np.arange(50)
-    one = draw_batches(selected, codes, counts, shares, 1, 3, 4)
-    assert (one == draw_batches(selected, codes, counts, shares, 1, 3, 4)).all()
-    assert (one != draw_batches(selected, codes, counts, shares, 1, 3, 5)).any()
-    assert (one != draw_batches(selected, codes, counts, shares, 1, 4, 4)).any()
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
@@ -54,6 +45,17 @@ def test_places_and_neighbours_look_random(size):
     assert halves == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize(("selected", "size", "count"), [(0, 4, 0), (3, 4, 1), (8, 4, 2), (11, 4, 2)])
-def test_batches_of_an_epoch(selected, size, count):
-    assert batch_count(selected, size) == count
+@pytest.mark.parametrize("size", [*range(1, 70), 127, 128, 129, 1000])
+def test_unshuffled_undoes_shuffled(size):
+    for lap in range(3):
+        order = shuffled(size, 3, 5, 1, lap * size, (lap + 1) * size)
+        assert sorted(order) == list(range(size))
+        assert unshuffled(size, 3, 5, 1, np.array([lap]), order).tolist() == [list(range(size))]
+
+
+def test_orders_do_not_change_between_versions():
+    """Or a state that was saved would go on in another order."""
+    assert shuffled(8, 3, 5, 1, 16, 24).tolist() == [3, 7, 6, 0, 1, 4, 5, 2]
+    assert shuffled(12, 3, 5, 1, 24, 36).tolist() == [0, 4, 10, 1, 9, 3, 11, 7, 6, 5, 8, 2]
+    far = 2 * 10**12
+    assert shuffled(10**12, 3, 5, 1, far, far + 3).tolist() == [53921787645, 282740615231, 767340507939]

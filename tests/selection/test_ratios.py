@@ -42,36 +42,11 @@ def test_ratios_start_at_the_shares_of_the_cells():
     ]
 
 
-def test_equalized_odds_moves_the_class_with_the_widest_gap(even):
-    moved = step(even, [0.2, 0.5, 0.9, 0.1], "equalized_odds")
-    assert moved == pytest.approx(np.array([[0.5, 0.5], [0.6, 0.4]]))  # to the higher loss
-
-
-def test_equal_opportunity_looks_at_the_positive_class_alone(even):
-    assert step(even, [9, 0, 0.1, 0.2], "equal_opportunity") == pytest.approx(
-        np.array([[0.5, 0.5], [0.4, 0.6]])
-    )
-    moved = step(even, [0.1, 0.2, 9, 0], "equal_opportunity", pos_label=0)
-    assert moved == pytest.approx(np.array([[0.4, 0.6], [0.5, 0.5]]))
-
-
-def test_demographic_parity_moves_the_two_classes_in_opposite_directions(even):
-    # Sums of the losses against the positive label; group 1 is predicted positive too rarely.
-    assert step(even, [1, 1, 2, 8], "demographic_parity") == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
-    assert step(even, [2, 8, 1, 1], "demographic_parity") == pytest.approx(np.array([[0.6, 0.4], [0.5, 0.5]]))
-
-
 def test_demographic_parity_divides_by_the_group():
     cells = Cells.of(np.repeat([0, 0, 1, 1], [30, 10, 10, 10]), np.repeat([0, 1, 0, 1], [30, 10, 10, 10]))
     # (1, 0): 4 / 40 = .1 and (1, 1): 3 / 20 = .15, though 4 > 3.
     moved = step(cells, [0, 0, 4, 3], "demographic_parity", ratios=[[0.5, 0.5]] * 2)
     assert moved == pytest.approx(np.array([[0.5, 0.5], [0.4, 0.6]]))
-
-
-def test_three_groups_move_the_extreme_pair():
-    cells = Cells.of(np.repeat([0, 1], 9), np.tile([0, 1, 2], 6))
-    moved = step(cells, [1, 2, 3, 1, 1, 1], "equalized_odds")
-    assert moved == pytest.approx(np.array([[1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1], [1 / 3] * 3]))
 
 
 def test_three_classes_compare_the_rate_of_each_predicted_class():
@@ -90,10 +65,6 @@ def test_of_equal_gaps_the_first_counts(even):
     assert step(even, [0.25, 0.5, 0.25, 0.5], "equalized_odds") == pytest.approx(
         np.array([[0.4, 0.6], [0.5, 0.5]])
     )
-
-
-def test_ratios_stay_without_a_gap(even):
-    assert step(even, [1, 1, 1, 1], "equalized_odds").tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
 def test_empty_cells_are_not_compared(even):

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.data.flips import NoisyLabels, check_samples_object, flipped_to
+from fairsieve import Samples
+from fairsieve.data import NoisyLabels
+from fairsieve.data.flips import check_samples_object, flipped_to
 from fairsieve.errors import InvalidInputError
 from fairsieve.paper.attacks import NOISES
-from fairsieve.samples import Samples
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
 __all__ = ["flip_by_feature", "flip_near_boundary", "flip_weak_annotator"]

@@ -9,9 +9,9 @@ import pandas
 import pytest
 from tests.support.people import people, write_csv
 
+from fairsieve import FairRobustClassifier
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators import _held_out
-from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.label_noise.collapse import Collapse
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.request import Asked

@@ -6,8 +6,7 @@ import os
 
 import pytest
 
-from fairsieve.data import make_synthetic
-from fairsieve.data.flips import flip_margin
+from fairsieve.data import flip_margin, make_synthetic
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ import torch
 
 import fairsieve
 from fairsieve import FairsieveWarning, InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
-from fairsieve.data import make_synthetic
-from fairsieve.data.flips import flip_margin, flip_uniform
+from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.methods import SELECTION_METHODS
