@@ -111,11 +111,11 @@ class CleanRatioEstimate:
     --------
     >>> from fairsieve import estimate_clean_ratio
     >>> from fairsieve.data import flip_uniform, make_synthetic
-    >>> samples = make_synthetic(2000, seed=0)
+    >>> samples = make_synthetic(4000, seed=1)
     >>> noisy = flip_uniform(samples, 0.15, seed=0).labels
     >>> found = estimate_clean_ratio(samples.features, noisy, sensitive_features=samples.groups)
     >>> found.noise.shape, len(found.wrong), found.interval[0] < found.clean_ratio < found.interval[1]
-    ((2, 2), 2000, True)
+    ((2, 2), 4000, True)
     """
 
     clean_ratio: float
