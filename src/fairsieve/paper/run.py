@@ -100,7 +100,9 @@ class Comparison:
             del asked["validation"]
         asked["table"] = None if self.table is None else self.table.record()
         return {
-            name: value for name, value in asked.items() if value not in (None, False, {}) or name == "tune"
+            name: value
+            for name, value in asked.items()
+            if not (value is None or value is False or value == {}) or name == "tune"
         }
 
     def training_settings(self) -> Settings:

@@ -30,7 +30,7 @@ from fairsieve.samples import Samples
 __all__ = ["estimate_noise_rates", "noise_loss_trainer"]
 
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
-ANCHOR = 0.97  # quantile of the predicted chances that is taken for certain
+CERTAIN = 0.1  # of a group, whose class is taken for certain
 RIDGE = 1e-3
 
 Floats = NDArray[np.float64]
@@ -39,8 +39,8 @@ Floats = NDArray[np.float64]
 def estimate_noise_rates(data: Samples) -> Floats:
     """Estimate how often each class's labels are wrong in each group, (classes, groups), by anchor points.
 
-    Where the truth is certain, the chance of the noisy label is 1 less its noise rate (Liu & Tao 2016): that is read at
-    a high quantile of out-of-fold chances.
+    Where the truth is certain, a label is wrong as often as the noise rate says (Liu & Tao 2016). The tenth of a
+    group with the highest out-of-fold scores is taken for certainly positive, that with the lowest for certainly negative.
 
     Examples
     --------
@@ -54,11 +54,12 @@ def estimate_noise_rates(data: Samples) -> Floats:
         rows = cells.group_codes == group
         if min(np.bincount(cells.label_codes[rows], minlength=2)) < 5:
             continue  # too few to tell
-        model = LogisticRegression(max_iter=1000)
-        chances = cross_val_predict(
-            model, data.features[rows], cells.label_codes[rows], method="predict_proba", cv=5
+        labels, model = cells.label_codes[rows], LogisticRegression(max_iter=1000)
+        order = np.argsort(
+            cross_val_predict(model, data.features[rows], labels, method="decision_function", cv=5)
         )
-        rates[:, group] = 1 - np.quantile(chances, ANCHOR, axis=0)
+        ends = max(1, round(CERTAIN * len(order)))
+        rates[:, group] = labels[order[:ends]].mean(), 1 - labels[order[-ends:]].mean()
     return rates
 
 

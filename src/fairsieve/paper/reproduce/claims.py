@@ -340,6 +340,7 @@ def _growing_gain(claim: Claim, results: Results) -> Answer:
     p = float(2 * stats.t.sf(abs(score), len(slopes) - 1))
     holds = None if p >= LEVEL else score > 0
     told = f"ITLM's accuracy less LR's by noise rate: {told}; slope {slopes.mean():+.2f}, p = {p:.2g}"
+    told += "; more splits would decide" if holds is None else ""
     return Answer(holds, p if holds is not None else None, told, gains)
 
 
@@ -412,7 +413,7 @@ def _same_order(claim: Claim, results: Results) -> Answer:
         f"of {len(flat) - len(gains)} comparisons at higher rates {bad} are significantly the other way round than at "
         f"10 %, {unsure} by their means only"
     )
-    holds = False if bad else None if unsure else True
+    holds = False if bad else None if unsure or any(gain.n < 2 for gain in flat) else True
     if holds is None:
         told += "; more draws would decide"
     return Answer(
@@ -514,7 +515,8 @@ def _wider_spread(claim: Claim, results: Results) -> Answer:
         return Answer(None, None, f"{told}; more draws would decide")
     p = float(stats.ttest_ind(wider, ours, equal_var=False).pvalue)
     holds = None if p >= LEVEL else bool(wider.mean() > ours.mean())
-    return Answer(holds, None if holds is None else p, f"{told}; p = {p:.2g}")
+    told += f"; p = {p:.2g}" + ("; more draws would decide" if holds is None else "")
+    return Answer(holds, None if holds is None else p, told)
 
 
 CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {
