@@ -197,7 +197,7 @@ def test_the_command(tmp_path):
     ]
     done = CliRunner().invoke(app, [*arguments, "--no-tune", "--out", str(tmp_path)], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "ITLM→Penalty" in done.output
+    assert "Penalty" in done.output  # the table is as narrow as the terminal
     assert "tuning" in done.output
     assert len(list(_read_records(tmp_path / "records.jsonl"))) == 3
 

@@ -40,7 +40,7 @@ def estimate_noise_rates(data: Samples) -> Floats:
     """Estimate how often each class's labels are wrong in each group, (classes, groups), by anchor points.
 
     Where the truth is certain, a label is wrong as often as the noise rate says (Liu & Tao 2016). The tenth of a
-    group with the highest out-of-fold scores is taken for certainly positive, that with the lowest for certainly negative.
+    group with the highest out-of-fold scores is taken for certainly positive, that with the lowest for negative.
 
     Examples
     --------
