@@ -96,12 +96,10 @@ def test_new_rows_that_do_not_fit(folder, tmp_path, change, message):
         predict_table(folder, path)
 
 
-def test_what_counted_as_missing_counts_again(run, folder, tmp_path):
-    table = people(50, seed=3)
+def test_what_counted_as_missing_counts_again(stored, tmp_path):
+    table = people(50, seed=3) | {"flag": ["True"] * 50, "kind": ["1"] * 50}
     table["age"][0] = "unknown"
-    path = write_csv(tmp_path / "new.csv", table)
-    (folder / "metrics.json").write_text('{"settings": {"missing": ["unknown"]}}')
-    assert len(predict_table(folder, path)[1]) == 50
+    assert len(tabular.predict(stored[1], write_csv(tmp_path / "new.csv", table)).predicted) == 50
 
 
 def test_a_folder_without_a_model_is_told(tmp_path):

@@ -150,27 +150,30 @@ def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int =
     rng = np.random.default_rng(seed)
     rows = rng.permutation(np.flatnonzero(targets >= 0))[:MOST_ROWS]
     half = len(rows) // 2
-    learnt, held = rows[:half], rows[half:]
-    shares = np.bincount(targets[held]) / max(len(held), 1)
-    classes = [code for code, share in enumerate(shares) if share * len(held) >= LEAST]
-    found: dict[str, float] = {}
+    shares = np.bincount(targets[rows[half:]]) / max(len(rows) - half, 1)
+    classes = [code for code, share in enumerate(shares) if share * (len(rows) - half) >= LEAST]
     if len(classes) < 2:
-        return found
+        return {}
+    # Of two classes, one is told from the other as well as the other from it.
+    told = classes[1:] if len(classes) == len(shares) == 2 else classes
+    hits = [targets[rows] == code for code in told]
+    found: dict[str, float] = {}
     for name, column in values.items():
-        codes = _codes_for(column, learnt)
-        areas = [_area(codes, targets == code, learnt, held) for code in classes]
-        found[str(name)] = float(np.average(areas, weights=shares[classes]))
+        codes = _codes_for(column, rows)
+        areas = [_area(codes, one, np.arange(half), np.arange(half, len(rows))) for one in hits]
+        found[str(name)] = float(np.average(areas, weights=shares[told]))
     return found
 
 
-def _codes_for(column: pd.Series, learnt: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Code the values of a column; missing is the last code."""
+def _codes_for(column: pd.Series, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Code the values of some rows of a column; missing is the last code."""
     if is_text(column):
-        codes = column.cat.codes.to_numpy().astype(np.int64)
+        codes = column.cat.codes.to_numpy()[rows].astype(np.int64)
         return np.where(codes >= 0, codes, len(column.cat.categories))
-    numbers = column.to_numpy()
-    known = numbers[learnt][~np.isnan(numbers[learnt])]
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, PARTS + 1)[1:-1])) if len(known) else np.zeros(0)
+    numbers = column.to_numpy()[rows]
+    ordered = np.sort(numbers)  # NaN is last
+    known = len(ordered) - int(np.isnan(ordered).sum())
+    edges = np.unique(ordered[np.arange(1, PARTS) * known // PARTS]) if known else ordered[:0]
     return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="left"))
 
 

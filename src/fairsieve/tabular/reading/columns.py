@@ -75,20 +75,20 @@ def parse_numbers(column: pd.Series, decimal: str = ".") -> ParsedNumbers:
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         odd = np.abs(numbers) >= LARGEST
         return ParsedNumbers(np.where(odd, np.nan, numbers) if odd.any() else numbers, odd)
-    texts = column.cat.categories.tolist()
-    parsed = _to_numbers([_with_point(text) for text in texts] if decimal == "," else texts)
+    texts = column.cat.categories.to_numpy()
+    parsed = _to_numbers(as_objects(map(_with_point, texts)) if decimal == "," else texts)
     # Only what is no number as it stands is looked at again, without signs and marks between thousands.
     again = np.flatnonzero(np.isnan(parsed))
-    parsed[again] = _to_numbers([_plain_number(texts[place], decimal) for place in again])
+    parsed[again] = _to_numbers(as_objects(_plain_number(texts[place], decimal) for place in again))
     parsed = np.append(np.where(np.abs(parsed) < LARGEST, parsed, np.nan), np.nan)
     codes = column.cat.codes.to_numpy()
     numbers = parsed[codes]
     return ParsedNumbers(numbers, (codes >= 0) & np.isnan(numbers))
 
 
-def _to_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
+def _to_numbers(texts: NDArray[np.object_]) -> NDArray[np.float64]:
     """Convert texts to doubles, NaN where one is no number."""
-    return np.array(pd.to_numeric(as_objects(texts), errors="coerce"), dtype=np.float64)
+    return np.array(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
 
 
 def _plain_number(text: str, decimal: str) -> str:
@@ -149,7 +149,7 @@ def kind_of(table: InputTable, name: str, *, categories: Sequence[str] = ()) -> 
     known = int(column.notna().sum())
     if name in categories or not known:
         return "categories"
-    if is_text(column) and any(CODE.fullmatch(text) for text in used_texts(column)):
+    if is_text(column) and any(text[0] == "0" and CODE.fullmatch(text) for text in used_texts(column)):
         return "categories"
     parsed = parse_numbers(column, table.reading.decimal)
     share = 1 - parsed.odd.sum() / known

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.reading.columns import LARGEST as LARGEST_NUMBER
 from fairsieve.tabular.reading.columns import Kind
 from fairsieve.tabular.reading.features import MOST_CATEGORIES, feature_values
 from fairsieve.tabular.reading.read import read_frame
@@ -132,8 +133,17 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"the table must have every column that the model learnt from; missing: "
                 f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}"
             )
-        table = read_frame(X[list(self.kinds)], Reading(missing=self.missing))
-        return self._encode(feature_values(table, self.kinds))
+        types = dict(zip(X.columns, X.dtypes, strict=True))
+        doubles = [name for name in self.numbers_ if types[name] == np.float64]
+        if np.nanmax(np.abs(X[doubles].to_numpy()), initial=0.0) >= LARGEST_NUMBER:
+            doubles = []  # which are looked at one by one, to name the first
+        read = set(doubles)
+        rest = {name: kind for name, kind in self.kinds.items() if name not in read}
+        values = X[doubles]
+        if rest:
+            table = read_frame(X[list(rest)], Reading(missing=self.missing))
+            values = pd.concat([values.set_axis(table.frame.index), feature_values(table, rest)], axis=1)
+        return self._encode(values)
 
     def _encode(self, values: pd.DataFrame) -> NDArray[Any]:
         """Encode columns of doubles and of texts."""

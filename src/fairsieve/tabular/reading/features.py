@@ -148,21 +148,20 @@ def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[
     if distinct == 1 and not missing:
         return Feature(name, kind, missing, distinct, "the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
-    styles = {number_style(text) for text in used_texts(column)} if is_text(column) else set()
+    point = is_text(column) and table.reading.decimal == "."
     if kind == "categories":
         if name in categories or not is_text(column):
             return Feature(name, kind, missing, distinct)
-        commas = styles == {"comma"} and table.reading.decimal == "."
+        commas = point and all(number_style(text) == "comma" for text in used_texts(column))
         return Feature(
             name, kind, missing, distinct, _useless_texts(column, many, commas), hint=_hint(name, commas)
         )
     numbers = whole_numbers(column)
     if numbers is None:
-        between = any("," in text for text in used_texts(column)) if styles == {"whole"} else False
+        texts = used_texts(column) if point else {}
+        between = "," in "".join(texts) and all(number_style(text) == "whole" for text in texts)
         hint = f"Commas in column {name!r} were read as marks between thousands (1,500 is 1500)."
-        return Feature(
-            name, kind, missing, distinct, hint=hint if between and table.reading.decimal == "." else ""
-        )
+        return Feature(name, kind, missing, distinct, hint=hint if between else "")
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
         return Feature(name, kind, missing, distinct, "it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:

@@ -186,8 +186,8 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
             encoding_errors="surrogatepass",
             sep=reading.separator,
             header=None,
-            dtype="category",  # each different text once
-            keep_default_na=False,
+            dtype=object,  # texts as they are written
+            na_filter=False,
             skipinitialspace=True,
             skip_blank_lines=False,
             low_memory=False,
@@ -197,9 +197,8 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     names, columns = [], []
     blank = np.ones(len(frame) - 1, dtype=bool)
     for place in range(frame.shape[1]):
-        column = frame[place].array
-        texts = [str(value).strip() for value in column.categories]
-        codes = column.codes
+        codes, values = pd.factorize(frame[place].to_numpy())  # each different text once
+        texts = [str(value).strip() for value in values]
         names.append(texts[codes[0]] if codes[0] >= 0 else "")
         empty = np.array([*(not text for text in texts), True])[codes[1:]]  # a field may not be there at all
         blank &= empty

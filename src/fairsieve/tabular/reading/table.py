@@ -135,12 +135,17 @@ def coded(
 ) -> pd.Categorical:
     """Make texts of codes; equal texts become one, and None and what is in ``missing`` is missing.
 
-    >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b"]).tolist()
-    ['b', 'a', 'b', nan]
+    Texts that no row has are left out.
+
+    >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b", "c"])
+    ['b', 'a', 'b', NaN]
+    Categories (2, object): ['b', 'a']
     """
+    used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
     places: dict[str, int] = {}
     table = [
-        -1 if text is None or text in missing else places.setdefault(text, len(places)) for text in texts
+        -1 if text is None or not there or text in missing else places.setdefault(text, len(places))
+        for text, there in zip(texts, used.tolist(), strict=True)
     ]
     lookup = np.array([*table, -1], dtype=np.int32)  # the last stands for the code −1
     return pd.Categorical.from_codes(lookup[codes], pd.Index(as_objects(places), dtype=object))
@@ -154,15 +159,16 @@ def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
 
 def used_texts(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, for texts that some row has."""
-    codes = column.cat.codes.to_numpy()
-    counts = np.bincount(codes[codes >= 0], minlength=len(column.cat.categories))
-    pairs = zip(column.cat.categories, counts.tolist(), strict=True)
-    return {str(text): count for text, count in pairs if count}
+    codes, texts = column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    if counts.all():
+        return dict(zip(texts, counts.tolist(), strict=True))
+    return {text: count for text, count in zip(texts, counts.tolist(), strict=True) if count}
 
 
 def count_distinct(column: pd.Series) -> int:
     """Count the different values of a column."""
-    return len(used_texts(column)) if is_text(column) else int(column.nunique())
+    return len(np.unique(column.dropna().cat.codes)) if is_text(column) else int(column.nunique())
 
 
 def listed(column: pd.Series) -> list[Any]:
