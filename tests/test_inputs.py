@@ -13,8 +13,8 @@ from fairsieve.data import make_synthetic
 
 DATA = make_synthetic(120, seed=0)
 MODELS = [
-    FairRobustClassifier(clean_ratio=0.9, epochs=2, warmup_epochs=1, random_state=0),
-    SieveClassifier(DecisionTreeClassifier(max_depth=2), clean_ratio=0.9, rounds=1, cv=2, random_state=0),
+    FairRobustClassifier(clean_ratio=0.9, random_state=0),
+    SieveClassifier(DecisionTreeClassifier(max_depth=2), clean_ratio=0.9, max_iter=1, cv=2, random_state=0),
 ]
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from fairsieve.errors import (
     CheckpointError,
     CheckpointWarning,
-    CollapseError,
-    CollapseWarning,
     FairsieveError,
     FairsieveWarning,
     InvalidInputError,
@@ -87,8 +85,6 @@ __all__ = [
     "CheckpointError",
     "CheckpointWarning",
     "CleanRatioEstimate",
-    "CollapseError",
-    "CollapseWarning",
     "FairRobustBatchSampler",
     "FairRobustClassifier",
     "FairRobustResampler",

@@ -5,7 +5,6 @@
     FairsieveError
     ├── InvalidInputError      (also a ValueError)   a value breaks a stated rule
     ├── NotReadyError          (also a RuntimeError) a call came before what it needs
-    ├── CollapseError          (also a RuntimeError) training came to worse than a plain model
     ├── WorkerError            (also a RuntimeError) another worker failed or was lost
     ├── CheckpointError        (also a ValueError)   a checkpoint is damaged, or not one of ours
     ├── MissingExtraError      (also an ImportError) an optional dependency is not installed
@@ -13,7 +12,7 @@
 
     FairsieveWarning           (a UserWarning)
     ├── CheckpointWarning      a checkpoint was not used, or could not be written
-    └── CollapseWarning        training came to worse than a plain model
+    └── FairnessWarning        the fairness that was asked for was not reached, or not worth it
 
 Messages name the parameter, the rule, the value that broke it, and the way out.
 """
@@ -23,8 +22,7 @@ from __future__ import annotations
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
-    "CollapseError",
-    "CollapseWarning",
+    "FairnessWarning",
     "FairsieveError",
     "FairsieveWarning",
     "InvalidInputError",
@@ -71,16 +69,6 @@ class NotReadyError(FairsieveError, RuntimeError):
     Traceback (most recent call last):
         ...
     fairsieve.errors.NotReadyError: update() must be called before iterating: give it the model's outputs
-    """
-
-
-class CollapseError(FairsieveError, RuntimeError):
-    """Training came to a model that is worse than a plain one, and ``on_collapse="raise"``.
-
-    Examples
-    --------
-    >>> issubclass(CollapseError, RuntimeError)
-    True
     """
 
 
@@ -151,12 +139,11 @@ class CheckpointWarning(FairsieveWarning):
     """
 
 
-class CollapseWarning(FairsieveWarning):
-    """Training came to a model that is worse than a plain one.
+class FairnessWarning(FairsieveWarning):
+    """The fairness that was asked for was not reached, or the fair model is not the better one.
 
     Examples
     --------
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CollapseWarning)  # stop instead of going on with a bad model
+    >>> issubclass(FairnessWarning, FairsieveWarning)
+    True
     """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from sklearn.utils import validation as sk
 from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.samples import Samples, weighted_rows
+from fairsieve.samples import Samples, check_weights
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.missing import refuse_missing
 from fairsieve.validation import check_seed, shown
@@ -28,10 +29,12 @@ __all__ = [
     "check_groups",
     "check_labels_known",
     "check_samples",
+    "copies_of_rows",
     "dense",
     "dense_chunks",
     "read_lasting_seed",
     "read_seed",
+    "rename_parameters",
     "warn_of_groups",
 ]
 
@@ -43,7 +46,7 @@ class Checked(NamedTuple):
     """What to fit on: the samples that have a weight."""
 
     data: Samples
-    weights: NDArray[np.float64] | None  # with mean 1; None, where all weigh the same
+    weights: NDArray[np.float64] | None  # how often each sample counts; None, where each counts once
     kept: NDArray[np.int64] | None  # where the samples stand in what was given; None, where they are all
     given: int  # how many samples were given
 
@@ -72,12 +75,47 @@ def check_samples(
     if labels.dtype.kind not in "iub":  # whole numbers are classes; looking at all of them takes time
         check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
-    rows, weights = weighted_rows(sample_weight, len(labels))
+    rows, weights = copies_of_rows(sample_weight, len(labels))
     check_classes(labels if len(rows) == len(labels) else labels[rows])
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     if len(rows) == len(data):
         return Checked(data, weights, None, len(data))
     return Checked(data.take(rows), weights, rows, len(data))
+
+
+def copies_of_rows(
+    sample_weight: ArrayLike | None, samples: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Return the rows that have a weight, and their weights as they are; None where all are 1.
+
+    >>> copies_of_rows([2.0, 0.0, 1.0], 3)
+    (array([0, 2]), array([2., 1.]))
+    """
+    if sample_weight is None:
+        return np.arange(samples), None
+    weights = check_weights(sample_weight, samples)
+    rows = np.flatnonzero(weights)
+    return rows, None if (weights[rows] == 1).all() else weights[rows]
+
+
+def rename_parameters(new_names: Mapping[str, str]) -> Callable[[type], type]:
+    """Let the constructor of an estimator say what an old parameter is called now, or what replaces it."""
+
+    def decorate(estimator: Any) -> Any:
+        original = estimator.__init__
+
+        @wraps(original)
+        def init(self: Any, *args: Any, **parameters: Any) -> None:
+            for name in parameters.keys() & new_names.keys():
+                raise InvalidInputError(
+                    f"{estimator.__name__} has no parameter {name!r} since 0.2; use {new_names[name]}"
+                )
+            original(self, *args, **parameters)
+
+        estimator.__init__ = init
+        return estimator
+
+    return decorate
 
 
 def check_labels_known(y: Any) -> None:

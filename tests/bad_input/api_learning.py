@@ -44,7 +44,7 @@ def classifier(X=X, y=LABELS, z=GROUPS, weights=None, **options):
 
 
 def sieve(estimator=None, y=LABELS, **options):
-    options = {"clean_ratio": 0.9, "rounds": 1, "cv": 2, "random_state": 0} | options
+    options = {"clean_ratio": 0.9, "max_iter": 1, "cv": 2, "random_state": 0} | options
     return SieveClassifier(estimator or DecisionTreeClassifier(max_depth=2), **options).fit(X, y, GROUPS)
 
 

@@ -17,7 +17,7 @@ from fairsieve import InvalidInputError, SieveClassifier
 from fairsieve.data import make_synthetic
 
 BOOSTERS = ["catboost", "xgboost", "lightgbm", "hist_gradient_boosting"]
-SHORT = {"clean_ratio": 0.9, "flips": "random", "rounds": 1, "cv": 2, "random_state": 0}
+SHORT = {"clean_ratio": 0.9, "max_iter": 1, "cv": 2, "random_state": 0}
 
 
 def make_booster(name, **options):

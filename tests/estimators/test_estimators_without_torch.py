@@ -28,7 +28,7 @@ matplotlib.use("Agg")
 rng = np.random.default_rng(0)
 X, z = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
 y = (X[:, 0] + 0.5 * rng.normal(size=120) > 0).astype(int)
-OPTIONS = {"rounds": 1, "cv": 2, "random_state": 0}
+OPTIONS = {"max_iter": 1, "cv": 2, "random_state": 0}
 """
 
 SIEVE = """
@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory() as folder:
 RESAMPLER = """
 from fairsieve import FairRobustClassifier, FairRobustResampler, SieveClassifier
 sieve = SieveClassifier(LogisticRegression(), clean_ratio=0.9, **OPTIONS)
-for estimator in (sieve, FairRobustClassifier(clean_ratio=0.9, epochs=8, warmup_epochs=2, random_state=0)):
+for estimator in (sieve, FairRobustClassifier(clean_ratio=0.9, random_state=0)):
     some, labels = FairRobustResampler(estimator, random_state=0).fit_resample(X, y, sensitive_features=z)
     assert 60 < len(some) == len(labels) <= 120
 """
@@ -66,7 +66,7 @@ assert (scores["test_score"] <= 0).all()
 
 DISPLAYS = """
 from fairsieve import FairRobustClassifier, SelectionDisplay, TradeoffDisplay
-model = FairRobustClassifier(clean_ratio=0.9, epochs=8, warmup_epochs=2, random_state=0)
+model = FairRobustClassifier(clean_ratio=0.9, random_state=0)
 model.fit(X, y, sensitive_features=z)
 SelectionDisplay.from_estimator(model)
 TradeoffDisplay.from_estimators({"fair": model}, X, y, sensitive_features=z)

@@ -23,7 +23,7 @@ from fairsieve.data import make_synthetic
 from fairsieve.estimators._folds import TrainingTask, make_folds
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
-SHORT = {"clean_ratio": 0.9, "flips": "random", "rounds": 1, "random_state": 0}
+SHORT = {"clean_ratio": 0.9, "max_iter": 1, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +135,6 @@ def test_weights_are_repetitions_where_nothing_is_selected():
         check_sample_weight_equivalence_on_sparse_data,
     )
 
-    model = SieveClassifier(LogisticRegression(), clean_ratio=1.0, flips="random", rounds=1)
+    model = SieveClassifier(LogisticRegression(), clean_ratio=1.0, max_iter=1)
     check_sample_weight_equivalence_on_dense_data("SieveClassifier", model)
     check_sample_weight_equivalence_on_sparse_data("SieveClassifier", model)

@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks as parametriz
 
 from fairsieve import FairRobustClassifier, FairRobustResampler, SieveClassifier
 
-CLASSIFIER = FairRobustClassifier(clean_ratio=0.95, epochs=20, warmup_epochs=5, random_state=0)
-SIEVE = SieveClassifier(LogisticRegression(), clean_ratio=0.95, flips="aimed", rounds=1, cv=2, random_state=0)
+CLASSIFIER = FairRobustClassifier(clean_ratio=0.95, random_state=0)
+SIEVE = SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2, random_state=0)
 RESAMPLERS = {
     name: FairRobustResampler(estimator, random_state=0)
     for name, estimator in {"classifier": CLASSIFIER, "sieve": SIEVE}.items()

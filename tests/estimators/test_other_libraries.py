@@ -65,7 +65,7 @@ def test_mlflow_stores_it_in_its_default_format(model, tmp_path):
 def test_a_module_has_no_scikit_learn_model():
     torch = pytest.importorskip("torch")
     data = make_synthetic(100, seed=0)
-    model = FairRobustClassifier(clean_ratio=0.9, module=torch.nn.Linear, epochs=4, warmup_epochs=1)
+    model = FairRobustClassifier(clean_ratio=0.9, module=torch.nn.Linear)
     model.fit(data.features, data.labels, sensitive_features=data.groups)
     with pytest.raises(InvalidInputError, match=r"to_sklearn\(\) needs the linear model"):
         model.to_sklearn()

@@ -15,7 +15,7 @@ from fairsieve import Cells, FairRobustClassifier, FairRobustResampler
 from fairsieve.data import make_synthetic
 from fairsieve.estimators.resampler import _draw_rows
 
-SELECTOR = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, step_size=0.02, random_state=0)
+SELECTOR = FairRobustClassifier(clean_ratio=0.9, random_state=0)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def data():
 
 def fit(data, **settings):
     model = SieveClassifier(
-        LogisticRegression(), clean_ratio=0.9, flips="random", rounds=2, cv=2, random_state=0, **settings
+        LogisticRegression(), clean_ratio=0.9, max_iter=2, cv=2, random_state=0, **settings
     )
     return model.fit(data.features, data.labels, sensitive_features=data.groups)
 
@@ -40,15 +40,15 @@ def test_rounds_are_scored_under_the_threshold(data):
     assert strict.threshold_ == 0.9
     # The first round is the same model, judged by other predictions.
     np.testing.assert_array_equal(plain.rounds_[0].probabilities, strict.rounds_[0].probabilities)
-    assert strict.history_["accuracy"][0] < plain.history_["accuracy"][0]
+    assert strict.path_["accuracy"][0] < plain.path_["accuracy"][0]
 
 
 def test_the_classifiers_of_all_rounds_are_kept(data):
-    model = fit(data, keep_rounds=True)
-    assert len(model.round_estimators_) == len(model.rounds_) == len(model.history_["accuracy"])
-    assert model.round_estimators_[0] is model.plain_estimator_
-    assert model.round_estimators_[model.best_round_] is model.estimator_
-    assert not hasattr(fit(data), "round_estimators_")
+    model = fit(data, keep_path=True)
+    assert len(model.path_models_) == len(model.rounds_) == len(model.path_)
+    assert model.path_models_[0] is model.plain_estimator_
+    assert model.path_models_[model.best_round_] is model.estimator_
+    assert not hasattr(fit(data), "path_models_")
 
 
 def test_suspects_are_named_where_plain_training_is_the_best():
@@ -57,7 +57,7 @@ def test_suspects_are_named_where_plain_training_is_the_best():
     wrong = random.random(300) < 0.1
     labels = (features[:, 0] > 0) ^ wrong
     tree = DecisionTreeClassifier(max_depth=1)
-    model = SieveClassifier(tree, clean_ratio=0.9, flips="random", rounds=1, cv=2, random_state=0)
+    model = SieveClassifier(tree, clean_ratio=0.9, max_iter=1, cv=2, random_state=0)
     model.fit(features, labels, sensitive_features=groups)
     assert model.best_round_ == 0
     assert (model.weights_ == 1).all()

@@ -252,7 +252,7 @@ def test_an_inconclusive_estimate_is_a_warning_and_no_suspects():
 
 def test_suspects_are_ranked_by_the_chance_that_they_are_wrong(random):
     noisy, _ = random
-    model = FairRobustClassifier(random_state=0, on_collapse="fallback")
+    model = FairRobustClassifier(random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         model.fit(DATA.features, noisy.labels, sensitive_features=DATA.groups)

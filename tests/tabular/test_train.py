@@ -23,7 +23,7 @@ FEW = {"max_iter": 8, "clean_ratio": 0.9}
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     prepared = run.model["prepare"]
     model = FairRobustClassifier(
-        clean_ratio=0.9, epochs=24, random_state=0, on_collapse="fallback", pos_label=0
+        clean_ratio=0.9, epochs=24, random_state=0, pos_label=0
     ).fit(
         prepared.transform(run.problem.train.values),
         run.problem.train.label_codes,

@@ -131,6 +131,5 @@ def describe_task(
         "cv": sieve.cv if sieve.cv is None or isinstance(sieve.cv, Integral) else joblib.hash(task.folds),
         "seed": seed,
         "clean_ratio": sieve.clean_ratio,
-        "flips": sieve.flips,
         "fit_params": fit_params,
     }

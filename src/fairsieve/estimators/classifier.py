@@ -3,112 +3,96 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from copy import copy
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.estimators._held_out import find_collapse
-from fairsieve.estimators._predictions import as_module, decide, likeliest_codes
-from fairsieve.estimators._solvers import (
-    ModuleLike,
-    SolverName,
-    auto_batch_size,
-    choose_solver,
-    model_of,
-    new_solver,
-)
+from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.estimators._comparison import PlainComparison, compare_models
 from fairsieve.inputs import (
     Checked,
     check_features,
     check_samples,
-    read_lasting_seed,
+    read_seed,
+    rename_parameters,
     warn_of_groups,
 )
-from fairsieve.label_noise.collapse import Collapse, OnCollapse, handle
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
+from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
-from fairsieve.training.history import History
+from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.result import Fitted
-from fairsieve.validation import check_choice, check_clean_ratio
+from fairsieve.training.linear_rows import LinearRows, to_host
+from fairsieve.training.newton import to_model
+from fairsieve.training.ratio_search import choose_point
+from fairsieve.training.solver import Point, SolverSettings, solve
+from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-if TYPE_CHECKING:
-    from torch import nn
+__all__ = ["TOLERANCE", "FairRobustClassifier", "warn_of_gap"]
 
-__all__ = ["FairRobustClassifier", "auto_batch_size", "model_of"]
+TOLERANCE = 0.02
+LEARNT_BY_HEART = (
+    200  # rows for each parameter, below which a model does better on its own rows than on others
+)
+FEWEST = 40  # rows of a class, or there is too little to set a fold aside
+NEGLECTED = 0.25  # of its share: a cell with less training weight than this is hardly seen
 
-Auto = Literal["auto"]
+OLD_NAMES = {
+    "epochs": "max_iter",
+    "step_size": "tolerance",
+    "average_last": "tolerance",
+    "on_collapse": "tolerance (a named tolerance keeps the fair model)",
+    "module": "fairsieve.fit(module, …)",
+    "warmup_epochs": "fairsieve.fit(module, warmup_epochs=…)",
+    "batch_size": "fairsieve.fit(module, batch_size=…)",
+    "learning_rate": "fairsieve.fit(module, learning_rate=…)",
+    "solver": "fairsieve.fit for the paper's loop",
+    "signal": "nothing: rates are compared",
+    "checkpoint_dir": "nothing: a fit takes seconds",
+    "checkpoint_every": "nothing: a fit takes seconds",
+}
 
 
+@rename_parameters(OLD_NAMES)
 class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Train a classifier that is fair to groups and robust to wrong labels.
+    """Train a linear classifier that is fair to groups and robust to wrong labels.
 
-    Again and again it selects the samples with the lowest losses, fewer of them where the groups' ratios demand
-    it, moves weight towards the group that is served worse, and improves the model on what it has selected.
-    The result is one deterministic model that needs no groups to predict.
+    It starts from a model that takes every group as it comes, and shifts weight between groups until their rates
+    differ by no more than ``tolerance``. Labels that are probably wrong are corrected, or left out, on the way. The
+    result is one deterministic model that needs no groups to predict.
 
-    The linear model is trained by Newton steps on all samples; it has no batch size and no learning rate. The
-    features are not scaled: put a :class:`~sklearn.preprocessing.StandardScaler` before it, in a pipeline.
+    Columns are centred and scaled inside; a sample weight of 2 is the same as the sample twice.
 
     Parameters
     ----------
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"} or None
+        What is to be equal between groups; None if nothing is.
     clean_ratio : float in (0, 1] or "auto"
-        Share of the labels believed to be right; rather too low than too high. "auto" estimates it,
-        by group, and selects accordingly: see :mod:`~fairsieve.label_noise.correction`.
-    module : None, nn.Module, or callable
-        None is logistic regression. A module is copied and trained; it needs torch. A class or other callable
-        is called as ``module(n_features, n_classes)`` and makes one; its first weights follow
-        ``random_state``. It gives a logit per class or, for two classes, one logit.
-    epochs : int, optional
-        With the Newton solver the number of updates, 40 when None: each moves the shares, selects, and takes a
-        Newton step. With the paper's loop the number of epochs, 400 when None.
-    warmup_epochs : int, optional
-        How many epochs of the paper's loop train on everything first; a quarter of all, at most 100,
-        when None. As ``batch_size``, ``learning_rate`` and ``module``, it asks for that loop.
-    batch_size : int or "auto"
-        Of the paper's loop. "auto" is a twentieth of the samples, between 100 and 2,000.
-    learning_rate : float or "auto"
-        Of Adam, in the paper's loop. "auto" is 0.01 divided by the number of batches in an epoch, so that an
-        epoch leads equally far on little and on much data; the paper's 0.0005 for 20 batches.
-    step_size : float, optional
-        How far the shares move. With the Newton solver in the first update, 0.0096 when None (0.0128 where
-        "auto" leaves samples out once and for all); it falls to 0.3 of that in the last. With the
-        paper's loop in every epoch, 0.001 when None, as its authors took.
-    average_last : int, optional
-        The result averages the parameters after each of the last so many updates or epochs; 10 and 1 when None.
-    random_state : int, RandomState or None
-        An int gives the same model every time.
-    device : str, optional
-        Where to train, such as "cuda", which needs torch; the CPU when None.
-    verbose : int
-        Above 0, a progress bar.
-    on_collapse : {"warn", "fallback", "raise"}
-        What to do with a model that is worse than plain training by more than fairness may cost (see
-        :mod:`~fairsieve.label_noise.collapse`): warn with a :class:`CollapseWarning`, warn and keep the
-        plain model instead, or raise a :class:`CollapseError`.
-    signal : {"loss", "error"}, optional
-        What is compared between groups: mean losses or error rates. When None, losses where
-        the paper's selection is made, error rates where "auto" could tell which labels are wrong.
+        Share of the labels believed to be right; if unsure, choose a lower value. "auto" estimates it, and which
+        labels are wrong, as far as the data can say.
+    tolerance : float in [0, 1], optional
+        The largest difference between any two groups, in the rates that the notion compares, that may remain. 0.02
+        when None; then the plain model is kept where the fair one is not measurably better.
+    max_iter : int
+        The most updates, as a safety limit.
     pos_label : label, optional
         The positive class; the last of two when None.
-    checkpoint_dir : path, optional
-        A folder to keep checkpoints in. Fitted again on the same data, training goes on from the last, see
-        :func:`~fairsieve.training.fit.fit`. Needs a ``random_state``.
-    checkpoint_every : int, optional
-        Epochs or updates from one checkpoint to the next; a twentieth of all when None.
-    solver : {"auto", "newton", "adam"}
-        "newton" trains the linear model on full batches until it converges, see
-        :mod:`~fairsieve.training.newton`. "adam" is the paper's loop, for any model. "auto" is "newton"
-        unless ``module``, ``warmup_epochs``, ``batch_size`` or ``learning_rate`` is given.
+    device : str, optional
+        Where to train, such as "cuda", which needs torch; the CPU when None.
+    random_state : int, RandomState or None
+        Decides which rows are held out where labels were verified; nothing else depends on it.
+    verbose : int
+        Above 0, a progress bar.
 
     Attributes
     ----------
@@ -116,27 +100,38 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     sensitive_values_ : list
         The groups; tuples, where several columns are crossed. A last one None stands for the samples
         without a group, which train but do not count for fairness.
-    sample_indices_ : integer array
-        Rows of the training data that were selected last, ascending.
+    coef_, intercept_ : arrays of shape (1, d) and (1,), or (classes, d) and (classes,)
+        In the units of the features, as scikit-learn's LogisticRegression has them.
+    gap_ : float
+        The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected.
+    gap_held_out_ : float or None
+        The same number where those rows were held out, as where there are few rows for the columns; None elsewhere.
+    stopped_ : {"met", "exhausted", "limit", "interrupted"}
+        Why it ended: the tolerance was met; no shift of weight narrows the widest gap further; ``max_iter``; Ctrl-C.
+    n_iter_ : int
+        Updates that were made.
+    path_ : DataFrame
+        ``accuracy``, ``gap`` and ``selected`` rows of every model on the way, the one with natural ratios first.
+    path_models_ : list of LinearModel
+        The models of the path.
     ratios_ : array of shape (classes, groups)
-        The last shares of each class by group.
+        The shares of each class by group that the model was trained with.
+    effective_weights_ : array of shape (classes, groups)
+        The share of the training weight that each cell had, divided by its share of the rows.
     clean_ratio_ : float
         The clean ratio that was used.
     estimate_ : CleanRatioEstimate or None
         What "auto" found.
-    collapse_ : Collapse or None
-        How the model compares with a plain one, where it is worse.
+    sample_indices_ : integer array
+        Rows of the training data whose labels were believed, ascending.
+    plain_model_ : LinearModel
+        Plain logistic regression on the same rows and labels.
+    comparison_ : PlainComparison or None
+        The fair model beside the plain one, and a ``verdict``; None where no fairness was asked for.
+    is_plain_ : bool
+        Whether the plain model was kept.
     interrupted_ : bool
         Whether training was stopped early; the model is then the best so far.
-    history_ : History
-    coef_, intercept_ : arrays of shape (1, d) and (1,), or (classes, d) and (classes,)
-        The linear model, as scikit-learn's LogisticRegression has it; not with a ``module``.
-    n_iter_ : int
-        Updates, or epochs, that were made.
-    module_ : nn.Module
-        The trained model as a module of torch.
-    plain_model_ : LinearModel or nn.Module
-        The plain model that the fair one was compared with; None after an interruption.
     n_features_in_ : int
     feature_names_in_ : array
         Where the features have names.
@@ -145,56 +140,36 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data = make_synthetic(500, seed=0)
-    >>> model = FairRobustClassifier(clean_ratio=0.9)
-    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).ratios_.shape
-    (2, 2)
-    >>> model.n_iter_, model.coef_.shape
-    (40, (1, 3))
+    >>> model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.05)
+    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).stopped_
+    'met'
+    >>> model.gap_ <= 0.05, model.coef_.shape
+    (True, (1, 3))
     """
 
-    history_: History
     estimate_: CleanRatioEstimate | None
-    collapse_: Collapse | None
+    comparison_: PlainComparison | None
 
     def __init__(
         self,
-        fairness: str = "equalized_odds",
-        clean_ratio: float | Auto = "auto",
-        module: ModuleLike = None,
-        epochs: int | None = None,
-        warmup_epochs: int | None = None,
-        batch_size: int | Auto = "auto",
-        learning_rate: float | Auto = "auto",
-        step_size: float | None = None,
-        average_last: int | None = None,
-        random_state: Any = None,
-        device: str | None = None,
-        verbose: int = 0,
-        on_collapse: OnCollapse = "warn",
-        signal: Literal["loss", "error"] | None = None,
+        fairness: str | None = "equalized_odds",
+        *,
+        clean_ratio: float | Literal["auto"] = "auto",
+        tolerance: float | None = None,
+        max_iter: int = 200,
         pos_label: Any | None = None,
-        checkpoint_dir: Path | str | None = None,
-        checkpoint_every: int | None = None,
-        solver: SolverName = "auto",
+        device: str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.fairness = fairness
         self.clean_ratio = clean_ratio
-        self.module = module
-        self.epochs = epochs
-        self.warmup_epochs = warmup_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.step_size = step_size
-        self.average_last = average_last
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
-        self.on_collapse = on_collapse
-        self.signal = signal
+        self.tolerance = tolerance
+        self.max_iter = max_iter
         self.pos_label = pos_label
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.solver = solver
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,
@@ -210,59 +185,110 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
-            The Newton solver uses a sparse one as it is; the paper's loop makes it dense.
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
             Some may be missing. None is one group: then the model is robust and nothing more.
         sample_weight : n numbers, optional
-            Each multiplies its sample's training loss; a sample of weight 0 is left out.
+            A weight of 2 is the same as the sample twice; a sample of weight 0 is left out.
         verified_labels : n labels, optional
             The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given
             labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"``.
         verified_weight : n numbers, optional
             For rows that were not checked at random: the inverse of the chance to be checked.
         """
-        check_choice("on_collapse", self.on_collapse, ("warn", "fallback", "raise"))
         given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        newton = choose_solver(self) == "newton"
-        checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=newton)
-        if sensitive_features is not None:
-            warn_of_groups(checked.data.cells)
-        seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
-        solver = new_solver(self, checked, seed)
-        self._estimate(checked, seed, given, check_verification(checked, verified_labels, verified_weight))
-        fitted = solver.train_fair(self.clean_ratio_, self.estimate_)
-        plain = None if fitted.interrupted else solver.train_plain()
-        self.interrupted_ = plain is None
-        self.n_iter_ = len(fitted.history)
-        self.plain_model_ = plain
-        if plain is None:
-            warnings.warn(
-                f"training was stopped after {len(fitted.history)} of {solver.steps} epochs; the model is the "
-                "best of those, and was not compared with a plain one",
-                FairsieveWarning,
-                stacklevel=2,
+        tolerance = TOLERANCE if self.tolerance is None else check_share("tolerance", self.tolerance)
+        check_at_least("max_iter", self.max_iter, 1)
+        checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
+        verified = check_verification(checked, verified_labels, verified_weight)
+        compared = self._check_fairness(checked, sensitive_features)
+        self._estimate(checked, given, verified)
+        rows, plain_rows, clean_ratio = self._believe(checked)
+        with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
+            settings = SolverSettings(
+                fairness=fairness_name(self.fairness or "equalized_odds"),
+                positive=checked.data.cells.class_index(self.pos_label) if compared else 0,
+                named_groups=checked.data.cells.named_groups if compared else 0,
+                tolerance=tolerance,
+                clean_ratio=clean_ratio,
+                max_iter=self.max_iter,
+                report=report,
             )
-            self.collapse_ = None
-            return self._take_over(fitted, checked)
-        predicted = (
-            likeliest_codes(decide(each, checked.data.features)) for each in (fitted.predictor, plain)
+            solution = solve(rows, plain_rows, settings, self._folds(checked))
+        self._points, self._plain, self._held_out = solution.points, solution.plain, solution.held_out
+        self.plain_model_ = to_model(solution.plain.models[0])
+        self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
+        self.interrupted_ = solution.stopped == "interrupted"
+        self.path_ = pd.DataFrame(
+            [(point.accuracy, point.gap, point.selected) for point in solution.points],
+            columns=["accuracy", "gap", "selected"],
         )
-        self.collapse_ = find_collapse(self, checked, seed, *predicted)
-        if handle(self.collapse_, self.on_collapse):
-            fitted = solver.describe_plain()
-        return self._take_over(fitted, checked)
+        self.path_models_ = [to_model(point.models[0]) for point in solution.points]
+        self.comparison_ = None
+        if compared and not self.interrupted_:
+            self.comparison_ = compare_models(
+                solution.together,
+                settings.fairness,
+                settings.positive,
+                settings.named_groups,
+                noise=1 - clean_ratio,
+                believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
+                held_out=solution.held_out,
+            )
+        verdict = None if self.comparison_ is None else self.comparison_.verdict
+        self.is_plain_ = self.tolerance is None and verdict in ("worse", "no different")
+        self.classes_ = np.asarray(checked.data.cells.classes, dtype=checked.data.labels.dtype)
+        self.sensitive_values_ = checked.data.cells.groups
+        self._store(self._plain if self.is_plain_ else solution.points[solution.chosen])
+        self._list_suspects(checked, rows, solution.points[solution.chosen], clean_ratio)
+        self._tell(tolerance)
+        return self
 
-    def _estimate(
-        self, checked: Checked, seed: int, given: float | Auto, verified: Verification | None
-    ) -> None:
+    def at(self, *, tolerance: float) -> FairRobustClassifier:
+        """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no model of the path is within the tolerance.
+        """
+        check_is_fitted(self)
+        wanted = check_share("tolerance", tolerance)
+        smallest = float(self.path_["gap"].min())
+        if smallest > wanted:
+            raise InvalidInputError(
+                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
+            )
+        found = copy(self).set_params(tolerance=wanted)
+        found.is_plain_, found.stopped_ = False, "met"
+        found._store(self._points[choose_point(self._points, wanted)])
+        return found
+
+    def _check_fairness(self, checked: Checked, sensitive_features: Any) -> bool:
+        """Say whether groups are to be compared; warn where that was asked for and cannot be."""
+        if self.fairness is None:
+            return False
+        comparisons(self.fairness, checked.data.cells, self.pos_label)  # names what is wrong before any work
+        if sensitive_features is None:
+            warnings.warn(
+                "no fairness was asked for, since no group was named: pass sensitive_features= to fit, or "
+                "fairness=None if that is meant",
+                FairnessWarning,
+                stacklevel=3,
+            )
+            return False
+        warn_of_groups(checked.data.cells)
+        return checked.data.cells.named_groups > 1
+
+    def _estimate(self, checked: Checked, given: Any, verified: Verification | None) -> None:
         """Take the clean ratio that was given, or estimate it."""
         if given == "auto":
-            self.estimate_ = estimate_of(checked, seed, verified)
+            self.estimate_ = estimate_of(checked, read_seed(self.random_state), verified)
             self.clean_ratio_ = self.estimate_.clean_ratio
             warn_if_inconclusive(self.estimate_)
             return
+        read_seed(self.random_state)
         if verified is not None:
             refuse_known_ratio("clean_ratio", given)
         self.estimate_, self.clean_ratio_ = None, given
@@ -272,59 +298,91 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 "raise it"
             )
 
-    def _take_over(self, fitted: Fitted, checked: Checked) -> FairRobustClassifier:
-        """Store the result of training."""
-        data, kept = checked.data, checked.kept
-        decision = decide(fitted.predictor, data.features)
-        trusted = fitted.indices
-        wrong = None
-        if self.estimate_ is not None:  # who was kept is partly chance
-            trusted = merge_rows(len(data), self.estimate_.believed, self.estimate_.checked)
-            wrong = self.estimate_.wrong
-        times = fitted.history.times_selected
-        self._suspects = suspects_of(decision, data, trusted, times, kept, wrong=wrong)
-        self._kept = kept
-        fitted = fitted if kept is None else fitted.over(kept, checked.given)
-        self._predictor, self.history_ = fitted.predictor, fitted.history
-        if isinstance(fitted.predictor, LinearModel):
-            self.coef_, self.intercept_ = fitted.predictor.coef, fitted.predictor.intercept
-        self.ratios_, self.sample_indices_ = fitted.ratios, fitted.indices
-        self.classes_ = np.asarray(data.cells.classes, dtype=data.labels.dtype)
-        self.sensitive_values_ = data.cells.groups
-        return self
+    def _believe(self, checked: Checked) -> tuple[LinearRows, LinearRows, float]:
+        """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss."""
+        data, estimate = checked.data, self.estimate_
+        codes = data.cells.host_codes
+        labels, groups = codes // data.cells.shape[1], codes % data.cells.shape[1]
+        plain = LinearRows.on_device(
+            self.device, data.features, labels, groups, data.cells.shape, weights=checked.weights
+        )
+        if estimate is None:
+            return plain, plain, self.clean_ratio_
+        if estimate.acts:
+            chances = np.ascontiguousarray(estimate.true_class, dtype=np.float64)
+            return plain.with_labels(labels, chances), plain, 1.0
+        if estimate.verified_codes is not None:  # too few to learn from, but known
+            plain = plain.with_labels(np.asarray(estimate.true_codes, dtype=labels.dtype))
+        return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
 
-    def suspects(self) -> dict[str, NDArray[Any]]:
+    def _folds(self, checked: Checked) -> NDArray[np.int64] | None:
+        """Deal the rows to folds where a model would learn them by heart; equal rows go to the same one."""
+        data = checked.data
+        parameters = (data.features.shape[1] + 1) * max(len(data.cells.classes) - 1, 1)
+        counts = data.cells.counts.sum(axis=1)
+        if len(data) >= LEARNT_BY_HEART * parameters or counts[counts > 0].min() < FEWEST:
+            return None
+        return content_folds(data)
+
+    def _store(self, point: Point) -> None:
+        """Store a model of the path, or the plain one."""
+        model = to_model(point.models[0])
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        self.gap_ = point.gap
+        self.gap_held_out_ = point.gap if self._held_out else None
+        self.ratios_, self.effective_weights_ = point.ratios, point.effective_weights
+
+    def _list_suspects(self, checked: Checked, rows: LinearRows, point: Point, clean_ratio: float) -> None:
+        """List the rows whose labels are doubted, and store what was believed."""
+        data, estimate = checked.data, self.estimate_
+        wrong, believed = None, np.arange(len(data))
+        if clean_ratio < 1.0:
+            taken = rows.select(point.models[0], point.limit).weights
+            believed = np.flatnonzero(to_host(taken) > 0) if taken is not None else believed
+        elif estimate is not None and estimate.acts:
+            believed = merge_rows(len(data), estimate.believed, estimate.checked)
+            wrong = estimate.wrong
+        doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
+        decision = LinearModel(self.coef_, self.intercept_).decision(data.features)
+        self._suspects = suspects_of(decision, data, doubted, checked.kept, wrong=wrong)
+        self._kept = checked.kept
+        self.sample_indices_ = believed if checked.kept is None else checked.kept[believed]
+
+    def _tell(self, tolerance: float) -> None:
+        """Warn of what the user should know about the model."""
+        if self.interrupted_:
+            warnings.warn(
+                f"training was stopped after {self.n_iter_} updates; the model is the best of those",
+                FairsieveWarning,
+                stacklevel=3,
+            )
+        else:
+            warn_of_gap(self, tolerance)
+
+    def suspects(self) -> pd.DataFrame:
         """List the training samples whose labels to check, the likeliest wrong label first.
 
-        They are those that the last selection left out, the highest loss first; with "auto", those whose
-        label is more likely wrong than right or, where labels look wrong on purpose, surely wrong. Where
-        the estimate is inconclusive there are none.
+        They are those that the selection left out, the highest loss first; with "auto", those whose label is more
+        likely wrong than right. Where the estimate is inconclusive there are none.
 
         Returns
         -------
-        dict of arrays
-            Columns of a table, ready for ``pandas.DataFrame``: ``row`` in the training data, ``label``,
-            ``suggested`` (the likeliest class; the label itself, where a sample was left out for the
-            sake of the shares alone), ``loss``, ``probability`` of the suggested label, ``group``,
-            and ``epochs_kept`` (the epochs in which the sample was selected after all).
+        DataFrame
+            ``row`` in the training data, ``label``, ``suggested`` (the likeliest class), ``loss``, ``probability`` of
+            the suggested label, and ``group``.
         """
         check_is_fitted(self)
-        return {name: column.copy() for name, column in self._suspects.items()}
+        return self._suspects.copy()
 
     def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Choose rows of the training data to check next, with weights for ``verified_weight``.
-
-        Half of the choice is at random within cells, half where a check would tell most about the other rows;
-        before anything was learnt from checks, three quarters at random and a quarter where it is least certain
-        whether the label is right. Rows that were checked already are left out.
-        """
+        """Choose rows of the training data to check next, with weights for ``verified_weight``."""
         check_is_fitted(self)
         return choose_to_verify(self.estimate_, n, self._kept, self.clean_ratio)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
         features = check_features(self, X)  # first, for it says when there is no model yet
-        return decide(self._predictor, features)
+        return LinearModel(self.coef_, self.intercept_).decision(features)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""
@@ -332,42 +390,20 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the likeliest class of each sample."""
-        codes = likeliest_codes(self.decision_function(X))
-        return np.asarray(self.classes_[codes])
-
-    @property
-    def module_(self) -> nn.Module:
-        """The trained model as a module of torch; a linear model becomes a ``LogisticRegression``."""
-        if not hasattr(self, "_predictor"):
-            raise AttributeError(f"{type(self).__name__} has no module_ before it is fitted")
-        return as_module(self._predictor)
-
-    @property
-    def plain_module_(self) -> nn.Module:
-        """The plain model as a module of torch."""
-        if getattr(self, "plain_model_", None) is None:
-            raise AttributeError(f"{type(self).__name__} has no plain_module_: no plain model was trained")
-        return as_module(self.plain_model_)
+        logits = self.decision_function(X)
+        return np.asarray(self.classes_[(logits > 0) * 1 if logits.ndim == 1 else logits.argmax(axis=1)])
 
     def to_sklearn(self) -> LogisticRegression:
-        """Return the fitted linear model as scikit-learn's own LogisticRegression.
+        """Return the fitted model as scikit-learn's own LogisticRegression.
 
         It predicts the same, and everything that knows scikit-learn can store, convert or explain it without
         fairsieve: skops, MLflow, skl2onnx, shap.
         """
         check_is_fitted(self)
-        if not isinstance(self._predictor, LinearModel):
-            raise InvalidInputError(
-                f"to_sklearn() needs the linear model; this one is a {type(self._predictor).__name__}: fit it without "
-                "module"
-            )
         made = LogisticRegression()
-        made.coef_, made.intercept_, made.classes_ = (
-            self.coef_.copy(),
-            self.intercept_.copy(),
-            self.classes_.copy(),
-        )
-        made.n_features_in_, made.n_iter_ = self.n_features_in_, np.array([self.n_iter_], np.int32)
+        made.coef_, made.intercept_ = self.coef_.copy(), self.intercept_.copy()
+        made.classes_, made.n_features_in_ = self.classes_.copy(), self.n_features_in_
+        made.n_iter_ = np.array([self.n_iter_], np.int32)
         if hasattr(self, "feature_names_in_"):
             made.feature_names_in_ = self.feature_names_in_.copy()
         return made
@@ -376,3 +412,39 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def warn_of_gap(estimator: Any, tolerance: float) -> None:
+    """Warn where a gap above the tolerance is left, or where the fair model is not the better one."""
+    gap, verdict = (
+        float(estimator.path_["gap"].min()),
+        estimator.comparison_ and estimator.comparison_.verdict,
+    )
+    if estimator.stopped_ == "limit":
+        warnings.warn(
+            f"the widest gap is {gap:.3f} after max_iter={estimator.max_iter} updates, above the tolerance of "
+            f"{tolerance}: raise max_iter",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    elif estimator.stopped_ == "exhausted":
+        warnings.warn(
+            f"the widest gap between groups is {gap:.3f}, above the tolerance of {tolerance}, and no shift of weight "
+            "between groups narrows it further. What would help: the group, or a column that stands for it, among the "
+            "features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger tolerance",
+            FairnessWarning,
+            stacklevel=4,
+        )
+    if verdict in ("worse", "no different"):
+        finding = {
+            "worse": "came out worse than the plain one",
+            "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
+        }[verdict]
+        kept = (
+            "The plain model is kept"
+            if estimator.is_plain_
+            else "The fair model is kept, as tolerance was named"
+        )
+        warnings.warn(
+            f"the fair model {finding}: {estimator.comparison_}. {kept}", FairnessWarning, stacklevel=4
+        )

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._sieve_inputs import check_targets
-from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.estimators.classifier import TOLERANCE, FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
 from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.selection.batches import batch_shares, draw_batches
@@ -53,7 +53,7 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
     --------
     >>> from fairsieve.data import make_synthetic
     >>> data = make_synthetic(500, seed=0)
-    >>> selector = FairRobustClassifier(clean_ratio=0.9, epochs=20, warmup_epochs=5, random_state=0)
+    >>> selector = FairRobustClassifier(clean_ratio=0.9, tolerance=0.05)
     >>> resampler = FairRobustResampler(selector, random_state=0)
     >>> X, y = resampler.fit_resample(data.features, data.labels, sensitive_features=data.groups)
     >>> len(X) == len(y) == len(resampler.sensitive_features_) <= 450
@@ -87,7 +87,9 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
                 )
         X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
         selector = (
-            FairRobustClassifier(random_state=seed) if self.estimator is None else clone(self.estimator)
+            FairRobustClassifier(tolerance=TOLERANCE, random_state=seed)
+            if self.estimator is None
+            else clone(self.estimator)
         )
         self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features, **options)
         selected, self._label_rows = self.estimator_.sample_indices_, None

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import joblib
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fairsieve.errors import InvalidInputError
+from fairsieve.estimators._comparison import compare_models
 from fairsieve.estimators._encoding import encode_table
 from fairsieve.estimators._folds import FittedCopy, TrainingTask, make_folds, select_rows
-from fairsieve.estimators._rounds import Round, RoundSettings, choose_threshold, find_best_round, run_rounds
+from fairsieve.estimators._rounds import Rounds, RoundSettings, choose_threshold
 from fairsieve.estimators._sieve_inputs import (
     check_estimator,
     check_sieve_samples,
@@ -25,26 +29,34 @@ from fairsieve.estimators._sieve_inputs import (
     check_two_classes,
 )
 from fairsieve.estimators._sieve_task import SieveTask, describe_task
-from fairsieve.inputs import Checked, read_lasting_seed, warn_of_groups
+from fairsieve.estimators.classifier import TOLERANCE, warn_of_gap
+from fairsieve.inputs import Checked, read_lasting_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.possible_labels import PossibleLabels
 from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
-from fairsieve.label_noise.weighting import Flips, LabelWeighting
+from fairsieve.label_noise.weighting import LabelWeighting, by_cell
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, merge_rows
-from fairsieve.selection.fairness import comparisons
+from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.checkpoints import remember_calls
+from fairsieve.training.ratio_search import Stopped, choose_point
 from fairsieve.validation import (
     check_at_least,
-    check_choice,
     check_clean_ratio,
-    check_positive,
     check_share,
 )
 
 __all__ = ["SieveClassifier"]
+
+OLD_NAMES = {
+    "flips": "clean_ratio alone: how labels went wrong is estimated",
+    "rounds": "max_iter",
+    "step_size": "tolerance",
+    "signal": "nothing: rates are compared",
+    "keep_rounds": "keep_path",
+}
 
 
 def _estimator_has(method: str) -> Any:
@@ -57,15 +69,15 @@ def _estimator_has(method: str) -> Any:
     return check
 
 
+@rename_parameters(OLD_NAMES)
 class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Make any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
 
     The classifier is fitted in several rounds, each under other weights. The weight of a sample is the
-    probability that its label is right, times a factor that gives its group a ratio of its class. After
-    each round the ratios move in favour of the group that the classifier serves worse. Accuracy and
-    disparity of a round are measured out of fold, on labels corrected for the label noise that was
-    estimated. Of the rounds whose accuracy is within ``tolerance`` of the best, the fairest is fitted to
-    all samples. The result is one deterministic model, which needs no groups to predict.
+    probability that its label is right, times a factor that gives its group a ratio of its class. Weight is shifted
+    between groups until their rates differ by no more than ``tolerance``, out of fold and on labels corrected for the
+    label noise that was estimated. The most accurate round within the tolerance is fitted to all samples. The result
+    is one deterministic model, which needs no groups to predict.
 
     Parameters
     ----------
@@ -74,34 +86,28 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the weights. It gets ``X`` unchanged, with categories, missing values or as a sparse matrix.
     fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
     clean_ratio : float in (0, 1] or "auto"
-        The share of right labels; "auto" estimates it.
-    flips : {"auto", "random", "aimed"}
-        How labels went wrong; "auto" estimates it from the data. For random flips all samples are used,
-        weighted by the probability that their label is right. For aimed flips samples are selected by
-        Algorithm 1 of the paper, in order of their loss.
-    rounds : int
-        Rounds after the plain one. Each costs as many fits as there are folds.
+        The share of right labels; "auto" estimates it. Whether labels are wrong at random or on purpose is
+        estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
+    tolerance : float in [0, 1], optional
+        The largest difference between any two groups, in the rates that the notion compares, that may remain out of
+        fold. 0.02 when None; then the plain model is kept where the fair one is not measurably better.
+    max_iter : int
+        The most rounds after the plain one. Each costs as many fits as there are folds.
     cv : int, splitter, iterable or None
         The folds behind the losses. A number deals the samples of every class and group evenly; a splitter
         of scikit-learn splits ``X`` and ``y``; an iterable holds pairs of rows, (train, test), for example
         ``list(GroupKFold().split(X, y, households))``. Every sample must be in a test fold. None predicts
         the training samples themselves, for models that cannot memorise labels.
-    step_size : float
-        How far the ratios move in the first round, as a multiple of the disparity.
-    tolerance : float in [0, 1]
-        The most accuracy, out of fold, that fairness may cost.
-    signal : {"error", "loss"}
-        What is compared between groups.
     threshold : float or str
         The probability from which on the positive one of two classes is predicted, or a rule that chooses it
         out of fold: "balanced" (highest balanced accuracy), "cost:FP,FN" (lowest cost of false positives and
         false negatives) or "rate:SHARE" (so many are predicted positive).
-    keep_rounds : bool
-        Fit the classifier of every round to all samples, as ``round_estimators_``.
+    keep_path : bool
+        Fit the classifier of every round to all samples, as ``path_models_``, for :meth:`at`.
     pos_label : label, optional
         The positive class; the last of two when None.
     random_state : int, RandomState or None
-        Determines the folds and which samples the estimate uses; the classifier has its own.
+        Determines the folds; the classifier has its own.
     n_jobs : int, optional
         How many folds are fitted at a time.
     verbose : int
@@ -115,15 +121,30 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator_ : classifier
         Fitted to all samples, under ``weights_``.
     plain_estimator_ : classifier
-        Fitted to all samples without the method, to compare with; the same object where
-        ``best_round_`` is 0.
+        Fitted to all samples without the method, to compare with; the same object where ``is_plain_``.
+    is_plain_ : bool
+        Whether the plain model was kept.
+    comparison_ : PlainComparison or None
+        The fair model beside the plain one, and a ``verdict``; None where there was nothing to compare.
     classes_ : array
     sensitive_values_ : list
         The groups; tuples, where several columns are crossed. A last value None stands for the samples
         without a group, which train but do not count for fairness.
+    gap_, gap_held_out_ : float
+        The widest gap that is left, out of fold, with corrected labels where labels are corrected.
+    stopped_ : {"met", "exhausted", "limit"}
+        Why it ended: the tolerance was met; no shift of weight narrows the widest gap further; ``max_iter``.
+    n_iter_ : int
+        Rounds after the plain one.
+    path_ : DataFrame
+        ``accuracy``, ``gap`` and ``selected`` samples of every round, the plain one first.
+    path_models_ : list of classifiers
+        Those of the rounds, with ``keep_path``.
     weights_ : array of shape (n,)
         The weight of each sample, without its own ``sample_weight``; with verified labels, of all labels
         together that may be right.
+    effective_weights_ : array of shape (classes, groups)
+        The share of the training weight that each cell had, divided by its share of the samples.
     sample_indices_ : integer array
         The selected rows; for random flips, those whose label is more likely right than wrong.
     ratios_ : array of shape (classes, groups)
@@ -131,43 +152,38 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     clean_ratio_ : float
         As given or estimated.
     estimate_ : CleanRatioEstimate or None
-        What was estimated; None where ``clean_ratio`` and ``flips`` were both given.
+        What was estimated.
     flip_rates_ : array of shape (classes, groups) or None
         How often labels of each true class are flipped in each group; None where samples are selected.
-    history_ : dict of arrays
-        ``accuracy`` and ``disparity``, out of fold, and the number of samples ``kept`` in every round,
-        the plain one first.
-    best_round_ : int
-        The round that ``estimator_`` comes from; 0 is the plain one.
     threshold_ : float
         As given, or chosen by the rule.
-    rounds_, round_estimators_ : lists
-        What each round weighed, predicted out of fold and scored; and the classifiers, with ``keep_rounds``.
+    best_round_ : int
+        The place of ``estimator_`` in the path.
+    rounds_ : list
+        What each round weighed, predicted out of fold and scored.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from fairsieve.data import make_synthetic
     >>> data = make_synthetic(500, seed=0)
-    >>> model = SieveClassifier(DecisionTreeClassifier(max_depth=4, random_state=0), clean_ratio=0.9, rounds=2)
-    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).ratios_.shape
-    (2, 2)
+    >>> tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    >>> model = SieveClassifier(tree, clean_ratio=0.9, tolerance=0.5, random_state=0)
+    >>> model.fit(data.features, data.labels, sensitive_features=data.groups).stopped_
+    'met'
     """
 
     def __init__(
         self,
         estimator: Any,
         fairness: str = "equalized_odds",
-        clean_ratio: float | Literal["auto"] = "auto",
-        flips: Flips = "auto",
         *,
-        rounds: int = 6,
+        clean_ratio: float | Literal["auto"] = "auto",
+        tolerance: float | None = None,
+        max_iter: int = 20,
         cv: Any = 5,
-        step_size: float = 1.0,
-        tolerance: float = 0.005,
-        signal: Literal["error", "loss"] = "error",
         threshold: float | str = 0.5,
-        keep_rounds: bool = False,
+        keep_path: bool = False,
         pos_label: Any | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -177,14 +193,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.fairness = fairness
         self.clean_ratio = clean_ratio
-        self.flips = flips
-        self.rounds = rounds
-        self.cv = cv
-        self.step_size = step_size
         self.tolerance = tolerance
-        self.signal = signal
+        self.max_iter = max_iter
+        self.cv = cv
         self.threshold = threshold
-        self.keep_rounds = keep_rounds
+        self.keep_path = keep_path
         self.pos_label = pos_label
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -214,9 +227,9 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Each multiplies its sample's weight in training; a sample of weight 0 is left out.
         verified_labels : n labels, optional
             The checked label where somebody checked; None, NaN or masked elsewhere. ``y`` keeps the given
-            labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"`` and
-            ``flips="auto"``. The classifier is then fitted to each sample under every label that may be
-            right, weighted by its chance, and rounds are compared by the same chances.
+            labels. The chance of every row's true label is learnt from them; needs ``clean_ratio="auto"``. The
+            classifier is then fitted to each sample under every label that may be right, weighted by its chance, and
+            rounds are compared by the same chances.
         verified_weight : n numbers, optional
             For rows that were not checked at random: the inverse of the chance to be checked.
         **fit_params
@@ -224,7 +237,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``eval_set=[(X_check, y_check)]`` for early stopping; in a pipeline with the name of the step,
             as in ``model__eval_set``. An array, series or column of n values is divided as the samples are.
         """
-        settings = self._check_settings()
+        rule, tolerance = self._check_settings()
         X, labels = check_targets(type(self).__name__, X, y)
         checked = check_sieve_samples(labels, sensitive_features, sample_weight)
         data, own, rows, given = checked.data, checked.weights, checked.rows, checked.given
@@ -235,17 +248,27 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warn_of_groups(data.cells)
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
-        check_two_classes("threshold", settings.threshold, data.cells)
+        check_two_classes("threshold", rule, data.cells)
+        compared = sensitive_features is not None and data.cells.named_groups > 1
+        settings = RoundSettings(
+            fairness=fairness_name(self.fairness),
+            positive=data.cells.class_index(self.pos_label)
+            if len(data.cells.classes) == 2 or compared
+            else 0,
+            named_groups=data.cells.named_groups if compared else 0,
+            tolerance=tolerance,
+            max_iter=self.max_iter,
+            threshold=rule,
+        )
 
         def encode() -> Checked:
             numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
-            return Checked(numeric, None if own is None else own / own.mean(), rows, given)
+            return Checked(numeric, None if own is None else own, rows, given)
 
         verified = None
         if verified_labels is not None or verified_weight is not None:
             verified = check_verification(encode(), verified_labels, verified_weight)
             refuse_known_ratio("clean_ratio", self.clean_ratio)
-            refuse_known_ratio("flips", self.flips)
         folds = make_folds(self.cv, X, data.cells, rows, given, seed)
         if verified is not None and not verified.enough:
             data = data.with_labels(verified.correct(data))
@@ -262,28 +285,66 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def estimate() -> CleanRatioEstimate:
             return estimate_of(encode(), seed, verified)
 
-        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, self.flips, estimate)
+        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, "auto", estimate)
         if verified is not None and verified.enough:
             found = estimate()
             weigh_labels = PossibleLabels.of(found)
             task = replace(task, entries=weigh_labels)
-        rounds = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
-        best = find_best_round(rounds, self.tolerance)
+        search, self.stopped_ = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
+        rounds = search.done_rounds
+        best = choose_point(rounds, tolerance)
+        self.comparison_ = None
+        if compared:
+            fair = 1 + choose_point(rounds[1:], tolerance)
+            self.comparison_ = compare_models(
+                search.predict_together(rounds[0], rounds[fair]),
+                settings.fairness,
+                settings.positive,
+                settings.named_groups,
+                noise=0.0,
+                believed=weigh_labels.found is None or bool(weigh_labels.found.credible),
+                held_out=self.cv is not None,
+            )
+            if self.tolerance is None and self.comparison_.verdict in ("worse", "no different"):
+                best = 0
+        self.is_plain_, self.best_round_ = best == 0, best
         plain = task.fit(None)
         fitted = plain if best == 0 else task.fit(rounds[best].weights)
         self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
-        if self.keep_rounds:
+        if self.keep_path:
             again = {0: plain, best: fitted}
             copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
-            self.round_estimators_ = [copy.estimator for copy in copies]
+            self.path_models_ = [copy.estimator for copy in copies]
         self.classes_, self._fitted_classes = plain_task.classes, fitted.classes
         self.estimate_ = weigh_labels.found
         self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
+        self.n_iter_ = len(rounds) - 1
         self.rounds_ = task.by_sample(rounds)
         self.threshold_ = 0.5
-        if not settings.threshold.is_default:
+        if not rule.is_default:
             self.threshold_ = choose_threshold(self.rounds_[best].probabilities, data.cells, settings)
-        return self._store_rounds(best, data, rows, given)
+        self._store_rounds(best, data, rows, given)
+        warn_of_gap(self, tolerance)
+        return self
+
+    def at(self, *, tolerance: float) -> SieveClassifier:
+        """Return the most accurate round whose gap is at most ``tolerance``; needs ``keep_path``."""
+        check_is_fitted(self)
+        wanted = check_share("tolerance", tolerance)
+        if not self.keep_path:
+            raise InvalidInputError("at() needs keep_path=True, which fits the classifier of every round")
+        smallest = float(self.path_["gap"].min())
+        if smallest > wanted:
+            raise InvalidInputError(
+                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
+            )
+        found, best = copy(self).set_params(tolerance=wanted), choose_point(self.rounds_, wanted)
+        found.estimator_, found.stopped_ = self.path_models_[best], "met"
+        found.is_plain_, found.best_round_ = best == 0, best
+        found._fitted_classes = found.estimator_.classes_
+        found.gap_ = found.gap_held_out_ = self.rounds_[best].gap
+        found.ratios_ = self.rounds_[best].ratios
+        return found
 
     def _run_rounds(
         self,
@@ -293,7 +354,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed: int,
         data: Samples,
         verified: Verification | None,
-    ) -> list[Round]:
+    ) -> tuple[Rounds, Stopped]:
         """Run the rounds, and take from checkpoints what they hold."""
         ask: Callable[[Any], NDArray[np.float64]] = task.out_of_fold
         if self.checkpoint_dir is not None:
@@ -302,65 +363,57 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             inputs = task.plain.X, data.cells.codes, data.cells.classes, data.cells.groups, task.own
             fingerprint = joblib.hash((learner, described, inputs))
             ask = remember_calls(Path(self.checkpoint_dir) / "rounds.npz", fingerprint, ask)
-        with progress_bar("sieving", self.rounds, shown=bool(self.verbose)) as report:
-            return run_rounds(ask, weigh_labels, task.cells, settings, self.rounds, report)
+        with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
+            search = Rounds(ask, weigh_labels, task.cells, settings, report)
+            return search, search.run()
 
-    def _check_settings(self) -> RoundSettings:
-        """Check the parameters; return those that the rounds need."""
+    def _check_settings(self) -> tuple[ThresholdRule, float]:
+        """Check the parameters; return the rule of the threshold and the tolerance."""
         check_estimator(self.estimator)
         check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        check_at_least("rounds", self.rounds, 1)
-        check_share("tolerance", self.tolerance)
-        check_choice("signal", self.signal, ("error", "loss"))
-        check_choice("flips", self.flips, get_args(Flips))
-        return RoundSettings(
-            fairness=self.fairness,
-            signal=self.signal,
-            step_size=check_positive("step_size", self.step_size),
-            tolerance=self.tolerance,
-            pos_label=self.pos_label,
-            threshold=ThresholdRule.parse(self.threshold),
-        )
+        check_at_least("max_iter", self.max_iter, 1)
+        tolerance = TOLERANCE if self.tolerance is None else check_share("tolerance", self.tolerance)
+        return ThresholdRule.parse(self.threshold), tolerance
 
-    def _store_rounds(self, best: int, data: Samples, rows: NDArray[np.int64], given: int) -> SieveClassifier:
+    def _store_rounds(self, best: int, data: Samples, rows: NDArray[np.int64], given: int) -> None:
         """Store the results of the rounds as fitted attributes."""
         rounds = self.rounds_
         chosen = rounds[best]
-        self.best_round_, self.ratios_ = best, chosen.ratios
+        self.ratios_, self.gap_, self.gap_held_out_ = chosen.ratios, chosen.gap, chosen.gap
         self.sensitive_values_ = data.cells.groups
         self.weights_ = np.zeros(given)
         self.weights_[rows] = 1.0 if chosen.weights is None else chosen.weights
+        share = by_cell(self.weights_[rows], data.cells) / max(float(self.weights_.sum()), 1e-300)
+        counts = data.cells.counts / len(data)
+        self.effective_weights_ = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
         if best == 0 and len(rounds) > 1:  # which labels look wrong, the next round knows
             chosen = rounds[1]
         kept = np.flatnonzero(chosen.kept)
         self.sample_indices_ = rows[kept]
-        self.history_ = {
-            "accuracy": np.array([each.accuracy for each in rounds]),
-            "disparity": np.array([each.disparity for each in rounds]),
-            "kept": np.array([int(each.kept.sum()) for each in rounds]),
-        }
-        times = np.asarray([each.kept for each in rounds[1:]], np.int32).sum(axis=0, dtype=np.int32)
+        self.path_ = pd.DataFrame(
+            [(each.accuracy, each.gap, int(each.kept.sum())) for each in rounds],
+            columns=["accuracy", "gap", "selected"],
+        )
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
             kept = merge_rows(len(data), kept, self.estimate_.checked)
-        self._suspects, self._rows = suspects_of(decision, data, kept, times, rows), rows
+        self._suspects, self._rows = suspects_of(decision, data, kept, rows), rows
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        return self
 
-    def suspects(self) -> dict[str, NDArray[Any]]:
+    def suspects(self) -> pd.DataFrame:
         """Return the training samples that were not selected, the highest out-of-fold loss first.
 
         Returns
         -------
-        dict of arrays
+        DataFrame
             The columns of :meth:`FairRobustClassifier.suspects
-            <fairsieve.estimators.classifier.FairRobustClassifier.suspects>`, with rounds for epochs.
+            <fairsieve.estimators.classifier.FairRobustClassifier.suspects>`.
         """
         check_is_fitted(self)
-        return {name: column.copy() for name, column in self._suspects.items()}
+        return self._suspects.copy()
 
     def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Choose rows of the training data to check next, with weights for ``verified_weight``.

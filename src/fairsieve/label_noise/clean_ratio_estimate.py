@@ -169,6 +169,13 @@ class CleanRatioEstimate:
         return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
 
     @property
+    def acts(self) -> bool:
+        """Whether training goes by the chances of the true classes, and not by the labels as they are."""
+        return self.verified is not None or (
+            bool(self.credible) and bool(self.flip_rates.any() or self.aimed)
+        )
+
+    @property
     def training(self) -> str:
         """What training does with the estimate, in words."""
         if not self.credible:

@@ -149,6 +149,12 @@ def with_groups(features: Floats, groups: Codes, group_count: int) -> Floats:
     return np.column_stack([features, np.equal.outer(groups, np.arange(1, group_count))])
 
 
+def content_folds(data: Samples) -> Codes:
+    """Deal samples to folds by what they hold: the order of the rows and their number of copies do not matter."""
+    content, _ = _checksums(data, data.cells.host_codes % data.cells.shape[1])
+    return _deal(content, data.cells.host_codes.astype(np.int64), np.ones(len(data)))
+
+
 def _checksums(data: Samples, groups: Codes) -> tuple[Keys, Keys]:
     """Compute two checksums of each sample's features and group: one that scaling a column leaves, and an exact one."""
     parts = [dense(data.features[part]).reshape(len(groups[part]), -1) for part in chunks(len(data))]

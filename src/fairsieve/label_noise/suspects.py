@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
@@ -31,22 +32,19 @@ def choose_to_verify(
 def suspects_of(
     decision: NDArray[np.float64],
     data: Samples,
-    selected: NDArray[np.int64],
-    epochs_kept: NDArray[np.int32],
+    believed: NDArray[np.int64],
     rows: NDArray[np.int64] | None,
     *,
     wrong: NDArray[np.float64] | None = None,
-) -> dict[str, NDArray[Any]]:
-    """List the samples that were not selected as a table of columns, the likeliest wrong label first.
+) -> pd.DataFrame:
+    """List the samples that are not believed, the likeliest wrong label first.
 
     Parameters
     ----------
     decision : array
         Logits of all samples of ``data``, as ``decision_function`` gives them.
-    selected : integer array
+    believed : integer array
         The samples whose labels are not in doubt.
-    epochs_kept : integer array
-        In how many epochs each sample was selected.
     rows : integer array or None
         What to call the samples; by their numbers when None.
     wrong : array, optional
@@ -55,28 +53,29 @@ def suspects_of(
     Examples
     --------
     >>> data = Samples(np.zeros((3, 1)), ["no", "no", "yes"], ["a", "b", "b"])
-    >>> found = suspects_of(np.array([3.0, 1.0, 2.0]), data, np.array([2]), np.zeros(3, int), np.arange(3))
-    >>> {name: column.tolist() for name, column in found.items() if name in ("row", "label", "suggested")}
-    {'row': [0, 1], 'label': ['no', 'no'], 'suggested': ['yes', 'yes']}
+    >>> found = suspects_of(np.array([3.0, 1.0, 2.0]), data, np.array([2]), np.arange(3))
+    >>> found[["row", "label", "suggested"]].to_numpy().tolist()
+    [[0, 'no', 'yes'], [1, 'no', 'yes']]
     """
-    left_out = np.ones(len(data), bool)
-    left_out[selected] = False
-    left = np.flatnonzero(left_out)
+    in_doubt = np.ones(len(data), bool)
+    in_doubt[believed] = False
+    left = np.flatnonzero(in_doubt)
     logs = _log_probabilities(decision[left])
     losses = -logs[np.arange(len(left)), data.cells.host_codes[left] // data.cells.shape[1]]
     order = np.lexsort((-losses, np.zeros(len(left)) if wrong is None else -wrong[left]))
     left, losses, chances = left[order], losses[order], np.exp(logs[order])
     groups = np.empty(len(data.cells.groups), dtype=object)
     groups[:] = data.cells.groups  # element by element: crossed groups are tuples
-    return {
-        "row": left if rows is None else rows[left],
-        "label": data.labels[left],
-        "suggested": np.asarray(data.cells.classes, data.labels.dtype)[chances.argmax(axis=1)],
-        "loss": losses,
-        "probability": chances.max(axis=1),
-        "group": groups[data.cells.host_codes[left] % data.cells.shape[1]],
-        "epochs_kept": epochs_kept[left],
-    }
+    return pd.DataFrame(
+        {
+            "row": left if rows is None else rows[left],
+            "label": data.labels[left],
+            "suggested": np.asarray(data.cells.classes, data.labels.dtype)[chances.argmax(axis=1)],
+            "loss": losses,
+            "probability": chances.max(axis=1),
+            "group": groups[data.cells.host_codes[left] % data.cells.shape[1]],
+        }
+    )
 
 
 def probabilities_of(decision: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import CollapseWarning, FairsieveWarning
-from fairsieve.label_noise.collapse import Collapse
+from fairsieve.errors import FairnessWarning, FairsieveWarning
+from fairsieve.estimators._comparison import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.tabular.model_files import with_threshold
@@ -70,7 +70,7 @@ class TableModels:
         With classes and groups by their codes.
     clean_ratio : float
     estimate : CleanRatioEstimate or None
-    collapse : Collapse or None
+    collapse : PlainComparison or None
     notes : list of str
         What training warned of.
     weights : array of shape (classes, groups), optional
@@ -84,7 +84,7 @@ class TableModels:
     history: History
     clean_ratio: float
     estimate: CleanRatioEstimate | None
-    collapse: Collapse | None
+    collapse: PlainComparison | None
     notes: list[str]
     weights: NDArray[np.float64] | None = None
 
@@ -122,6 +122,6 @@ def record_warnings(part: TablePart) -> Iterator[list[str]]:
         if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
             message = UncheckedGroupWarning(part.group_names([message.group])[0])
         if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
-            message, CollapseWarning
+            message, FairnessWarning
         ):
             notes.append(str(message))

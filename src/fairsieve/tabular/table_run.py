@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.collapse import Collapse
+from fairsieve.estimators._comparison import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import check_packages
 from fairsieve.tabular.bootstrap import Score, score_models
@@ -103,7 +103,7 @@ class TableRun:
     history : History
     clean_ratio : float
     estimate : CleanRatioEstimate or None
-    collapse : Collapse or None
+    collapse : PlainComparison or None
     notes : list of str
     seconds : float
     versions : dict
@@ -127,7 +127,7 @@ class TableRun:
     history: History
     clean_ratio: float
     estimate: CleanRatioEstimate | None
-    collapse: Collapse | None
+    collapse: PlainComparison | None
     notes: list[str]
     seconds: float
     versions: dict[str, str]

@@ -23,6 +23,11 @@ class HeldOutScores(NamedTuple):
     accuracy: float
     disparity: float
 
+    @property
+    def gap(self) -> float:
+        """The widest gap."""
+        return self.disparity
+
 
 def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
     """Choose the fairest of the models whose accuracy is within ``tolerance`` of the best; return its place.

@@ -17,9 +17,9 @@ from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores
 from fairsieve.training.history import History, count_predictions, new_recording
 
-__all__ = ["ROUNDS", "TOLERANCE", "train_trees", "weigh_by_trees"]
+__all__ = ["ROUNDS", "train_trees", "weigh_by_trees"]
 
-ROUNDS, TOLERANCE = 6, 0.005  # the sieve's own
+ROUNDS = 12
 
 
 def train_trees(problem: TableProblem, model: str) -> TableModels:
@@ -30,11 +30,11 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
     sieve = SieveClassifier(
         NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
         asked.fairness,
-        asked.clean_ratio,
-        rounds=asked.max_iter or ROUNDS,
-        tolerance=TOLERANCE if asked.max_accuracy_loss is None else asked.max_accuracy_loss,
+        clean_ratio=asked.clean_ratio,
+        tolerance=asked.tolerance,
+        max_iter=asked.max_iter or ROUNDS,
         threshold=asked.threshold,
-        keep_rounds=True,
+        keep_path=True,
         pos_label=problem.positive_code,
         random_state=asked.seed,
     )
@@ -51,28 +51,31 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
     cells = Samples(np.zeros((len(part), 1)), part.label_codes, part.group_codes, missing="own").cells
     models: list[FittedModel] = []
     kept = 0
-    for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.round_estimators_, strict=True)):
+    for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
-        kept = len(models) if number == sieve.best_round_ else kept
+        kept = len(models) if fitted is sieve.estimator_ else kept
         models.append(
             FittedModel(
                 title="plain model" if number == 0 else f"round {number}",
                 prepared=prepared,
                 classifier=named_trees(fitted, problem.labels.classes),
                 training_scores=one.probabilities,
-                held_out=HeldOutScores(one.accuracy, one.disparity),
+                held_out=HeldOutScores(one.accuracy, one.gap),
             )
         )
     return TableModels(
         models=models,
         kept=kept,
-        suspects=sieve.suspects(),
+        suspects={
+            **{name: column.to_numpy() for name, column in sieve.suspects().items()},
+            "epochs_kept": np.zeros(len(sieve.suspects()), int),
+        },
         selected=np.flatnonzero(sieve.weights_ > 0),
         history=_history(sieve.rounds_, cells, problem.positive_code),
         clean_ratio=sieve.clean_ratio_,
         estimate=sieve.estimate_,
-        collapse=None,
+        collapse=sieve.comparison_ if sieve.is_plain_ else None,
         notes=notes,
         weights=_effective_weights(cells, sieve.weights_),
     )
@@ -91,7 +94,7 @@ def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
     prepared = Preparation(one_hot=False).fit(part.values)
     sieve = SieveClassifier(
         NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
-        rounds=1,
+        max_iter=1,
         pos_label=problem.positive_code,
         random_state=asked.seed,
     )

@@ -1,124 +1,213 @@
-"""The linear model's own solver: full batches and second-order steps, no batch size and no learning rate.
+"""Newton's method for a weighted linear model, on standardised columns.
 
-It starts with a few damped steps on everything. Every *update* then goes: losses of all samples → the
-ratios move → Algorithm 1 selects → one Newton step on the selected samples under the weights of Eq. 3. The
-ratios' step falls from ``step_size`` to 0.3 of it, and the parameters after the last updates are averaged.
-Where there are very many samples, all updates but the last ones use a part of them; those count as part of the
-start and are not recorded. docs/solver.md says how the defaults were chosen.
+Columns are centred and scaled inside, by changing the parameters and not the data: a shift or another unit of a
+column changes nothing, and a sparse matrix stays sparse. The ridge acts on the standardised coefficients.
 """
 
 from __future__ import annotations
 
-import time
-import warnings
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, weighted_rows
-from fairsieve.training.fit import check_data
-from fairsieve.training.methods import SelectionMethod, selection_method
-from fairsieve.training.newton_steps import PlainOptimum, find_plain_optimum, new_objective
-from fairsieve.training.newton_trainer import (
-    AVERAGED,
-    STEP_SIZE,
-    STEP_SIZE_WITHOUT_CLEANING,
-    UPDATES,
-    NewtonTrainer,
-    to_host,
-)
-from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings, TrainingSpec
-from fairsieve.training.threads import one_blas_thread
+from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.linear_rows import LinearRows
 
-__all__ = [
-    "AVERAGED",
-    "STEP_SIZE",
-    "UPDATES",
-    "NewtonTrainer",
-    "PlainOptimum",
-    "find_plain_optimum",
-    "fit_newton",
-    "new_objective",
-]
+__all__ = ["Newton", "Step", "to_model"]
+
+Floats = NDArray[np.float64]
+
+RIDGE = 1.0  # scikit-learn's C=1.0
+PRECISION = 1e-8  # decrease of the mean loss that a step still promises when it is the last
+STALE = 0.3  # of the last step's promise: while steps shrink as fast, they share one curvature
+HALVINGS = 30
+MATRIX_SIZE = 700  # parameters up to which the curvature is a matrix; beyond, conjugate gradients
+CG_STEPS, CG_ACCURACY = 50, 0.01
+JITTERS = (1e-12, 1e-8, 1e-4, 1e-2)  # tried in turn where columns are collinear
 
 
-@one_blas_thread()
-def fit_newton(
-    model: None,
-    data: Samples,
-    method: str | SelectionMethod = "fairsieve",
-    *,
-    seed: int = 0,
-    sample_weight: ArrayLike | None = None,
-    evaluation: Samples | None = None,
-    start: NDArray[np.float64] | None = None,
-    progress: bool = False,
-    **settings: Any,
-) -> Fitted:
-    """Train the linear model as :func:`~fairsieve.training.fit.fit` does, by Newton steps.
+def to_model(parameters: Floats) -> LinearModel:
+    """Make a model of parameters whose last column holds the intercepts.
 
-    Parameters
-    ----------
-    model : None
-        There is only the linear one.
-    start : array of shape (outputs, d + 1), optional
-        Parameters to start from, with the intercepts last; a short warm-up when None.
-    **settings
-        ``epochs`` (updates), ``step_size`` and ``average_last`` have defaults of their own.
+    Of many classes only the differences between intercepts matter: they are given with mean 0.
+    """
+    shift = parameters[:, -1].mean() if len(parameters) > 1 else 0.0
+    return LinearModel(parameters[:, :-1].copy(), parameters[:, -1] - shift)
+
+
+class Step(NamedTuple):
+    """A model after some steps: what it was fitted to, and whether there was nothing left to gain."""
+
+    parameters: Floats  # in the units of the features
+    curvature: Any
+    decrement: float  # decrease of the mean loss that the first step promised
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Newton:
+    """Minimises ``Σ wᵢ ℓᵢ(θ) + ridge/2 · ‖standardised coefficients‖²`` over some rows.
 
     Examples
     --------
-    >>> from fairsieve.data import make_synthetic
-    >>> fitted = fit_newton(None, make_synthetic(500, seed=0), clean_ratio=0.9)
-    >>> fitted.history.ratios.shape
-    (40, 2, 2)
+    >>> rows = LinearRows(np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 1]), np.zeros(3, int), (2, 1))
+    >>> Newton.of(rows).minimise(np.ones((2, 1))).parameters.round(2).tolist()
+    [[0.65, 0.36]]
     """
-    began = time.perf_counter()
-    check_data(data, evaluation)
-    rows, weights = weighted_rows(sample_weight, len(data))
-    chosen = selection_method(method)
-    step_size = STEP_SIZE if chosen.cleans else STEP_SIZE_WITHOUT_CLEANING
-    defaults = {"epochs": UPDATES, "step_size": step_size, "average_last": AVERAGED}
-    is_whole = len(rows) == len(data)
-    spec = TrainingSpec(
-        data=data if is_whole else data.take(rows),
-        method=chosen,
-        settings=Settings.of(defaults | settings),
-        seed=seed,
-        evaluation=evaluation,
-        weights=weights,
-    )
-    rows = np.zeros(0, np.int64) if is_whole else rows  # eight bytes a sample that nobody needs
-    trainer = NewtonTrainer(spec, start)
-    updates = spec.settings.epochs
-    with progress_bar(spec.method.name, updates, shown=progress) as report:
-        interrupted = False
-        try:
-            while trainer.done < updates:
-                trainer.run_epoch()
-                report(trainer.done)
-        except KeyboardInterrupt:
-            interrupted = True
-    if not interrupted and not trainer.converged and spec.method.fair:
-        warnings.warn(
-            f"the model has not converged after {updates} updates: the last step still promised to lower the mean "
-            f"loss by {float(trainer.decrement[0]):.2g}. Raise epochs, lower step_size, or scale the features",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    fitted = Fitted(
-        predictor=trainer.finish(interrupted=interrupted),
-        history=trainer.history(),
-        indices=to_host(trainer.plan.indices),
-        ratios=trainer.plan.ratios,
-        classes=spec.data.cells.classes,
-        method=spec.method.name,
-        seed=spec.seed,
-        seconds=time.perf_counter() - began,
-        interrupted=interrupted,
-    )
-    return fitted if is_whole else fitted.over(rows, len(data))
+
+    rows: LinearRows
+    masses: Floats  # the weights of the rows by class and group
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, rows: LinearRows) -> Newton:
+        """Learn the scales of the columns."""
+        reference = rows.reference()
+        masses, sums, squares = rows.moments(reference)
+        total = max(float(masses.sum()), 1e-300)
+        mean = sums / total
+        spread = np.sqrt(np.maximum(squares / total - mean**2, 0.0))
+        # What is left of a constant column is rounding.
+        constant = spread <= 1e-7 * np.abs(mean)
+        return cls(rows, masses, reference + mean, np.where(constant, 1.0, spread))
+
+    @property
+    def start(self) -> Floats:
+        """Parameters of a model that knows nothing."""
+        return np.zeros((self.rows.outputs, self.rows.columns + 1))
+
+    def minimise(
+        self,
+        table: Floats,
+        rows: LinearRows | None = None,
+        start: Floats | None = None,
+        curvature: Any = None,
+        most: int = 100,
+        precision: float = PRECISION,
+    ) -> Step:
+        """Take steps until the next one would gain almost nothing, or ``most`` have been taken.
+
+        Parameters
+        ----------
+        table : array of shape (classes, groups)
+            What multiplies the weights of a cell's rows.
+        rows : LinearRows, optional
+            A selection of the rows; all of them when None.
+        start : array of shape (outputs, d + 1), optional
+            Parameters in the units of the features.
+        curvature : optional
+            Of an earlier step, used again while it serves.
+        precision : float
+            Decrease of the mean loss that the last step promises.
+        """
+        rows = self.rows if rows is None else rows
+        at = self._standardise(self.start if start is None else start)
+        total, last, first = max(float(self.masses.sum()), 1e-300), np.inf, None
+        known = rows.derivatives(self._raw(at), table)
+        for _ in range(most):
+            if curvature is None:
+                curvature = self._curvature(rows, at, table)
+                last = np.inf
+            gradient = self._gradient(known.gradient, at)
+            direction = curvature(gradient)
+            promised = -float((gradient * direction).sum()) / total
+            first = promised if first is None else first
+            before, length = known.value + self._penalty(at), 1.0
+            # Below this, a difference between two sums of losses is rounding.
+            noise = 1e-10 * abs(before) if rows.features.dtype.itemsize < 8 else 1e-14 * abs(before)
+            for _ in range(HALVINGS):
+                there = at + length * direction
+                known = rows.derivatives(self._raw(there), table)
+                if (
+                    known.value + self._penalty(there)
+                    <= before - 1e-4 * length * promised * total + 100 * noise
+                ):
+                    break
+                length /= 2
+            at = there
+            if promised <= precision + noise / total:
+                return Step(self._raw(at), curvature, first, True)
+            if promised > STALE * last or length < 1:
+                curvature = None
+            last = promised
+        return Step(self._raw(at), curvature, float(first or 0.0), False)
+
+    def _raw(self, at: Floats) -> Floats:
+        """Return standardised parameters in the units of the features."""
+        found = at.copy()
+        found[:, :-1] /= self.scale
+        found[:, -1] -= found[:, :-1] @ self.mean
+        return found
+
+    def _standardise(self, raw: Floats) -> Floats:
+        found = raw.copy()
+        found[:, -1] += raw[:, :-1] @ self.mean
+        found[:, :-1] *= self.scale
+        return found
+
+    def _penalty(self, at: Floats) -> float:
+        return 0.5 * RIDGE * float((at[:, :-1] ** 2).sum())
+
+    def _gradient(self, raw: Floats, at: Floats) -> Floats:
+        """Return the derivative by the standardised parameters, with that of the ridge."""
+        found = raw.copy()
+        found[:, :-1] = (raw[:, :-1] - raw[:, -1:] * self.mean) / self.scale + RIDGE * at[:, :-1]
+        return found
+
+    def _curvature(self, rows: LinearRows, at: Floats, table: Floats) -> Any:
+        """Return a function that solves for the direction of a step, downwards."""
+        outputs, size = at.shape
+        if outputs * size > MATRIX_SIZE:
+            raw = self._raw(at)
+
+            def times(direction: Floats) -> Floats:
+                moved = rows.hessian_times(raw, table, self._raw(direction))
+                return self._gradient(moved, direction)
+
+            return lambda gradient: _conjugate_gradients(times, gradient)
+        change = np.diag(np.append(1.0 / self.scale, 1.0))
+        change[-1, :-1] = -self.mean / self.scale
+        change = np.kron(np.eye(outputs), change)
+        hessian = rows.derivatives(self._raw(at), table, hessian=True).hessian
+        assert hessian is not None
+        hessian = change.T @ hessian @ change
+        penalties = np.full(at.shape, RIDGE)
+        penalties[:, -1] = 0.0
+        hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
+        scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+        scaled = hessian * scale[:, None] * scale
+        for jitter in JITTERS:
+            scaled[np.diag_indices(len(scaled))] = 1.0 + jitter
+            try:
+                factor = cho_factor(scaled, check_finite=False)
+                break
+            except LinAlgError:  # collinear columns, or a curvature of almost nothing
+                continue
+
+        def solve(gradient: Floats) -> Floats:
+            solved = cho_solve(factor, gradient.reshape(-1) * scale, check_finite=False)
+            return np.asarray(-(solved * scale).reshape(gradient.shape))
+
+        return solve
+
+
+def _conjugate_gradients(times: Callable[[Floats], Floats], gradient: Floats) -> Floats:
+    """Solve for Newton's direction approximately, with products alone."""
+    direction, residual = np.zeros_like(gradient), -gradient
+    search, size = residual.copy(), float((residual**2).sum())
+    goal = CG_ACCURACY**2 * size
+    for _ in range(CG_STEPS):
+        if size <= goal or size == 0.0:
+            break
+        bent = times(search)
+        length = size / max(float((search * bent).sum()), 1e-300)
+        direction += length * search
+        residual -= length * bent
+        size, before = float((residual**2).sum()), size
+        search = residual + (size / before) * search
+    return direction

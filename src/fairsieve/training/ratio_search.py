@@ -1,0 +1,191 @@
+"""The search for fair ratios: which weights to shift between groups, how far, and when to stop.
+
+Each *update* takes the widest gap between two groups and tries to shift weight: within the class that one group is
+given too rarely, towards that group; within the other classes, away from it; both; or towards that group in all
+classes. A move that narrows the widest gap is kept, and the next one is longer; a move that changes no rate is kept and
+doubled; one that widens the gap is taken back and halved. So the way is monotone. The search stops when the widest gap
+is at most ``tolerance``, or when no move of any length helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Gap", "RatioSearch", "Stopped", "choose_point", "find_gaps"]
+
+Floats = NDArray[np.float64]
+Stopped = Literal["met", "exhausted", "limit", "interrupted"]
+
+FIRST_MOVE = 0.25  # in the logarithm of the odds between two groups' ratios
+LAST_MOVE = 0.02  # moves below this are not tried: they change two ratios by two percent
+GROWTH = 1.5
+USED_UP = 1e-3  # of its natural ratio: a cell that has less than this has nothing left to give
+GRAIN = 2.0**-32  # rates are rounded to this before they are compared
+
+
+class Gap(NamedTuple):
+    """A difference between two groups in a rate that the notion compares.
+
+    Attributes
+    ----------
+    size : float
+    condition : int
+        The true class among whose samples the rate is taken; −1 for all samples.
+    predicted : int
+        The predicted class whose rate it is.
+    low, high : int
+        The groups with the lowest and the highest rate.
+    """
+
+    size: float
+    condition: int
+    predicted: int
+    low: int
+    high: int
+
+
+def choose_point(points: Sequence[Any], tolerance: float) -> int:
+    """Return the place of the most accurate point within the tolerance; of the fairest, where there is none.
+
+    Then points count as the fairest whose gap is no more than ``tolerance`` above the smallest: nobody should pay
+    accuracy for less than that.
+    """
+    smallest = min(point.gap for point in points)
+    enough = tolerance if smallest <= tolerance else smallest + tolerance
+    able = [place for place, point in enumerate(points) if point.gap <= enough]
+    return max(able, key=lambda place: (points[place].accuracy, -points[place].gap))
+
+
+def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) -> list[Gap]:
+    """List the gaps of a confusion table, the widest first.
+
+    >>> table = np.array([[[8.0, 2.0], [5.0, 5.0]], [[1.0, 9.0], [1.0, 9.0]]])
+    >>> find_gaps(table, "equalized_odds", 1, 2)[0]
+    Gap(size=0.3, condition=0, predicted=0, low=1, high=0)
+    """
+    classes = len(table)
+    table = table[:, :named_groups]
+    wanted = [(label, label) for label in range(classes)]
+    if fairness == "demographic_parity":
+        table, wanted = table.sum(axis=0, keepdims=True), [(0, label) for label in range(classes)]
+        wanted = wanted if classes > 2 else [(0, positive)]
+    elif fairness == "equal_opportunity":
+        wanted = [(positive, positive)]
+    elif classes > 2:  # of two classes the other rate is what is left
+        wanted += [(label, other) for label in range(classes) for other in range(classes) if other != label]
+    found = []
+    for condition, predicted in wanted:
+        totals = table[condition].sum(axis=-1)
+        groups = np.flatnonzero(totals > 0)
+        if len(groups) < 2:
+            continue
+        rates = np.round(table[condition, groups, predicted] / totals[groups] / GRAIN) * GRAIN
+        low, high = rates.argmin(), rates.argmax()
+        condition = -1 if fairness == "demographic_parity" else condition
+        size = round(float(rates[high] - rates[low]), 9)
+        found.append(Gap(size, condition, predicted, int(groups[low]), int(groups[high])))
+    return sorted(found, key=lambda gap: -gap.size)
+
+
+class _State(Protocol):
+    """A model with its ratios, and its gaps, the widest first."""
+
+    @property
+    def ratios(self) -> Floats: ...
+
+    @property
+    def gaps(self) -> list[Gap]: ...
+
+    @property
+    def gap(self) -> float: ...
+
+
+State = TypeVar("State", bound=_State)
+
+
+class RatioSearch(Generic[State]):
+    """Walks from the natural ratios to fair ones; a subclass says what training with some ratios gives.
+
+    Parameters
+    ----------
+    natural : array of shape (classes, groups)
+        The share of each class that each group has by itself.
+    fairness : str
+    tolerance : float
+    max_iter : int
+    """
+
+    def __init__(self, natural: Floats, fairness: str, tolerance: float, max_iter: int) -> None:
+        self.natural, self.fairness = natural, fairness
+        self.tolerance, self.max_iter = tolerance, max_iter
+        self.moves: dict[tuple[int, ...], float] = {}
+        self.done = 0
+
+    def train_at(self, state: State, ratios: Floats) -> State:
+        """Train with other ratios, from a state."""
+        raise NotImplementedError
+
+    def record(self, state: State) -> None:
+        """Keep a point of the way."""
+
+    def count(self) -> None:
+        """Count an update."""
+        self.done += 1
+
+    def walk(self, state: State) -> Stopped:
+        """Move the ratios until the widest gap is within the tolerance, or nothing helps."""
+        self.record(state)
+        while state.gap > self.tolerance:
+            better = self.improve(state)
+            if better is None:
+                return "exhausted" if self.done < self.max_iter else "limit"
+            state = better
+            self.record(state)
+        return "met"
+
+    def improve(self, state: State) -> State | None:
+        """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
+        moves = sorted(self.candidates(state.gaps[0]), key=lambda move: -self.moves.get(move, FIRST_MOVE))
+        for move in moves:
+            length, now = self.moves.pop(move, FIRST_MOVE), state
+            while length >= LAST_MOVE and self.done < self.max_iter:
+                ratios = self.shift(now.ratios, move, length)
+                if ratios is None:  # used up
+                    break
+                self.count()
+                trial = self.train_at(now, ratios)
+                if trial.gap < state.gap:
+                    self.moves[move] = length * GROWTH
+                    return trial
+                if trial.gap == state.gap:  # no prediction has changed yet
+                    now, length = trial, 2 * length
+                else:
+                    length /= 2
+        return None
+
+    def candidates(self, gap: Gap) -> list[tuple[int, ...]]:
+        """List moves: the class, the groups, and the signs in the class itself and in the others."""
+        signs = [(1, 0), (0, -1), (1, -1)]
+        if self.fairness == "equalized_odds":
+            signs.append((1, 1))  # the other classes' rates of the group are compared too
+        return [(gap.predicted, gap.low, gap.high, *pair) for pair in signs]
+
+    def shift(self, ratios: Floats, move: tuple[int, ...], length: float) -> Floats | None:
+        """Move ratios towards a group in a class and, by the second sign, in the others; None if nothing can move."""
+        label, low, high, own, others = move
+        found, moved = ratios.copy(), False
+        for row, sign in enumerate([own if code == label else others for code in range(len(ratios))]):
+            if sign == 0 or not (self.natural[row, low] > 0 and self.natural[row, high] > 0):
+                continue
+            up, down = (low, high) if sign > 0 else (high, low)
+            if found[row, down] < USED_UP * self.natural[row, down]:
+                continue
+            both, odds = found[row, up] + found[row, down], found[row, up] * np.exp(length)
+            found[row, up] = both * odds / (odds + found[row, down])
+            found[row, down] = both - found[row, up]
+            moved = True
+        return found if moved else None
