@@ -10,18 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.support.annotators import flip_weak_annotator
 
-from fairsieve import (
-    CleanRatioEstimate,
-    FairRobustClassifier,
-    InvalidInputError,
-    Samples,
-    estimate_clean_ratio,
-)
+from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning
-from fairsieve.label_noise.clean_ratio_estimate import Credibility, Unseen
-from fairsieve.label_noise.collapse import collapse_of, compare_chances
-from fairsieve.label_noise.verified import VerifiedRates, check_verified
+from fairsieve.label_noise.verified import check_verified
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 
 DATA = make_synthetic(2000, seed=0)
@@ -296,35 +288,3 @@ def test_equal_rows_checked_differently_are_a_warning():
         estimate_clean_ratio(
             features, labels, sensitive_features=groups, verified_labels=verified, random_state=0
         )
-
-
-def test_checked_rows_speak_for_a_model_that_the_chances_speak_against():
-    """The chances lean towards the given labels, and so towards a plain model; both must see a collapse."""
-    cells = Samples(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], 200)).cells
-    codes = np.full(400, -1)
-    codes[::4] = 1 - cells.label_codes[::4]  # every checked label turned out to be wrong
-    given = np.eye(2)[cells.label_codes]
-    leaning = 0.6 * given + 0.4 * (1 - given)
-    true_class = leaning.copy()
-    true_class[::4] = np.eye(2)[codes[::4]]
-    rates = VerifiedRates(cells.counts, *(np.zeros((2, 2)),) * 3)
-    found = CleanRatioEstimate(
-        0.6,
-        (0.5, 0.7),
-        np.zeros((2, 2)),
-        np.zeros((2, 2)),
-        False,
-        Credibility(True, ""),
-        true_class,
-        cells,
-        verified=rates,
-        verified_codes=codes,
-        unseen=Unseen(leaning, None),
-    )
-    ours, plain = 1 - cells.label_codes, cells.label_codes
-    assert collapse_of(ours, plain, cells.label_codes, 0.5, estimate=found) is None
-    assert compare_chances(ours, plain, cells, found, fairness="equalized_odds") is None
-    codes[::4] = cells.label_codes[::4]  # every checked label turned out to be right
-    true_class[::4] = np.eye(2)[codes[::4]]
-    assert collapse_of(ours, plain, cells.label_codes, 0.5, estimate=found) is not None
-    assert compare_chances(ours, plain, cells, found, fairness="equalized_odds") is not None

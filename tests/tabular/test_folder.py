@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.collapse import Collapse
+from fairsieve.estimators._comparison import PlainComparison
 from fairsieve.report.page import render_page
 from fairsieve.report.text import NUMBER
 from fairsieve.tabular.reasons import decide_run
@@ -96,7 +96,7 @@ def test_numbers_for_programs(run):
 def test_a_collapse_is_told_everywhere(run):
     collapsed = dataclasses.replace(
         run,
-        collapse=Collapse(0.4, 0.8, 0.1, certain=True, told=True),
+        collapse=PlainComparison(0.4, 0.8, 0.1, 0.1, 0.01, 0.01, 0.1, True, False),
         trade_off=[dataclasses.replace(run.trade_off[0], kept=True)],
     )
     page = render_page(run_document(collapsed, decide_run(collapsed)))

@@ -9,10 +9,8 @@ import pandas
 import pytest
 from tests.support.people import people, write_csv
 
-from fairsieve import FairRobustClassifier
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators import _held_out
-from fairsieve.label_noise.collapse import Collapse
+from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.tabular.label_audit import audit_table
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import STAGES, train_table
@@ -22,9 +20,7 @@ FEW = {"max_iter": 8, "clean_ratio": 0.9}
 
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     prepared = run.model["prepare"]
-    model = FairRobustClassifier(
-        clean_ratio=0.9, epochs=24, random_state=0, pos_label=0
-    ).fit(
+    model = FairRobustClassifier(clean_ratio=0.9, epochs=24, random_state=0, pos_label=0).fit(
         prepared.transform(run.problem.train.values),
         run.problem.train.label_codes,
         sensitive_features=run.problem.train.group_codes,
@@ -122,16 +118,6 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
         InvalidInputError, match=r"must be a column of test.csv; got 'hours'. Did you mean 'hour'"
     ):
         train_table(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
-
-
-def test_after_a_collapse_the_plain_model_is_kept(people_csv, monkeypatch):
-    collapse = Collapse(0.4, 0.8, 0.1, certain=True, told=True)
-    monkeypatch.setattr(_held_out, "collapse_of", lambda *_, **__: collapse)
-    found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
-    assert found.collapse == collapse
-    assert [(point.title, point.kept) for point in found.trade_off] == [("plain model", True)]
-    assert found.scores[0] == found.scores[-1]
-    assert len(found.suspects["row"]) == 0
 
 
 def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeypatch):

@@ -260,7 +260,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise InvalidInputError(
                 f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
             )
-        found = copy(self).set_params(tolerance=wanted)
+        found: FairRobustClassifier = copy(self)
+        found.tolerance = wanted
         found.is_plain_, found.stopped_ = False, "met"
         found._store(self._points[choose_point(self._points, wanted)])
         return found

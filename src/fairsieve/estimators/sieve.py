@@ -338,7 +338,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidInputError(
                 f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
             )
-        found, best = copy(self).set_params(tolerance=wanted), choose_point(self.rounds_, wanted)
+        found: SieveClassifier = copy(self)
+        found.tolerance, best = wanted, choose_point(self.rounds_, wanted)
         found.estimator_, found.stopped_ = self.path_models_[best], "met"
         found.is_plain_, found.best_round_ = best == 0, best
         found._fitted_classes = found.estimator_.classes_

@@ -203,7 +203,7 @@ class LinearRows:
             pulled = chances * (moved - (chances * moved).sum(1)[:, None])
             return (self._transposed(part, total[:, None] * pulled),)
 
-        return self._add(add)[0]
+        return np.asarray(self._add(add)[0])
 
     def confusion(self, *models: Floats) -> Floats:
         """Count what models predict together, (classes, groups, predicted by the first, by the next, …)."""
@@ -224,7 +224,7 @@ class LinearRows:
                 np.concatenate([self._sums(cell, taken * chances[:, y], places) for y in range(classes)]),
             )
 
-        return self._add(add)[0].reshape(classes, groups, *[classes] * len(models))
+        return np.asarray(self._add(add)[0]).reshape(classes, groups, *[classes] * len(models))
 
     def loss_counts(self, parameters: Floats, low: float, high: float, bins: int) -> Floats:
         """Add up the weights of each cell by loss, (classes, groups, bins), between ``low`` and ``high``."""
@@ -244,7 +244,7 @@ class LinearRows:
                 ),
             )
 
-        return self._add(add)[0].reshape(*self.shape, bins)
+        return np.asarray(self._add(add)[0]).reshape(*self.shape, bins)
 
     def select(self, parameters: Floats, limit: LossLimit) -> LinearRows:
         """Return the rows whose losses are selected: the same features, with weights of 0 for the others."""
@@ -370,7 +370,7 @@ class LinearRows:
     def _sums(self, places: Array, values: Array, size: int) -> Floats:
         """Add up values by place."""
         if self.xp is np:
-            return np.bincount(places, weights=values, minlength=size)
+            return np.asarray(np.bincount(places, weights=values, minlength=size), dtype=np.float64)
         return self._host(places.bincount(weights=values, minlength=size))
 
     def _wide(self, codes: Array) -> Array:

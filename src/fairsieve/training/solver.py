@@ -359,7 +359,7 @@ class _Search(RatioSearch[_State]):
 
 def _shares(masses: Floats) -> Floats:
     """Return the share of each class that each group has."""
-    return masses / np.maximum(masses.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(masses / np.maximum(masses.sum(axis=1, keepdims=True), 1e-300))
 
 
 def _used(counts: Floats, ratios: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fairsieve.estimators.classifier import TOLERANCE
 from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
 from fairsieve.report.number_format import number, percent
 from fairsieve.tabular.decision import Decision
@@ -33,7 +34,6 @@ from fairsieve.tabular.report.tables import (
 )
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun, TradeOffPoint
-from fairsieve.tabular.tree_models import TOLERANCE
 from fairsieve.tabular.words import SENTENCES, estimate_sentence
 
 __all__ = [
