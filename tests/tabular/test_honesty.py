@@ -188,3 +188,13 @@ def test_the_card_says_how_to_load_the_model(on_noisy, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(code.partition("```")[0], names)
     assert names["model"].classes_.tolist() == ["no", "yes"]
+
+
+def test_columns_are_shown_when_asked_for_but_never_names(on_noisy, noisy):
+    asked = dataclasses.replace(on_noisy.run.asked, show_columns=True)
+    problem = dataclasses.replace(on_noisy.run.problem, asked=asked)
+    page = render_page(run_document(dataclasses.replace(on_noisy.run, problem=problem), on_noisy.decision))
+    assert "this page holds personal data" in page
+    assert "Town1" in page
+    assert "Surname1" not in page
+    assert "7000001" not in page.replace(",", "")

@@ -225,7 +225,8 @@ def _measured_run(
         groups=problem.train.group_names(fitted.history.groups),
     )
     prepared = fitted.models[fitted.kept].prepared
-    new = notes_on_new(new_categories(test.values, prepared)) if asked.test_file is not None else []
+    unseen = new_categories(test.values, prepared) if asked.test_file is not None else {}
+    new = notes_on_new(unseen, quoted=False)  # the page of a run names nobody
     chosen = [] if choice is None else [choice.note]
     return TableRun(
         problem=problem,

@@ -28,7 +28,7 @@ from fairsieve.report.document import (
 from fairsieve.report.page import render_page, write_page
 from fairsieve.report.page.charts import _plotly_text
 from fairsieve.report.page.page_head import script_hash
-from fairsieve.report.page.render import _apart_level, _folded, plotly_packed
+from fairsieve.report.page.render import plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(
@@ -133,11 +133,13 @@ def test_ids_are_unique_and_links_lead_to_them(sample):
         assert "".join(target) in ids
 
 
-@given(st.text("ab. ", max_size=300))
-def test_folding_loses_nothing(evidence):
-    gist, rest = _folded(evidence)
-    assert (f"{gist} {rest}" if rest else gist) == evidence
-    assert len(evidence) > 150 or not rest
+@pytest.mark.parametrize("rest", ["Short.", "And the numbers follow. " * 10])
+def test_long_evidence_is_folded_after_its_first_sentence_and_nothing_is_lost(rest):
+    verdict = Verdict("claim", "source", True, f"It was found. {rest}")
+    page = render_page(Document("t", "l", [Section("s", "S", [verdict])]))
+    assert ('class="rest"' in page) == (len(rest) > 100)
+    shown = re.sub(r"<[^>]+>|The numbers", " ", page.partition('class="evidence"')[2].partition("</li>")[0])
+    assert " ".join(shown.replace(">", " ", 1).split()) == f"It was found. {rest}".strip()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,6 @@ def test_folding_loses_nothing(evidence):
     [
         (None, None),
         (float("nan"), None),
-        (0, 0),
         (-1, 0),
         (1.01, 1),
         (2, 1),
@@ -155,7 +156,10 @@ def test_folding_loses_nothing(evidence):
     ],
 )
 def test_shades_go_by_standard_deviations(apart, level):
-    assert _apart_level(Cell("", apart=apart)) == level
+    table = Table("t", "T", [Column("a")], [[Cell("1", apart=apart)]])
+    page = render_page(Document("t", "l", [Section("s", "S", [table])]))
+    found = re.search(r'<th data-title="a"[^>]*apart-(\d)', page)
+    assert (None if found is None else int(found[1])) == level
 
 
 def test_an_unwritable_path_is_named(tmp_path):

@@ -205,13 +205,12 @@ def new_categories(values: pd.DataFrame, prepared: Preparation) -> dict[str, lis
     return found
 
 
-def notes_on_new(new: Mapping[str, Sequence[str]]) -> list[str]:
-    """Write a note on values that are new."""
+def notes_on_new(new: Mapping[str, Sequence[str]], *, quoted: bool = True) -> list[str]:
+    """Write a note on values that are new; with their number alone where they may not be ``quoted``."""
     notes = []
     for column, values in new.items():
         shown = ", ".join(repr(value) if value else "missing" for value in values[:3])
         more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        notes.append(
-            f"Column {column!r} has values that training did not have ({shown}{more}); they are ignored."
-        )
+        told = f" ({shown}{more})" if quoted else f", {len(values):,} of them"
+        notes.append(f"Column {column!r} has values that training did not have{told}; they are ignored.")
     return notes
