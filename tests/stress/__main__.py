@@ -93,7 +93,7 @@ def kill_trainings(scale: float, chance: random.Random) -> Outcome:
         whole, seconds = _train_undisturbed(code)
         wanted, killed = max(2, int(20 * scale / (1 if name == "module" else 3))), 0
         while killed < wanted:
-            with temporary_folder() as folder:
+            with new_folder() as folder:
                 for attempt in range(6):
                     program = start(["-c", code + WRITE], folder)
                     program.wait_for("ready")
@@ -117,7 +117,7 @@ def kill_trainings(scale: float, chance: random.Random) -> Outcome:
 
 def _train_undisturbed(code: str) -> tuple[bytes, float]:
     """Train without a disturbance; return the result, and the seconds from the first step on."""
-    with temporary_folder() as folder:
+    with new_folder() as folder:
         program = start(["-c", code + WRITE], folder)
         program.wait_for("ready")
         began = time.monotonic()
@@ -140,7 +140,7 @@ def stop_commands(scale: float, chance: random.Random) -> Outcome:
     """Stop each command ``12 · scale`` times, by SIGKILL, SIGTERM and SIGINT in turn."""
     outcome = Outcome()
     for name, line in COMMANDS.items():
-        with prepared_folder() as folder:
+        with new_folder() as folder:
             words = ["-m", "fairsieve", *line.split()]
             seconds = 0.0
             for _ in range(2):  # the first one warms the disk's cache
@@ -227,20 +227,15 @@ def freeze_workers(scale: float, chance: random.Random) -> Outcome:
     if importlib.util.find_spec("torch") is None:
         return Outcome(skipped="torch is not installed")
     outcome = Outcome()
+    ENVIRONMENT["GLOO_SOCKET_IFNAME"] = "lo"
     for kind in (signal.SIGSTOP, signal.SIGKILL) * max(1, int(4 * scale)):
-        with temporary_folder() as folder, socket.socket() as free:
+        with new_folder() as folder, socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
             free.close()
             workers = []
             for rank in range(2):
-                place = {
-                    "RANK": str(rank),
-                    "WORLD_SIZE": "2",
-                    "MASTER_ADDR": "127.0.0.1",
-                    "MASTER_PORT": port,
-                }
-                ENVIRONMENT.update(place | {"GLOO_SOCKET_IFNAME": "lo"})
+                ENVIRONMENT.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
                 workers.append(start(["-c", WORKER], folder))
             until = time.monotonic() + 240
             while len(list(folder.glob("ready-*"))) < 2 and time.monotonic() < until:
@@ -295,23 +290,15 @@ def full_disk(scale: float, chance: random.Random) -> Outcome:
     if not shutil.which("unshare") or subprocess.run(probe, capture_output=True, check=False).returncode:
         return Outcome(skipped="unshare -rm is not allowed here")
     outcome = Outcome()
-    with prepared_folder() as folder:
+    with new_folder() as folder:
         made = start(["-m", "fairsieve", "train", *ROLES.split(), "--out", "run"], folder)
         outcome.check(made.wait(600) == 0, made.printed[-300:])
         (folder / "disk").mkdir()
         for name, (path, line) in FULL.items():
             inside = f'mount -t tmpfs -o size=1m tmpfs disk && exec {sys.executable} -c "$0" {path} {line}'
-            done = subprocess.run(
-                ["unshare", "-rm", "sh", "-c", inside, ON_FULL_DISK],
-                env=ENVIRONMENT,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=600,
-                check=False,
-            )
+            program = start(["unshare", "-rm", "sh", "-c", inside, ON_FULL_DISK], folder, python=False)
             outcome.faults += 1
-            outcome.check(done.returncode == 0, f"{name}, on a full disk: {done.stderr[-600:]}")
+            outcome.check(program.wait(600) == 0, f"{name}, on a full disk: {program.printed[-600:]}")
     return outcome
 
 
@@ -362,7 +349,7 @@ assert last[0] - first[0] < 16 * 2**20 + 2**11 * fits, "memory"
 def soak(scale: float, chance: random.Random) -> Outcome:
     """Fit ``1,000 · scale`` models."""
     outcome, fits = Outcome(), max(40, int(1000 * scale))
-    with temporary_folder() as folder:
+    with new_folder() as folder:
         program = start(["-c", SOAK, str(fits)], folder)
         outcome.check(program.wait(1800) == 0, program.printed[-600:])
         outcome.counts["fits"] = fits
@@ -370,18 +357,10 @@ def soak(scale: float, chance: random.Random) -> Outcome:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Make a folder that is removed in the end."""
+def new_folder() -> Iterator[Path]:
+    """Make a folder with a table in it, which is removed in the end."""
     with tempfile.TemporaryDirectory(prefix="fairsieve-stress-") as folder:
-        yield Path(folder)
-
-
-@contextmanager
-def prepared_folder() -> Iterator[Path]:
-    """Make a folder with a table in it."""
-    with temporary_folder() as folder:
-        write_csv(folder / "people.csv", people(400))
-        yield folder
+        yield write_csv(Path(folder, "people.csv"), people(400)).parent
 
 
 PROGRAMS = [kill_trainings, stop_commands, freeze_workers, full_disk, soak]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import copy
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -19,117 +18,97 @@ import os
 import random
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-SELECTION = [
-    "tests/laws/test_selection.py",
-    "tests/laws/test_ratios.py",
-    "tests/laws/test_plan.py",
-    "tests/selection",
-]
-BATCHES = ["tests/laws/test_batches.py", "tests/laws/test_plan.py", "tests/selection"]
-SOLVER = ["tests/laws/test_solver.py", "tests/training", "tests/estimators/test_classifier.py"]
+PACKAGE = ROOT / "src" / "fairsieve"
+SELECTION = "tests/laws/test_selection.py tests/laws/test_ratios.py tests/laws/test_plan.py tests/selection"
+BATCHES = "tests/laws/test_batches.py tests/laws/test_plan.py tests/selection"
+SOLVER = "tests/laws/test_solver.py tests/training tests/estimators/test_classifier.py"
 TESTS = {  # patterns of modules, and the tests that must notice
-    "selection/search.py": SELECTION,
-    "selection/select.py": SELECTION,
-    "selection/ratios.py": SELECTION,
-    "selection/epoch.py": SELECTION,
+    "selection/[er]*.py": SELECTION,
+    "selection/se*.py": SELECTION,
     "selection/backends/numpy.py": SELECTION,
     "selection/batches.py": BATCHES,
     "selection/shuffle.py": BATCHES,
-    "selection/cells.py": ["tests/laws/test_cells.py", "tests/selection"],
-    "selection/fairness.py": ["tests/laws", "tests/selection"],
+    "selection/cells.py": "tests/laws/test_cells.py tests/selection",
+    "selection/fairness.py": "tests/laws tests/selection",
     "training/newton*.py": SOLVER,
     "training/solver*.py": SOLVER,
     "training/linear_objective.py": SOLVER,
 }
 SECONDS = 300  # after which a mutant counts as stuck, which is noticed too
-PAIRS = [(ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)]
-PAIRS += [
-    (ast.In, ast.NotIn),
-    (ast.BitAnd, ast.BitOr),
-    (ast.LShift, ast.RShift),
-    (ast.Lt, ast.LtE),
-    (ast.Gt, ast.GtE),
-]
-OTHER: dict[Any, Any] = {one: two for pair in PAIRS for one, two in (pair, pair[::-1])}
-OTHER |= {ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitXor: ast.BitOr}
+PAIRS = "Add Sub, Mult Div, And Or, Eq NotEq, Is IsNot, In NotIn, BitAnd BitOr, LShift RShift, Lt LtE, Gt GtE"
+OTHER: dict[type, type] = {
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.BitXor: ast.BitOr,
+}
+for pair in PAIRS.split(", "):
+    one, two = (getattr(ast, name) for name in pair.split())
+    OTHER |= {one: two, two: one}
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "argmax": "argmin", "argmin": "argmax"}
+LEFT_ALONE = {
+    "annotation",
+    "returns",
+    "decorator_list",
+    "bases",
+    "keywords",
+    "exc",
+}  # no test of behaviour sees them
 
 
-def mutate(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that may replace a node."""
-    other = copy.copy(node)
-    if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OTHER:
-        other.op = OTHER[type(node.op)]()  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER:
-        other.ops = [OTHER[type(node.ops[0])](), *node.ops[1:]]  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        other.value = not node.value  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        other.value = node.value + 1  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Attribute) and node.attr in NAMES:
-        other.attr = NAMES[node.attr]  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Name) and node.id in NAMES and isinstance(node.ctx, ast.Load):
-        other.id = NAMES[node.id]  # type: ignore[attr-defined]
-    elif isinstance(node, ast.UnaryOp):
-        other = node.operand
-    elif isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(
-        node.test, ast.Compare | ast.BoolOp
-    ):
-        other.test = ast.UnaryOp(ast.Not(), node.test)  # type: ignore[attr-defined]
-    elif isinstance(node, ast.Raise | ast.AugAssign) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    ):
-        other = ast.Pass()
-    else:
-        return
-    yield ast.copy_location(other, node)
-
-
-def places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Yield where a node may be replaced: not in annotations, texts, messages and lists of names."""
+def find_changes(node: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield what to change below a node: an object, its attribute, and the other value."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "bases", "keywords", "exc", "slice") and value:
+        if name in LEFT_ALONE or isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
             continue
-        for i, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST) and not isinstance(
-                child, ast.JoinedStr | ast.ImportFrom | ast.Import
-            ):
-                yield node, name, i
-                yield from places(child)
+        if isinstance(value, ast.operator | ast.boolop) and type(value) in OTHER:
+            yield node, name, OTHER[type(value)]()
+        elif name == "ops" and type(value[0]) in OTHER:
+            yield node, name, [OTHER[type(value[0])](), *value[1:]]
+        elif name == "value" and isinstance(node, ast.Constant) and isinstance(value, bool | int | float):
+            yield node, name, not value if isinstance(value, bool) else value + 1
+        elif name in ("attr", "id") and value in NAMES:
+            yield node, name, NAMES[value]
+        elif name == "test" and not isinstance(value, ast.Compare | ast.BoolOp | ast.Constant):
+            yield node, name, ast.UnaryOp(ast.Not(), value)
+        elif name in ("body", "orelse") and isinstance(value, list):
+            for i, statement in enumerate(value):
+                is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+                if is_call or isinstance(statement, ast.Raise | ast.AugAssign):
+                    yield node, name, [*value[:i], ast.Pass(), *value[i + 1 :]]
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from find_changes(child)
 
 
-def make_mutants(source: str) -> Iterator[tuple[int, str, str]]:
-    """Yield line, change and source of every mutant of a module."""
-    tree = ast.parse(source)
-    for parent, name, i in list(places(tree)):
-        value = getattr(parent, name)
-        node = value if i is None else value[i]
-        for other in mutate(node):
-            before, after = (ast.unparse(one).splitlines()[0] for one in (node, other))
-            _put(parent, name, i, other)
-            yield node.lineno, f"{before} → {after}", ast.unparse(tree)
-            _put(parent, name, i, node)
-
-
-def _put(parent: ast.AST, name: str, i: int | None, node: ast.AST) -> None:
-    if i is None:
-        setattr(parent, name, node)
-    else:
-        getattr(parent, name)[i] = node
+def make_mutants(path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield path, changed lines and source of every mutant of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    before = ast.unparse(tree).splitlines()
+    for node, name, other in [*find_changes(tree)]:
+        value = getattr(node, name)
+        setattr(node, name, other)
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        setattr(node, name, value)
+        after = source.splitlines()
+        line = next(
+            (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before) - 1
+        )
+        yield path, f"{before[line].strip()} → {after[line].strip() if line < len(after) else ''}", source
 
 
 class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
     """Load one module from another source."""
 
     def __init__(self, path: Path, source: str) -> None:
-        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        super().__init__(module, str(path))
+        super().__init__(".".join(path.relative_to(ROOT / "src").with_suffix("").parts), str(path))
         self.source = source
 
     def find_spec(self, name: str, *_: Any) -> Any:
@@ -139,8 +118,9 @@ class Loader(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader)
         return compile(self.source, self.path, "exec")
 
 
-def survives(path: Path, source: str, tests: list[str]) -> bool:
-    """Return whether the tests pass with another source of a module."""
+def survives(path: Path, source: str) -> bool:
+    """Return whether the tests of a module pass with another source of it."""
+    patterns = [tests for pattern, tests in TESTS.items() if path in PACKAGE.glob(pattern)]
     child = os.fork()
     if not child:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -148,11 +128,8 @@ def survives(path: Path, source: str, tests: list[str]) -> bool:
         os.dup2(nowhere, 2)
         signal.alarm(SECONDS)
         sys.meta_path.insert(0, Loader(path, source))
-        import pytest
-
         options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        code = pytest.main([*options, *tests])
-        os._exit(int(code))
+        os._exit(int(pytest.main([*options, *(test for test in patterns[0].split() if Path(test).exists())])))
     return os.waitpid(child, 0)[1] == 0
 
 
@@ -165,35 +142,22 @@ def main() -> None:
     os.chdir(ROOT)
     os.environ |= {"HYPOTHESIS_PROFILE": "mutation", "OMP_NUM_THREADS": "1"}
     sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
-    for module in (
-        "hypothesis",
-        "numpy",
-        "pandas",
-        "pytest",
-        "scipy.optimize",
-        "sklearn.linear_model",
-        "torch",
-    ):
+    for module in ("numpy", "pandas", "scipy.optimize", "sklearn.linear_model", "torch"):
         importlib.import_module(module)
-    found = []
-    for pattern, tests in TESTS.items():
-        existing = [test for test in tests if (ROOT / test).exists()]
-        for path in sorted((ROOT / "src" / "fairsieve").glob(pattern)):
-            if arguments.only in str(path):
-                found += [(path, existing, *one) for one in make_mutants(path.read_text(encoding="utf-8"))]
+    paths = [
+        path for pattern in TESTS for path in sorted(PACKAGE.glob(pattern)) if arguments.only in str(path)
+    ]
+    found = [mutant for path in paths for mutant in make_mutants(path)]
     chosen = random.Random(arguments.seed).sample(found, min(arguments.sample or len(found), len(found)))
-    for path, tests in {path: tests for path, tests, *_ in chosen}.items():
-        if not survives(path, path.read_text(encoding="utf-8"), tests):
-            sys.exit(f"the tests of {path.relative_to(ROOT)} fail without a mutant: {' '.join(tests)}")
-    began, survivors = time.monotonic(), 0
-    for path, tests, line, change, source in sorted(chosen, key=lambda one: (str(one[0]), one[2])):
-        if survives(path, source, tests):
-            survivors += 1
-            print(f"survived: {path.relative_to(ROOT)}:{line}: {change}", flush=True)
-    seconds = time.monotonic() - began
-    print(
-        f"{len(chosen) - survivors} of {len(chosen)} mutants (of {len(found):,}) were noticed; {seconds:.0f} s"
-    )
+    for path in {path for path, *_ in chosen}:
+        if not survives(path, path.read_text(encoding="utf-8")):
+            sys.exit(f"the tests of {path.relative_to(ROOT)} fail without a mutant")
+    alive = 0
+    for path, change, source in chosen:
+        if survives(path, source):
+            alive += 1
+            print(f"survived: {path.relative_to(PACKAGE)}: {change}", flush=True)
+    print(f"{len(chosen) - alive} of {len(chosen)} mutants (of {len(found):,}) were noticed")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import signal
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,14 +79,14 @@ class Program:
         self.process.wait()
 
 
-def start(arguments: list[str], folder: Path) -> Program:
-    """Start Python with arguments in a folder."""
+def start(arguments: list[str], folder: Path, *, python: bool = True) -> Program:
+    """Start Python with arguments, or another command, in a folder."""
     # A program in the background of a shell ignores SIGINT, and what it starts would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     output = tempfile.TemporaryFile()  # noqa: SIM115
     process = subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, *arguments] if python else arguments,
         cwd=folder,
         env=ENVIRONMENT,
         start_new_session=True,
@@ -130,9 +128,6 @@ def read_results(folder: Path) -> dict[str, object]:
 
 def _without_seconds(path: Path) -> object:
     content = path.read_bytes()
-    if path.suffix == ".skops":  # an archive, whose members bear the time at which they were written
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
     if path.suffix == ".jsonl":  # workers append in any order
         content = b"\n".join(sorted(content.splitlines()))
     return re.sub(rb"(seconds\D{0,12})[0-9.e-]+", rb"\1", content)

@@ -23,7 +23,7 @@ PROGRAM = """
 import os, resource, sys
 from pathlib import Path
 from fairsieve.paper.records import append_record
-from tests.stress.test_records import result
+from tests.paper.test_records import result
 
 path = Path(sys.argv[1])
 children = []
