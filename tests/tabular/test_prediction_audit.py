@@ -147,3 +147,19 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
 def test_what_is_no_prediction_is_told(path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         tabular.audit(path, label="income", sensitive="sex", **options)
+
+
+def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path):
+    columns = table(fair, 400)
+    columns["chance"][3] = columns["chance"][9] = ""
+    path = write_csv(tmp_path / "gaps.csv", columns)
+    options = {"label": "income", "sensitive": "sex", "prediction": "guess", "score": "chance"}
+    notes = tabular.audit(path, **options).predictions.label_audit.notes
+    assert (
+        "Rows without a score in 'chance', which do not count for what scores mean: 2 (rows 5, 11)." in notes
+    )
+    columns["chance"] = [""] * 400
+    with pytest.raises(
+        InvalidInputError, match="--score must hold probabilities; no row has a value in 'chance'"
+    ):
+        tabular.audit(write_csv(tmp_path / "none.csv", columns), **options)

@@ -16,7 +16,7 @@ from fairsieve.tabular.calibration import Calibration, calibrate_scores
 from fairsieve.tabular.evaluation import FEW, Gap, Measure, gap_between, measure_groups
 from fairsieve.tabular.label_audit import Audit, audit_table
 from fairsieve.tabular.reading.columns import canonical, parse_numbers
-from fairsieve.tabular.reading.read import read_data
+from fairsieve.tabular.reading.read import named_rows, read_data
 from fairsieve.tabular.reading.roles import Labels, coded_by
 from fairsieve.tabular.reading.table import InputTable, find_column, used_texts
 from fairsieve.tabular.request import Asked
@@ -129,6 +129,14 @@ def audit_predictions(
         labels.positive,
         asked.seed,
     )
+    calibration: list[Calibration] = []
+    if score is not None:
+        given_scores = _read_scores(table, labels, score)[rows]
+        unscored = rows[np.isnan(given_scores)]
+        if len(unscored):
+            told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
+            found = replace(found, notes=[*found.notes, f"{told}{named_rows(table.rows[unscored])}."])
+        calibration = _calibrate(cells, given_scores, labels)
     scores, _ = score_models(cells, [codes], asked.fairness, positive, asked.seed)
     return PredictionAudit(
         asked=asked,
@@ -139,9 +147,7 @@ def audit_predictions(
         predicted=[labels.classes[code] for code in np.unique(codes)],
         measures=measure_groups(cells, codes, codes, labels),
         scores=scores[0],
-        calibration=[]
-        if score is None
-        else _calibrate(cells, _read_scores(table, labels, score)[rows], labels),
+        calibration=calibration,
         left_out=int((known & ~predicted).sum()),
         label_audit=found,
         true_labels=true_labels,
@@ -170,6 +176,10 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
             "--positive"
         )
     parsed = parse_numbers(find_column(table, column, "--score"), table.reading.decimal)
+    if table.frame[column].isna().all():
+        raise InvalidInputError(
+            f"--score must hold probabilities; no row has a value in {column!r}: name another column, or leave it out"
+        )
     wrong = parsed.odd | (parsed.numbers < 0) | (parsed.numbers > 1)
     if wrong.any():
         row = int(table.rows[np.flatnonzero(wrong)[0]])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from fairsieve import optional as packages
 from fairsieve.errors import InvalidInputError, MissingExtraError
-from fairsieve.tabular.reading.read import read_table
+from fairsieve.tabular.reading.columns import as_numbers, kind_of
+from fairsieve.tabular.reading.read import read_frame, read_table
 from fairsieve.tabular.reading.table import MISSING, Reading, find_column
 
 
@@ -190,3 +191,35 @@ def test_any_text_comes_back(rows, separator):
     for place, name in enumerate(("first", "second")):
         expected = [rows[row][place].strip() for row in there]
         assert table.cells(name) == [None if value in MISSING else value for value in expected]
+
+
+def test_lists_and_dicts_in_a_frame_are_texts():
+    frame = pandas.DataFrame(
+        {"tags": [["a", "b"], None, ["a", "b"]], "more": [{"k": 1}, {"k": 1}, float("nan")]}
+    )
+    table = read_frame(frame)
+    assert table.cells("tags") == ["['a', 'b']", None, "['a', 'b']"]
+    assert table.cells("more") == ["{'k': 1}", "{'k': 1}", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("pay;share\n€ 1.234,50;70 %\n€ 2,00;5 %\n", {"pay": [1234.5, 2.0], "share": [70.0, 5.0]}),
+        ('pay,share\n"1,234.5",$5\n2.25,-$6\n', {"pay": [1234.5, 2.25], "share": [5.0, -6.0]}),
+        ("pay\n1'234\n1 234 567.5\n", {"pay": [1234.0, 1234567.5]}),
+    ],
+)
+def test_numbers_as_people_write_them_are_read(tmp_path, text, numbers):
+    table = read_table(write(tmp_path, text))
+    for name, expected in numbers.items():
+        assert kind_of(table, name) == "numbers"
+        assert as_numbers(table, name).tolist() == expected
+
+
+def test_arrow_frames_are_read():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = read_frame(pyarrow.table({"whole": [2**60, None], "text": ["x", "?"], "list": [[1, 2], None]}))
+    assert table.cells("whole") == [2**60, None]
+    assert table.cells("text") == ["x", None]
+    assert table.cells("list") == ["[1, 2]", None]

@@ -26,7 +26,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
 from fairsieve.tabular.notes import Note
 from fairsieve.tabular.reading.columns import number_style
-from fairsieve.tabular.reading.table import InputTable, Reading, coded, headless_hint
+from fairsieve.tabular.reading.table import InputTable, Reading, as_objects, coded, headless_hint
 
 __all__ = [
     "FRAME_NAME",
@@ -431,12 +431,15 @@ def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
     try:
         codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
-        codes, values = pd.factorize(column.map(lambda value: value if _is_gap(value) else str(value)))
+        codes, values = pd.factorize(as_objects(map(_nested_text, column)))
     return coded(codes, [str(value).strip() for value in values], missing)
 
 
-def _is_gap(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+def _nested_text(value: Any) -> str | None:
+    """Write a list or a dict as a text; None where there is none."""
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return None
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]) -> Any:
