@@ -30,6 +30,7 @@ from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, s
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
@@ -38,7 +39,7 @@ from fairsieve.training.ratio_search import choose_point
 from fairsieve.training.solver import Point, SolverSettings, solve
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-__all__ = ["TOLERANCE", "FairRobustClassifier", "warn_of_gap"]
+__all__ = ["TOLERANCE", "FairRobustClassifier", "positive_class", "warn_of_gap"]
 
 TOLERANCE = 0.02
 LEARNT_BY_HEART = (
@@ -208,7 +209,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = SolverSettings(
                 fairness=fairness_name(self.fairness or "equalized_odds"),
-                positive=checked.data.cells.class_index(self.pos_label) if compared else 0,
+                positive=positive_class(checked.data.cells, self.fairness, self.pos_label) if compared else 0,
                 named_groups=checked.data.cells.named_groups if compared else 0,
                 tolerance=tolerance,
                 clean_ratio=clean_ratio,
@@ -413,6 +414,13 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def positive_class(cells: Cells, fairness: str | None, pos_label: Any | None) -> int:
+    """Return the code of the positive class; of more than two, only equal opportunity has one."""
+    if len(cells.classes) > 2 and pos_label is None and fairness != "equal_opportunity":
+        return 0
+    return cells.class_index(pos_label)
 
 
 def warn_of_gap(estimator: Any, tolerance: float) -> None:

@@ -29,7 +29,7 @@ from fairsieve.estimators._sieve_inputs import (
     check_two_classes,
 )
 from fairsieve.estimators._sieve_task import SieveTask, describe_task
-from fairsieve.estimators.classifier import TOLERANCE, warn_of_gap
+from fairsieve.estimators.classifier import TOLERANCE, positive_class, warn_of_gap
 from fairsieve.inputs import Checked, read_lasting_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.possible_labels import PossibleLabels
@@ -252,9 +252,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         compared = sensitive_features is not None and data.cells.named_groups > 1
         settings = RoundSettings(
             fairness=fairness_name(self.fairness),
-            positive=data.cells.class_index(self.pos_label)
-            if len(data.cells.classes) == 2 or compared
-            else 0,
+            positive=positive_class(data.cells, self.fairness, self.pos_label),
             named_groups=data.cells.named_groups if compared else 0,
             tolerance=tolerance,
             max_iter=self.max_iter,
@@ -292,12 +290,11 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             task = replace(task, entries=weigh_labels)
         search, self.stopped_ = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
         rounds = search.done_rounds
-        best = choose_point(rounds, tolerance)
+        best = 1 + choose_point(rounds[1:], tolerance)
         self.comparison_ = None
         if compared:
-            fair = 1 + choose_point(rounds[1:], tolerance)
             self.comparison_ = compare_models(
-                search.predict_together(rounds[0], rounds[fair]),
+                search.predict_together(rounds[0], rounds[best]),
                 settings.fairness,
                 settings.positive,
                 settings.named_groups,
