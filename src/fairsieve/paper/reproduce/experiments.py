@@ -96,6 +96,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         method = METHODS[self.method]
+        object.__setattr__(self, "rate", float(self.rate))  # 0 and 0.0 would be two names in records
         if method.family in ("plain", "robust") or self.method == "reweighing":
             object.__setattr__(self, "fairness", "equalized_odds")
         if not method.uses_validation:
