@@ -18,6 +18,7 @@ TRIES = [
     ("matplotlib", "display", "drawing figures needs matplotlib: pip install 'fairsieve[plot]'"),
     ("pyarrow", "parquet", "reading Parquet needs pyarrow: pip install 'fairsieve[table]'"),
     ("fairlearn", "method", "needs fairlearn: pip install 'fairsieve[fairlearn]'"),
+    ("numba", "FR-Train", "FR-Train needs numba: pip install 'fairsieve[reproduce]'"),
     ("dask", "cluster", "running on a dask cluster needs dask: pip install 'fairsieve[dask]'"),
     ("lightning", "Lightning", "the Lightning callback needs lightning: pip install 'fairsieve[lightning]'"),
     (
@@ -79,6 +80,16 @@ def method(folder):
     train_threshold_optimizer(TrainingInput(data=make_synthetic(60, seed=0), settings=Settings(), seed=0))
 
 
+def fr_train(folder):
+    from fairsieve.data import make_synthetic
+    from fairsieve.paper.methods.contract import TrainingInput
+    from fairsieve.paper.methods.fr_train import fr_train_trainer
+    from fairsieve.training.settings import Settings
+
+    data = make_synthetic(60, seed=0)
+    fr_train_trainer("ours")(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
+
+
 def cluster(folder):
     from fairsieve.paper.workers import open_cluster
 
@@ -92,6 +103,7 @@ tries = {
     "parquet": parquet,
     "method": method,
     "cluster": cluster,
+    "FR-Train": fr_train,
     "Lightning": lambda folder: importlib.import_module("fairsieve.adapters.lightning"),
     "Accelerate": lambda folder: importlib.import_module("fairsieve.adapters.accelerate"),
     "Trainer": lambda folder: importlib.import_module("fairsieve.adapters.transformers"),

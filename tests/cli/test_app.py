@@ -48,7 +48,7 @@ def call(capsys, monkeypatch):
 def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
     done = run("demo", "--seeds", "2", "--out", str(tmp_path / "new" / "folder"))
     assert done.returncode == 0, done.stderr
-    for name in ("LR", "ITLM", "FairBatch", "fairsieve", "accuracy", "EO disparity"):
+    for name in ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"):
         assert name in done.stdout
     figure = tmp_path / "new" / "folder" / "demo.png"
     assert figure.read_bytes().startswith(b"\x89PNG")
