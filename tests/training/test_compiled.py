@@ -7,7 +7,7 @@ import pytest
 
 from fairsieve import InvalidInputError, Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.training.settings import SELECTION_METHODS
 
 pytest.importorskip("numba")
 

@@ -11,7 +11,7 @@ from fairsieve import FairsieveWarning, InvalidInputError, LogisticRegression, S
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.linear import LinearTrainer
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.training.settings import SELECTION_METHODS
 
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
@@ -279,9 +279,7 @@ def test_a_warmup_that_never_ends_gives_a_warning(noisy):
 
 
 def test_unknown_settings_are_refused(noisy):
-    with pytest.raises(
-        InvalidInputError, match=r"settings must be among .*got 'epoch'. Did you mean 'epochs'"
-    ):
+    with pytest.raises(InvalidInputError, match=r"settings must be among .*got 'epoch'. Did you mean epochs"):
         fit(None, noisy, epoch=3)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fairsieve import fit, fit_seeds
 from fairsieve.data import make_synthetic
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.training.settings import SELECTION_METHODS
 
 OPTIONS = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 PROGRAM = """
@@ -25,7 +25,7 @@ class Missing:  # as if they were not installed
 sys.meta_path.insert(0, Missing())
 from fairsieve import MissingExtraError, fit, fit_seeds
 from fairsieve.data import make_synthetic
-from fairsieve.training.methods import SELECTION_METHODS
+from fairsieve.training.settings import SELECTION_METHODS
 
 options, data = json.loads(sys.argv[1]), make_synthetic(200, seed=0)
 found = {}

@@ -22,9 +22,8 @@ from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget
 from fairsieve.training.checkpoints import Checkpoints, epochs_between, seed_folders
 from fairsieve.training.linear import LinearTrainer
-from fairsieve.training.methods import SelectionMethod, selection_method
 from fairsieve.training.result import Fitted
-from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
 from fairsieve.training.trainer import Trainer
 from fairsieve.validation import check_seed, shown
 

@@ -1,8 +1,7 @@
-"""Settings of a training, and everything else that decides it but the model."""
+"""What decides a training but the model: its method of selection, its settings, its data."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,28 @@ from fairsieve.samples import Samples
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import SignalName, fairness_name
 from fairsieve.selection.select import count_budget
-from fairsieve.training.methods import SelectionMethod
-from fairsieve.validation import check_at_least, check_choice, check_positive, check_share, shown
+from fairsieve.validation import (
+    check_at_least,
+    check_choice,
+    check_positive,
+    check_share,
+    closest_hint,
+    shown,
+)
 
 if TYPE_CHECKING:
     import torch
 
     from fairsieve.sampling.losses import LossFunction
 
-__all__ = ["OptimizerFactory", "Settings", "TrainingSpec"]
+__all__ = [
+    "SELECTION_METHODS",
+    "OptimizerFactory",
+    "SelectionMethod",
+    "Settings",
+    "TrainingSpec",
+    "selection_method",
+]
 
 OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
@@ -32,6 +44,52 @@ REMOVED = {  # settings of 0.1, and what to write in their place
     "engine": "a module trains by autograd; pass None for the paper's linear model, and compiled=True to compile it",
     "watched": "leave it out",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionMethod:
+    """The parts of the plan that a method uses.
+
+    Attributes
+    ----------
+    cleans : bool
+        Whether it selects low-loss samples within the budget, and not all samples.
+    fair : bool
+        Whether the ratios move, towards fairness.
+    constrained, weighted : bool
+        Whether the ratios bound the selection (Eq. 7), and weigh the training (Eq. 3).
+    """
+
+    name: str
+    cleans: bool = False
+    fair: bool = False
+    constrained: bool = False
+    weighted: bool = False
+
+
+SELECTION_METHODS = {
+    method.name: method
+    for method in (
+        SelectionMethod(name="lr"),
+        SelectionMethod(name="itlm", cleans=True),
+        SelectionMethod(name="fairbatch", fair=True, weighted=True),
+        SelectionMethod(name="fairsieve", cleans=True, fair=True, constrained=True, weighted=True),
+        SelectionMethod(name="fairsieve-no-constraints", cleans=True, fair=True, weighted=True),
+        SelectionMethod(name="fairsieve-no-weights", cleans=True, fair=True, constrained=True),
+    )
+}
+
+
+def selection_method(method: str | SelectionMethod) -> SelectionMethod:
+    """Return a method by its name."""
+    if isinstance(method, SelectionMethod):
+        return method
+    if method not in SELECTION_METHODS:
+        raise InvalidInputError(
+            f"method must be one of {', '.join(SELECTION_METHODS)}; got {method!r}"
+            f"{closest_hint(method, SELECTION_METHODS)}"
+        )
+    return SELECTION_METHODS[method]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +156,8 @@ class Settings:
                 raise InvalidInputError(f"{name} is no setting any more: {instead}")
         unknown = next((name for name in settings if name not in names), None)
         if unknown is not None:
-            close = difflib.get_close_matches(unknown, names, n=1)
-            hint = f"Did you mean {close[0]!r}? " if close else ""
             raise InvalidInputError(
-                f"settings must be among {', '.join(names)}; got {unknown!r}. {hint}".strip()
+                f"settings must be among {', '.join(names)}; got {unknown!r}{closest_hint(unknown, names)}"
             )
         return cls(**settings)
 

@@ -20,8 +20,7 @@ from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
 from fairsieve.training.linear_model import initial_parameters
-from fairsieve.training.methods import selection_method
-from fairsieve.training.settings import Settings, TrainingSpec
+from fairsieve.training.settings import Settings, TrainingSpec, selection_method
 
 __all__ = ["authors_prefix", "loop_trainer", "train_as_authors", "two_step_trainer"]
 
@@ -34,7 +33,7 @@ TRACED = 100  # epochs of a training whose losses are recorded
 
 
 def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = False) -> TrainFunction:
-    """Make the train function of a method of :data:`~fairsieve.training.methods.SELECTION_METHODS`.
+    """Make the train function of a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`.
 
     ``penalty_weight`` adds the covariance penalty, with that weight unless the settings have one; ``longer`` trains
     four times as long.
