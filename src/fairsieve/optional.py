@@ -9,7 +9,7 @@ from typing import Any
 
 from fairsieve.errors import MissingExtraError
 
-__all__ = ["check_packages", "is_tensor", "package", "require"]
+__all__ = ["check_packages", "is_dask", "is_tensor", "package", "require"]
 
 
 def require(name: str, *, extra: str, purpose: str) -> Any:
@@ -26,6 +26,18 @@ def require(name: str, *, extra: str, purpose: str) -> Any:
         return import_module(name)
     except ImportError:
         raise MissingExtraError(name.partition(".")[0], extra=extra, purpose=purpose) from None
+
+
+def is_dask(value: Any) -> bool:
+    """Return whether ``value`` is a dask collection, without importing dask.
+
+    Examples
+    --------
+    >>> is_dask([1.0, 2.0])
+    False
+    """
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(value))
 
 
 def is_tensor(value: Any) -> bool:

@@ -28,6 +28,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
@@ -186,6 +187,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
+            With a dask array or data frame, whose partitions stay on their workers, ``y`` and the others are dask
+            collections too. Then the share of right labels is estimated on a sample of the rows, rows are left out by
+            their loss, and predictions, ``suspects()`` and ``sample_indices_`` are lazy.
         y : n labels
             Of any type, two or more classes.
         sensitive_features : n values, or several columns of them, which are crossed
@@ -201,11 +205,21 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         tolerance = TOLERANCE if self.tolerance is None else check_share("tolerance", self.tolerance)
         check_at_least("max_iter", self.max_iter, 1)
-        checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
-        verified = check_verification(checked, verified_labels, verified_weight)
+        table, verified = None, None
+        if is_dask(X):
+            from fairsieve.estimators._dask import read_dask
+
+            table = read_dask(self, X, y, sensitive_features, sample_weight, verified_labels)
+            checked = table.checked
+        else:
+            checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
+            verified = check_verification(checked, verified_labels, verified_weight)
         compared = self._check_fairness(checked, sensitive_features)
         self._estimate(checked, given, verified)
-        rows, plain_rows, clean_ratio = self._believe(checked)
+        believed = (
+            self._believe(checked) if table is None else table.believe(self.estimate_, self.clean_ratio_)
+        )
+        rows, plain_rows, clean_ratio = believed
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = SolverSettings(
                 fairness=fairness_name(self.fairness or "equalized_odds"),
@@ -216,7 +230,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 max_iter=self.max_iter,
                 report=report,
             )
-            solution = solve(rows, plain_rows, settings, self._folds(checked))
+            solution = solve(rows, plain_rows, settings, self._folds(checked) if table is None else None)
         self._points, self._plain, self._held_out = solution.points, solution.plain, solution.held_out
         self.plain_model_ = to_model(solution.plain.models[0])
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
@@ -242,7 +256,10 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.classes_ = np.asarray(checked.data.cells.classes, dtype=checked.data.labels.dtype)
         self.sensitive_values_ = checked.data.cells.groups
         self._store(self._plain if self.is_plain_ else solution.points[solution.chosen])
-        self._list_suspects(checked, rows, solution.points[solution.chosen], clean_ratio)
+        if table is None:
+            self._list_suspects(checked, rows, solution.points[solution.chosen], clean_ratio)
+        else:
+            table.list_suspects(self, solution.points[solution.chosen])
         self._tell(tolerance)
         return self
 
@@ -381,19 +398,32 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_is_fitted(self)
         return choose_to_verify(self.estimate_, n, self._kept, self.clean_ratio)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
+        if is_dask(X):
+            return self._predict_lazily(X, "decision")
         features = check_features(self, X)  # first, for it says when there is no model yet
         return LinearModel(self.coef_, self.intercept_).decision(features)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """Compute the probabilities of the classes, (n, classes)."""
+        if is_dask(X):
+            return self._predict_lazily(X, "probabilities")
         return probabilities_of(self.decision_function(X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Predict the likeliest class of each sample."""
+        if is_dask(X):
+            return self._predict_lazily(X, "labels")
         logits = self.decision_function(X)
         return np.asarray(self.classes_[(logits > 0) * 1 if logits.ndim == 1 else logits.argmax(axis=1)])
+
+    def _predict_lazily(self, X: Any, kind: str) -> Any:
+        """Predict for a dask array or data frame, when it is computed."""
+        from fairsieve.estimators._dask import predict_lazily
+
+        check_is_fitted(self)
+        return predict_lazily(self, X, kind)
 
     def to_sklearn(self) -> LogisticRegression:
         """Return the fitted model as scikit-learn's own LogisticRegression.

@@ -1,0 +1,405 @@
+"""Rows on several machines: fit on dask arrays or data frames, and predict lazily.
+
+The solver asks sums of its rows (:class:`~fairsieve.training.linear_rows.LinearRows`). Here each partition answers on
+the worker that holds it, and the answers, whose size does not depend on the number of rows, are added up. What is
+fetched besides is a sample of rows, for the estimate of the labels and for the first part of the way.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.inputs import Checked, check_samples
+from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.label_noise.suspects import probabilities_of, suspects_of
+from fairsieve.optional import is_dask, require
+from fairsieve.samples import Samples, check_weights
+from fairsieve.selection.cells import Cells, as_array, merged
+from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.linear_rows import EVERYTHING, Derivatives, LinearRows, LossLimit
+from fairsieve.training.solver import MANY, Point
+
+__all__ = ["DaskTable", "predict_lazily", "read_dask"]
+
+Floats = NDArray[np.float64]
+
+SAMPLE = 100_000  # rows that the estimate looks at
+
+
+def _dask(part: str = "") -> Any:
+    """Import dask, or a part of it."""
+    return require(f"dask.{part}".rstrip("."), extra="dask", purpose="a fit on dask collections")
+
+
+class _Part:
+    """The rows of one partition, on the worker that holds them."""
+
+    def __init__(
+        self, features: NDArray[Any], cells: Cells, labels: NDArray[Any], groups: NDArray[Any], weights: Any
+    ) -> None:
+        self.features, self.cells, self.weights = features, cells, weights
+        self.labels, self.groups = labels, groups
+        self.prepare()
+
+    def prepare(self) -> None:
+        codes, groups = self.cells.codes.astype(np.int64), self.cells.shape[1]
+        self.rows = LinearRows(
+            self.features, codes // groups, codes % groups, self.cells.shape, weights=self.weights
+        )
+        self.rows.threads = 1  # the workers share the processors already
+        self.kept: tuple[Any, LinearRows] = (None, self.rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without what can be computed again."""
+        return {name: value for name, value in vars(self).items() if name not in ("rows", "kept")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.prepare()
+
+    def select(self, selection: tuple[Floats, LossLimit] | None) -> LinearRows:
+        """Return the selected rows; the last selection is kept, since many questions follow about it."""
+        if selection is None:
+            return self.rows
+        known, rows = self.kept
+        if known is None or known[1] != selection[1] or not np.array_equal(known[0], selection[0]):
+            rows = self.rows.select(*selection)
+            self.kept = selection, rows
+        return rows
+
+    def believed(self, selection: tuple[Floats, LossLimit] | None) -> NDArray[np.int64]:
+        """Return the numbers of the rows that are selected."""
+        weights = self.select(selection).weights
+        return np.arange(len(self.labels)) if weights is None else np.flatnonzero(weights > 0)
+
+    def samples(self) -> Samples:
+        """Return the rows with their labels and groups as they were given."""
+        return Samples(
+            self.features,
+            self.labels,
+            self.groups,
+            classes=self.cells.classes,
+            group_values=self.cells.groups,
+            missing="own",
+        )
+
+
+class DaskRows:
+    """The rows of all partitions, with the answers of :class:`~fairsieve.training.linear_rows.LinearRows`."""
+
+    def __init__(
+        self, parts: list[Any], sizes: list[int], shape: tuple[int, int], like: NDArray[Any], first: Floats
+    ) -> None:
+        self.parts, self.sizes, self.shape = parts, sizes, shape
+        self.features = like  # no rows: the solver asks for its precision
+        self.samples, self.columns = sum(sizes), like.shape[1]
+        self.outputs = 1 if shape[0] <= 2 else shape[0]
+        self.selection: tuple[Floats, LossLimit] | None = None
+        self.first = first
+
+    def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
+        """Ask every partition the same question, where it is."""
+        dask = _dask()
+        ask = dask.delayed(_answer, pure=False)
+        return list(
+            dask.compute(*[ask(part, self.selection, name, arguments, options) for part in self.parts])
+        )
+
+    def reference(self) -> Floats:
+        return self.first
+
+    def moments(self, reference: Floats) -> tuple[Any, ...]:
+        return tuple(sum(each) for each in zip(*self.ask("moments", reference), strict=True))
+
+    def derivatives(self, parameters: Floats, table: Floats, *, hessian: bool = False) -> Derivatives:
+        found = self.ask("derivatives", parameters, table, hessian=hessian)
+        return Derivatives(
+            sum(each.value for each in found),
+            _add([each.gradient for each in found]),
+            _add([each.hessian for each in found]) if hessian else None,
+        )
+
+    def hessian_times(self, parameters: Floats, table: Floats, direction: Floats) -> Floats:
+        return _add(self.ask("hessian_times", parameters, table, direction))
+
+    def confusion(self, *models: Floats) -> Floats:
+        return _add(self.ask("confusion", *models))
+
+    def loss_counts(self, parameters: Floats, low: float, high: float, bins: int) -> Floats:
+        return _add(self.ask("loss_counts", parameters, low, high, bins))
+
+    def select(self, parameters: Floats, limit: LossLimit) -> DaskRows:
+        if limit is EVERYTHING:
+            return self
+        found = copy(self)
+        found.selection = parameters.copy(), limit
+        return found
+
+    def take(self, rows: NDArray[np.int64]) -> LinearRows:
+        """Fetch some of the rows, ascending, into memory."""
+        pieces = self.fetch(rows, _take_arrays)
+        features, labels, groups, weights = zip(*pieces, strict=True)
+        return LinearRows(
+            np.concatenate(features),
+            np.concatenate(labels),
+            np.concatenate(groups),
+            self.shape,
+            weights=None if weights[0] is None else np.concatenate(weights),
+        )
+
+    def fetch(self, rows: NDArray[np.int64], take: Any) -> list[Any]:
+        """Take some rows of every partition that has some of them."""
+        dask = _dask()
+        ends = np.cumsum(self.sizes)
+        edges = np.searchsorted(rows, np.append(0, ends))
+        chosen = [
+            dask.delayed(take, pure=False)(part, rows[low:high] - (end - size))
+            for part, size, end, low, high in zip(
+                self.parts, self.sizes, ends, edges[:-1], edges[1:], strict=True
+            )
+            if high > low
+        ]
+        return list(dask.compute(*chosen))
+
+
+def _add(answers: list[Any]) -> Floats:
+    """Add up the answers of all partitions, always in the same order."""
+    return np.asarray(np.sum(answers, axis=0))
+
+
+def _answer(part: _Part, selection: Any, name: str, arguments: tuple[Any, ...], options: Any) -> Any:
+    """Answer a question of the solver, on the worker that holds a partition."""
+    return getattr(part.select(selection), name)(*arguments, **options)
+
+
+def _take_arrays(part: _Part, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+    """Return some rows of a partition, with codes of labels and groups."""
+    weights = None if part.weights is None else part.weights[rows]
+    return part.features[rows], part.rows.labels[rows], part.rows.groups[rows], weights
+
+
+def _take_given(part: _Part, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+    """Return some rows of a partition, with labels and groups as they were given."""
+    weights = np.ones(len(rows)) if part.weights is None else part.weights[rows]
+    return part.features[rows], part.labels[rows], part.groups[rows], weights
+
+
+class DaskTable:
+    """A table in partitions: read once, and kept on the workers while its model is used.
+
+    Parameters
+    ----------
+    estimator
+        Learns the number and the names of the features.
+    X, y, sensitive_features, sample_weight : dask arrays, data frames or series
+        With the same rows in each partition.
+    """
+
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> None:
+        dask = _dask()
+        given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        blocks = {"X": _blocks("X", X, None)}
+        for name, values in given.items():
+            blocks[name] = (
+                [None] * len(blocks["X"]) if values is None else _blocks(name, values, blocks["X"], X)
+            )
+        arrays = [
+            dask.delayed(_read_part)(*each) for each in zip(*(blocks[name] for name in blocks), strict=True)
+        ]
+        surveyed = dask.compute(*[dask.delayed(_survey)(each) for each in arrays])
+        sizes = [each[0] for each in surveyed]
+        if not sum(sizes):
+            raise InvalidInputError("X must have at least one row; got none")
+        full = [each for each in surveyed if each[0]]
+        classes, groups = (merged([each[place] for each in full]) for place in (1, 2))
+        parts = dask.persist(*[dask.delayed(_make_part)(each, classes, groups) for each in arrays])
+        like, first = full[0][3], full[0][4]
+        shape = len(classes), len(groups)
+        self.parts = DaskRows(list(parts), sizes, shape, like, first)
+        self.checked = self._sample(estimator, X, classes, groups)
+        # What fits into one process many times over is solved there.
+        few = self.parts.samples <= MANY
+        self.rows: Any = self.parts.take(np.arange(self.parts.samples)) if few else self.parts
+
+    def _sample(self, estimator: Any, X: Any, classes: list[Any], groups: list[Any]) -> Checked:
+        """Fetch the sample of rows that labels are estimated on, checked as rows in memory are."""
+        samples = self.parts.samples
+        chosen = np.arange(min(samples, SAMPLE))
+        if samples > SAMPLE:
+            chosen = np.sort(np.random.default_rng(0).choice(samples, SAMPLE, replace=False, shuffle=False))
+        pieces = zip(*self.parts.fetch(chosen, _take_given), strict=True)
+        features, labels, values, weights = (np.concatenate(each) for each in pieces)
+        named = pd.DataFrame(features, columns=X.columns) if hasattr(X, "columns") else features
+        checked = check_samples(estimator, named, labels, values, weights)
+        kept = slice(None) if checked.kept is None else checked.kept
+        data = Samples(
+            checked.data.features,
+            labels[kept],
+            values[kept],
+            classes=classes,
+            group_values=groups,
+            missing="own",
+        )
+        return checked._replace(data=data)
+
+    def believe(self, estimate: CleanRatioEstimate | None, clean_ratio: float) -> tuple[Any, Any, float]:
+        """Return the rows, twice, and the share to select by loss: labels are not corrected here."""
+        selects = estimate is None or estimate.acts or estimate.aimed
+        return self.rows, self.rows, clean_ratio if selects else 1.0
+
+    def list_suspects(self, estimator: Any, point: Point) -> None:
+        """Store lazily which rows were believed, and the others: in each partition the highest loss first."""
+        dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
+        selection = None if point.limit is EVERYTHING else (point.models[0], point.limit)
+        model = LinearModel(estimator.coef_, estimator.intercept_)
+        believed = [
+            da.from_delayed(dask.delayed(_believed)(part, start, selection), (np.nan,), dtype=np.int64)
+            for part, start in self._starts()
+        ]
+        estimator.sample_indices_ = da.concatenate(believed, allow_unknown_chunksizes=True)
+        empty = self.checked.data.take([])
+        meta = suspects_of(model.decision(empty.features), empty, np.arange(0), None)
+        frames = [dask.delayed(_suspects)(part, start, selection, model) for part, start in self._starts()]
+        with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
+            estimator._suspects, estimator._kept = dd.from_delayed(frames, meta=meta), None
+
+    def _starts(self) -> list[tuple[Any, int]]:
+        """Pair each partition with the number of its first row."""
+        ends = np.cumsum(self.parts.sizes)
+        return list(zip(self.parts.parts, (ends - self.parts.sizes).tolist(), strict=True))
+
+
+def read_dask(
+    estimator: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, verified_labels: Any
+) -> DaskTable:
+    """Read dask collections for a classifier; warn where its estimate will be of a sample."""
+    if verified_labels is not None:
+        raise InvalidInputError(
+            "verified_labels must be None where X is a dask collection: fit a sample of the rows in memory, and pass "
+            "the clean ratio that it finds"
+        )
+    if estimator.device not in (None, "cpu"):
+        raise InvalidInputError(
+            f"device must be None where X is a dask collection; got {estimator.device!r}: leave it out"
+        )
+    table = DaskTable(estimator, X, y, sensitive_features, sample_weight)
+    if estimator.clean_ratio == "auto" and table.checked.given < table.parts.samples:
+        warnings.warn(
+            f"the share of right labels is estimated on a sample of {table.checked.given:,} of "
+            f"{table.parts.samples:,} rows; pass clean_ratio to give it",
+            FairsieveWarning,
+            stacklevel=4,
+        )
+    return table
+
+
+def _blocks(name: str, values: Any, like: list[Any] | None, X: Any = None) -> list[Any]:
+    """Return the partitions of a collection as delayed objects, with the rows of X's where these are known."""
+    if not is_dask(values):
+        raise InvalidInputError(
+            f"{name} must be a dask array, data frame or series where X is one; got {type(values).__name__}: make it "
+            "one, for example by dask.array.from_array with the chunks of X"
+        )
+    if hasattr(values, "chunks"):
+        rows = getattr(X, "chunks", values.chunks)[0]
+        if not np.isnan(rows).any() and not np.isnan(values.shape[0]) and sum(rows) == values.shape[0]:
+            values = values.rechunk((rows, *((size,) for size in values.shape[1:])))
+    found = list(np.ravel(values.to_delayed()))
+    if like is not None and len(found) != len(like):
+        raise InvalidInputError(
+            f"{name} must have the partitions of X, {len(like)}; got {len(found)}: repartition or rechunk it"
+        )
+    return found
+
+
+def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Any, ...]:
+    """Check one partition, on a worker; return features, labels, groups and weights, without rows of weight 0."""
+    features = as_array("X", X)
+    if features.ndim != 2 or features.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"X must hold numbers in rows and columns; got {features.dtype} of shape {features.shape}: encode texts "
+            "first"
+        )
+    features = np.ascontiguousarray(features if features.dtype == np.float32 else features.astype(np.float64))
+    labels = as_array("y", y)
+    groups = (
+        np.zeros(len(labels), np.int64)
+        if sensitive_features is None
+        else as_array("sensitive_features", sensitive_features)
+    )
+    weights = None if sample_weight is None else check_weights(sample_weight, len(labels))
+    for name, values in (("y", labels), ("sensitive_features", groups)):
+        if len(values) != len(features):
+            raise InvalidInputError(
+                f"{name} must have the rows of X in each partition; one has {len(values)} where X has {len(features)}: "
+                "repartition or rechunk both in the same way"
+            )
+    if not np.isfinite(features).all():
+        raise InvalidInputError("X must be finite; it has NaN or infinite values: impute them first")
+    return features, labels, groups, weights
+
+
+def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what there is in a partition: rows, classes, groups, the kind of features, and its first row."""
+    features, labels, groups, _ = arrays
+    if len(labels) == 0:
+        return 0, [], [], features[:0], np.zeros(features.shape[1])
+    cells = Cells.of(labels, groups, missing="own")
+    return len(labels), cells.classes, cells.groups, features[:0], features[0].astype(np.float64)
+
+
+def _make_part(arrays: tuple[Any, ...], classes: list[Any], group_values: list[Any]) -> _Part:
+    """Encode a partition by the classes and groups of all of them."""
+    features, labels, groups, weights = arrays
+    cells = Cells.of(labels, groups, classes=classes, group_values=group_values, missing="own")
+    return _Part(features, cells, labels, groups, weights)
+
+
+def _believed(part: _Part, start: int, selection: Any) -> NDArray[np.int64]:
+    return start + part.believed(selection)
+
+
+def _suspects(part: _Part, start: int, selection: Any, model: LinearModel) -> pd.DataFrame:
+    rows = np.arange(start, start + len(part.labels))
+    return suspects_of(model.decision(part.features), part.samples(), part.believed(selection), rows)
+
+
+def predict_lazily(estimator: Any, X: Any, kind: str) -> Any:
+    """Predict for a dask array or data frame; ``kind`` is "decision", "probabilities" or "labels"."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if hasattr(X, "columns") and names is not None and list(X.columns) != list(names):
+        raise InvalidInputError(
+            f"X must have the columns that the model was trained on, {list(names)}; got {list(X.columns)}"
+        )
+    if X.ndim != 2 or X.shape[1] != estimator.n_features_in_:
+        raise InvalidInputError(
+            f"X must have the {estimator.n_features_in_} columns that the model was trained on; got {X.shape[-1]}"
+        )
+    model = LinearModel(estimator.coef_, estimator.intercept_)
+    predict = partial(_predict, model=model, classes=estimator.classes_, kind=kind)
+    meta = predict(np.zeros((0, estimator.n_features_in_)))
+    if hasattr(X, "chunks"):
+        X = X.rechunk({1: -1})
+        shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], (meta.shape[1],))}
+        return X.map_blocks(predict, dtype=meta.dtype, meta=meta, **shape)
+    return X.map_partitions(predict, meta=meta)
+
+
+def _predict(X: Any, *, model: LinearModel, classes: NDArray[Any], kind: str) -> NDArray[Any]:
+    """Predict for one partition."""
+    decision = model.decision(np.asarray(X, dtype=np.float64))
+    if kind == "decision":
+        return decision
+    if kind == "probabilities":
+        return probabilities_of(decision)
+    return np.asarray(classes[(decision > 0) * 1 if decision.ndim == 1 else decision.argmax(axis=1)])

@@ -1,0 +1,169 @@
+"""Rows on a dask cluster: the fit of the same rows in memory, with nothing of their length fetched."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairsieve import FairRobustClassifier, InvalidInputError
+from fairsieve.errors import FairsieveWarning
+from fairsieve.estimators import _dask
+
+pytest.importorskip("distributed")
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+ROWS = 70_000  # above what is solved in one process
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two processes, which stay for all tests."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as found:
+        yield found
+
+
+def draw(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, rows)
+    features = np.column_stack([rng.normal(size=rows) + groups, rng.normal(size=rows), groups])
+    labels = (features[:, 0] + features[:, 1] + 0.8 * groups + rng.logistic(size=rows) > 0.8).astype(int)
+    flipped = rng.random(rows) < 0.1
+    return features, np.where(flipped, 1 - labels, labels), groups
+
+
+def in_parts(*arrays, parts=5):
+    return tuple(
+        da.from_array(values, chunks=(-(-len(values) // parts), *values.shape[1:])) for values in arrays
+    )
+
+
+def fitted(features, labels, groups, **settings):
+    model = FairRobustClassifier(**({"clean_ratio": 0.9, "tolerance": 0.02} | settings))
+    return model.fit(features, labels, sensitive_features=groups)
+
+
+@pytest.fixture(scope="module")
+def large():
+    return draw(ROWS)
+
+
+@pytest.fixture(scope="module")
+def in_memory(large):
+    return fitted(*large)
+
+
+def same(one, other):
+    assert one.coef_ == pytest.approx(other.coef_, abs=1e-6)
+    assert one.intercept_ == pytest.approx(other.intercept_, abs=1e-6)
+    assert one.ratios_ == pytest.approx(other.ratios_, abs=1e-6)
+    assert (one.stopped_, one.n_iter_) == (other.stopped_, other.n_iter_)
+    assert one.gap_ == pytest.approx(other.gap_, abs=1e-6)
+
+
+def test_the_model_is_that_of_the_rows_in_memory(client, large, in_memory, monkeypatch):
+    ask, most = _dask.DaskRows.ask, []
+
+    def watched(self, *arguments, **options):
+        answers = ask(self, *arguments, **options)
+        most.extend(len(pickle.dumps(answer)) for answer in answers)
+        return answers
+
+    monkeypatch.setattr(_dask.DaskRows, "ask", watched)
+    lazy = in_parts(*large)
+    model = fitted(*lazy)
+    same(model, in_memory)
+    assert len(most) > 20
+    assert max(most) < 50_000  # bytes: less than one number for each row of a partition
+    assert isinstance(model.sample_indices_, da.Array)
+    assert model.sample_indices_.compute().tolist() == in_memory.sample_indices_.tolist()
+    found, expected = model.suspects(), in_memory.suspects()
+    assert isinstance(found, dd.DataFrame)
+    by_loss = found.compute().sort_values(["loss", "row"], ascending=[False, True]).reset_index(drop=True)
+    expected = expected.sort_values(["loss", "row"], ascending=[False, True]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(by_loss, expected, check_exact=False, rtol=1e-5)
+    for name in ("predict", "predict_proba", "decision_function"):
+        predicted = getattr(model, name)(lazy[0])
+        assert isinstance(predicted, da.Array)
+        expected = getattr(in_memory, name)(large[0])
+        assert predicted.shape == expected.shape
+        assert predicted.compute() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are signals")
+def test_a_worker_that_is_killed_changes_nothing(client, large, in_memory, monkeypatch):
+    ask, calls = _dask.DaskRows.ask, []
+
+    def kill_once(self, *arguments, **options):
+        calls.append(arguments)
+        if len(calls) == 10:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return ask(self, *arguments, **options)
+
+    monkeypatch.setattr(_dask.DaskRows, "ask", kill_once)
+    same(fitted(*in_parts(*large)), in_memory)
+    assert len(calls) > 10
+
+
+@pytest.mark.parametrize("kind", ["names", "several columns", "missing", "weights"])
+def test_data_frames_of_any_labels_and_groups(client, kind):
+    features, labels, groups = draw(4000)
+    frame = pd.DataFrame(features, columns=["a", "b", "c"])
+    frame["label"] = np.where(labels == 1, "yes", "no")
+    frame["group"] = np.where(groups == 1, "x", "y")
+    frame["other"] = np.random.default_rng(1).choice(["p", "q"], 4000)
+    frame["weight"] = np.random.default_rng(2).integers(0, 3, 4000).astype(float)
+    if kind == "missing":
+        frame.loc[::7, "group"] = None
+    names = ["group", "other"] if kind == "several columns" else "group"
+    table = dd.from_pandas(frame, npartitions=3)
+    models = []
+    for own in (frame, table):
+        model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.05)
+        weights = own["weight"] if kind == "weights" else None
+        features, labels = own[["a", "b", "c"]], own["label"]
+        models.append(model.fit(features, labels, sensitive_features=own[names], sample_weight=weights))
+    same(models[1], models[0])
+    assert models[1].sensitive_values_ == models[0].sensitive_values_
+    assert models[1].classes_.tolist() == ["no", "yes"]
+    assert models[1].feature_names_in_.tolist() == ["a", "b", "c"]
+    predicted = models[1].predict(table[["a", "b", "c"]]).compute()
+    assert predicted.tolist() == models[0].predict(frame[["a", "b", "c"]]).tolist()
+    with pytest.raises(InvalidInputError, match="columns that the model was trained on"):
+        models[1].predict(table[["b", "a", "c"]])
+
+
+def test_the_estimate_is_of_a_sample_and_says_so(client, monkeypatch):
+    monkeypatch.setattr(_dask, "SAMPLE", 3000)
+    with pytest.warns(FairsieveWarning, match=r"estimated on a sample of 3,000 of 6,000 rows"):
+        model = fitted(*in_parts(*draw(6000)), clean_ratio="auto")
+    assert 0.8 < model.clean_ratio_ <= 1
+    assert len(model.estimate_.cells) == 3000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y, z: (X, y.compute(), z), "y must be a dask array, data frame or series.*got ndarray"),
+        (lambda X, y, z: (X, y, z[:-1]), "sensitive_features must have the"),
+        (lambda X, y, z: (X * np.nan, y, z), "X must be finite"),
+        (lambda X, y, z: (X.astype(str), y, z), "X must hold numbers"),
+        (lambda X, y, z: (X, y * 0, z), "two or more classes"),
+    ],
+)
+def test_bad_input_is_named_in_the_error(client, change, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fitted(*change(*in_parts(*draw(500))))
+
+
+def test_verified_labels_need_rows_in_memory(client):
+    features, labels, groups = in_parts(*draw(500))
+    with pytest.raises(InvalidInputError, match="verified_labels must be None where X is a dask collection"):
+        FairRobustClassifier().fit(features, labels, sensitive_features=groups, verified_labels=labels)
