@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Stopped = Literal["met", "exhausted", "limit", "interrupted"]
 
 FIRST_MOVE = 0.25  # in the logarithm of the odds between two groups' ratios
-LAST_MOVE = 0.02  # moves below this are not tried: they change two ratios by two percent
+LAST_MOVE = 0.05  # moves below this are not tried: they change the odds by five percent
 GROWTH = 1.5
 USED_UP = 1e-3  # of its natural ratio: a cell that has less than this has nothing left to give
 GRAIN = 2.0**-32  # rates are rounded to this before they are compared
