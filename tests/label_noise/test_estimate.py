@@ -100,6 +100,17 @@ def test_separable_and_constant_features():
     assert np.isfinite(constant.true_class).all()
 
 
+def test_many_small_groups_are_looked_at_together():
+    groups = np.arange(4000) // 2
+    verified = [label if row < 200 else None for row, label in enumerate(DATA.labels)]
+    for options in ({}, {"verified_labels": verified}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairsieveWarning)  # groups without a checked row
+            found = estimate(flip_uniform(DATA, 0.2, seed=0).labels, sensitive_features=groups, **options)
+        assert found.flip_rates.shape == found.noise.shape == found.cells.shape == (2, 2000)
+        assert found.interval[0] <= 0.8 <= found.interval[1]
+
+
 def test_bad_input_is_named():
     with pytest.raises(InvalidInputError, match="y must have two or more classes"):
         estimate_clean_ratio(np.ones((4, 1)), [1, 1, 1, 1])

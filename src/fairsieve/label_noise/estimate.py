@@ -30,12 +30,14 @@ from fairsieve.label_noise.explanations import (
 from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, chunks
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
-from fairsieve.label_noise.verified import Verification, check_verification
+from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification
+from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_blas_thread
 
 __all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
 
+MOST_GROUPS = 24
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
@@ -91,9 +93,33 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
-@one_blas_thread()
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
-    """Estimate from samples that have been checked, and labels that somebody verified, if any."""
+    """Estimate from samples that have been checked, and labels that somebody verified, if any.
+
+    Where groups are many, the smaller ones are one group.
+    """
+    cells = checked.data.cells
+    if cells.shape[1] <= MOST_GROUPS:
+        return _estimate(checked, seed, verified)
+    pool = np.zeros(cells.shape[1], np.int64)
+    pool[np.argsort(-cells.counts.sum(axis=0), kind="stable")[: MOST_GROUPS - 1]] = np.arange(1, MOST_GROUPS)
+    data = Samples(checked.data.features, checked.data.labels, pool[cells.group_codes], classes=cells.classes)
+    found = _estimate(checked._replace(data=data), seed, verified)
+    rates = found.verified
+    if rates is not None:
+        spread = (table[:, pool] for table in (rates.checked, rates.flip_rates, rates.low, rates.high))
+        rates = VerifiedRates(*spread)
+    return replace(
+        found,
+        cells=cells,
+        noise=found.noise[:, pool],
+        flip_rates=found.flip_rates[:, pool],
+        verified=rates,
+    )
+
+
+@one_blas_thread()
+def _estimate(checked: Checked, seed: int, verified: Verification | None) -> CleanRatioEstimate:
     survey = Survey.draw(checked.data, checked.weights)
     tried = try_predictors(survey)
     if verified is not None and verified.enough:

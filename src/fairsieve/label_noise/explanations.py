@@ -36,7 +36,6 @@ APART = 3.0  # gain in log-likelihood by a rate of its own for each class that s
 SUREST = 0.02  # part of the samples in which a class must be likely, to see whether it levels off
 LIKELY = 0.6  # so likely
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
-MOST_RATES = 24
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
 WORTH_TRYING = 0.03  # gain of the boosted over the linear model, per sample, that an attack would cause
@@ -170,16 +169,14 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
 
 
 def _by_group(survey: Survey) -> Codes:
-    """Return the number of each rate: one for each group, or one for all where groups are many."""
-    groups, classes = survey.group_count, survey.classes
-    numbers = np.arange(groups) if groups <= MOST_RATES else np.zeros(groups, np.int64)
-    return np.repeat(numbers, classes).reshape(groups, classes)
+    """Return the number of each rate: one for each group."""
+    return np.repeat(np.arange(survey.group_count), survey.classes).reshape(-1, survey.classes)
 
 
 def _bear_out(survey: Survey, observed: Observed, plain: FlipModel) -> FlipModel:
     """Choose between one rate for all and one for each group, by the Bayesian criterion."""
     model = fit_flips(observed, plain, np.zeros((survey.group_count, survey.classes), np.int64))
-    if 1 < survey.group_count <= MOST_RATES:
+    if survey.group_count > 1:
         by_group = fit_flips(observed, model, _by_group(survey))
         further = np.log(max(survey.size, 2.0)) / 2 * (survey.group_count - 1)
         if by_group.log_likelihood - model.log_likelihood > further:
