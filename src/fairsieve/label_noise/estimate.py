@@ -107,8 +107,8 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
     found = _estimate(checked._replace(data=data), seed, verified)
     rates = found.verified
     if rates is not None:
-        spread = (table[:, pool] for table in (rates.checked, rates.flip_rates, rates.low, rates.high))
-        rates = VerifiedRates(*spread)
+        own = rates.flip_rates[:, pool], rates.low[:, pool], rates.high[:, pool]
+        rates = VerifiedRates(rates.checked[:, pool], *own)
     return replace(
         found,
         cells=cells,
