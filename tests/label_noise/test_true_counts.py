@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from fairsieve import Cells
 from fairsieve.label_noise.true_counts import (
     chance_right,
-    refined_rates,
     scaled_rates,
     transitions,
     true_sums,
@@ -67,26 +66,3 @@ def test_scaled_rates_give_the_share_asked_for(noise, seed, classes, groups):
     assert (scaled * true).sum() / len(cells) == pytest.approx(noise, abs=0.02)
     assert scaled / scaled.max() == pytest.approx(rates / rates.max())
     assert scaled_rates(np.zeros_like(rates), noise, cells) == pytest.approx(np.full(rates.shape, noise))
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.2])
-def test_the_surest_samples_correct_an_estimate(rate):
-    rng = np.random.default_rng(0)
-    sure = rng.beta(0.3, 0.3, 20_000)  # many are told for certain
-    true = rng.random(20_000) < sure
-    labels, groups = true ^ (rng.random(20_000) < rate), rng.integers(0, 2, 20_000)
-    cells = Cells.of(labels, groups)
-    positive = rate + (1 - 2 * rate) * sure
-    probabilities = np.column_stack([1 - positive, positive])
-    found = refined_rates(np.full((2, 2), 0.93 * rate), probabilities, cells)
-    assert found == pytest.approx(np.full((2, 2), rate), abs=0.01)
-    assert len(np.unique(found)) == 1
-    assert (refined_rates(np.zeros((2, 2)), probabilities, cells) == 0).all()
-    assert refined_rates(np.full((2, 2), 0.45), probabilities, cells) == pytest.approx(found)  # it is a bound
-
-
-def test_an_estimate_stays_where_nothing_is_sure():
-    rng = np.random.default_rng(0)
-    cells = Cells.of(rng.integers(0, 2, 2000), rng.integers(0, 2, 2000))
-    rates = np.array([[0.1, 0.2], [0.1, 0.2]])
-    assert refined_rates(rates, np.full((2000, 2), 0.5), cells) == pytest.approx(rates)

@@ -14,8 +14,8 @@ from sklearn.utils import _safe_indexing
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._folds import FittedCopy, Folds, TrainingTask, select_rows
 from fairsieve.estimators._rounds import Round, RoundSettings
-from fairsieve.label_noise.possible_labels import PossibleLabels
 from fairsieve.label_noise.verified import Verification
+from fairsieve.label_noise.weighting import PossibleLabels
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import initial_ratios
 

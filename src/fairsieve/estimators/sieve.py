@@ -32,10 +32,9 @@ from fairsieve.estimators._sieve_task import SieveTask, describe_task
 from fairsieve.estimators.classifier import TOLERANCE, positive_class, warn_of_gap
 from fairsieve.inputs import Checked, read_lasting_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
-from fairsieve.label_noise.possible_labels import PossibleLabels
 from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
-from fairsieve.label_noise.weighting import LabelWeighting, by_cell
+from fairsieve.label_noise.weighting import LabelWeighting, PossibleLabels, by_cell
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, merge_rows
 from fairsieve.selection.fairness import comparisons, fairness_name
@@ -283,7 +282,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def estimate() -> CleanRatioEstimate:
             return estimate_of(encode(), seed, verified)
 
-        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, "auto", estimate)
+        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, estimate)
         if verified is not None and verified.enough:
             found = estimate()
             weigh_labels = PossibleLabels.of(found)

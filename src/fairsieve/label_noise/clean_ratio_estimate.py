@@ -14,7 +14,6 @@ from fairsieve.label_noise.explanations import Choice
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.notebook import cells_html
 from fairsieve.report.sentences import upper
-from fairsieve.samples import merge_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_at_least, check_seed
 
@@ -24,7 +23,6 @@ __all__ = [
     "Credibility",
     "Unseen",
     "noise_by_cell",
-    "rightest_of_each_class",
     "warn_if_inconclusive",
 ]
 
@@ -178,15 +176,11 @@ class CleanRatioEstimate:
     @property
     def training(self) -> str:
         """What training does with the estimate, in words."""
-        if not self.credible:
-            if self.aimed:
-                return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
-            return "leaves no sample out and only moves the shares of the groups"
-        if self.verified is not None:
+        if self.acts:
             return "takes each class as far as it is likely the true one and moves the shares of the groups"
-        if not self.flip_rates.any():
-            return "leaves no sample out and moves the shares of the groups"
-        return "leaves out labels that are likely wrong and moves the shares of the groups"
+        if self.aimed:
+            return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
+        return "leaves no sample out and only moves the shares of the groups"
 
     def take(self, rows: NDArray[np.int64], cells: Cells) -> CleanRatioEstimate:
         """Return the estimate for some of the samples, whose cells are given."""
@@ -226,26 +220,6 @@ class CleanRatioEstimate:
         rng = np.random.default_rng(check_seed("seed", seed))
         return _choose_rows(n, open_, self.wrong, self.cells, rng)
 
-    def keep(self, seed: int) -> NDArray[np.int64]:
-        """Return samples that, together, are labelled as if nobody had flipped labels; ascending.
-
-        Aimed flips are far from the boundary between the classes: the labels that are surely wrong are
-        left out. Of random ones each is kept with the chance that its label is right; keeping the
-        likeliest instead would leave out whoever the model finds surprising, right or wrong. Where
-        the classes of a group are flipped at different rates, the more reliable ones are thinned to
-        match. Draws are spread evenly along each cell, so that the share among similar samples is exact.
-        """
-        wrong, stays = self.wrong, 1.0 - self.flip_rates
-        if self.aimed:
-            return merge_rows(len(wrong), self.believed, rightest_of_each_class(wrong, self.cells))
-        chance = (1.0 - wrong) * (stays.min(axis=0) / stays).reshape(-1)[self.cells.codes]
-        if (chance == 1.0).all():
-            return np.arange(len(self.cells))
-        order = np.lexsort((wrong, self.cells.codes))
-        turns = np.cumsum(chance[order]) + np.random.default_rng(seed).random()
-        kept = order[np.diff(np.floor(turns), prepend=0.0) > 0]
-        return merge_rows(len(wrong), kept, rightest_of_each_class(wrong, self.cells))
-
 
 def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
     """Warn that it cannot be known which labels are wrong, and say what training does instead."""
@@ -264,12 +238,6 @@ def noise_by_cell(true_class: NDArray[np.float64], cells: Cells) -> NDArray[np.f
     sums = np.bincount(cells.codes, weights=wrong, minlength=cells.counts.size).reshape(cells.shape)
     empty = np.full(cells.shape, np.nan)
     return np.asarray(np.divide(sums, cells.counts, out=empty, where=cells.counts > 0))
-
-
-def rightest_of_each_class(wrong: NDArray[np.float64], cells: Cells) -> NDArray[np.int64]:
-    """Return one sample of each class that has any, so that none is lost."""
-    own = (np.flatnonzero(cells.label_codes == code) for code in range(cells.shape[0]))
-    return np.array([rows[wrong[rows].argmin()] for rows in own if len(rows)], np.int64)
 
 
 def _choose_rows(
