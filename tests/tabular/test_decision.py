@@ -71,9 +71,7 @@ def with_change(run, accuracy, disparity):
     plain = run.scores[0] | {"disparity": Score(0.3, (0.2, 0.4))}
     fair = run.scores[-1] | {"disparity": Score(0.2, (0.1, 0.3))}
     cells = [dataclasses.replace(cell, dropped=Share(0, cell.dropped.total)) for cell in run.dropped]
-    return dataclasses.replace(
-        run, change=change, collapse=None, scores=[plain, *run.scores[1:-1], fair], dropped=cells
-    )
+    return dataclasses.replace(run, change=change, scores=[plain, *run.scores[1:-1], fair], dropped=cells)
 
 
 @pytest.mark.parametrize(

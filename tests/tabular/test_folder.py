@@ -93,16 +93,19 @@ def test_numbers_for_programs(run):
     assert {rate["group"] for rate in record["rates"]} == {"man", "woman"}
 
 
-def test_a_collapse_is_told_everywhere(run):
-    collapsed = dataclasses.replace(
+@pytest.mark.parametrize(("accuracy", "outcome"), [(0.4, "do-not-use"), (0.79, "use")])
+def test_a_plain_model_is_named_everywhere(run, accuracy, outcome):
+    kept = dataclasses.replace(
         run,
-        collapse=PlainComparison(0.4, 0.8, 0.1, 0.1, 0.01, 0.01, 0.1, True, False),
+        comparison=PlainComparison(accuracy, 0.8, 0.1, 0.1, 0.01, 0.01, 0.1, True, False),
         trade_off=[dataclasses.replace(run.trade_off[0], kept=True)],
     )
-    page = render_page(run_document(collapsed, decide_run(collapsed)))
-    assert decide_run(collapsed).outcome == "do-not-use"
-    assert run_record(collapsed, decide_run(collapsed))["model"]["holds"] == "plain model"
-    assert "model.skops holds: the plain model" in page
+    decision = decide_run(kept)
+    assert {reason.kind: reason.outcome for reason in decision.findings}[
+        "collapse" if outcome == "do-not-use" else "plain_kept"
+    ] == outcome
+    assert run_record(kept, decision)["model"]["holds"] == "plain model"
+    assert "model.skops holds: the plain model" in render_page(run_document(kept, decision))
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +138,9 @@ def test_hostile_values_stay_text_in_the_card(hostile_run):
 def test_hostile_values_are_no_formulas(hostile_run):
     rows = list(csv.reader(io.StringIO(suspects_csv(hostile_run.suspects, hostile_run.problem.table))))
     assert rows[0].pop(0) == "holds_personal_data"
-    ours = ["row", "label", "suggested_label", "loss", "probability", "group", "epochs_kept"]
-    assert rows[0][:7] == ours
-    assert rows[0][7:] == [
+    ours = ["row", "label", "suggested_label", "loss", "probability", "group"]
+    assert rows[0][:6] == ours
+    assert rows[0][6:] == [
         "age",
         "hours",
         HOSTILE,

@@ -64,7 +64,7 @@ def test_models_that_flag_nobody_are_not_to_be_used():
     decision = trained(frame, clean_ratio=1.0).decision
     assert decision.outcome == "do-not-use"
     first = decision.findings[0]
-    assert (first.kind, first.facts["who"], first.facts["label"]) == ("one_label", "both", "no")
+    assert (first.kind, first.facts["label"]) == ("one_label", "no")
     assert [step.kind for step in first.steps] == ["threshold", "rare_label"]
 
 

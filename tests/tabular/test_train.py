@@ -20,7 +20,7 @@ FEW = {"max_iter": 8, "clean_ratio": 0.9}
 
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     prepared = run.model["prepare"]
-    model = FairRobustClassifier(clean_ratio=0.9, epochs=24, random_state=0, pos_label=0).fit(
+    model = FairRobustClassifier(clean_ratio=0.9, max_iter=24, random_state=0, pos_label=0).fit(
         prepared.transform(run.problem.train.values),
         run.problem.train.label_codes,
         sensitive_features=run.problem.train.group_codes,
@@ -106,7 +106,7 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
     assert "Rows of test.csv without a label, left out: 5 (rows 2, 3, 4, 5, 6)." in notes
-    assert "Column 'job' has values that training did not have ('pilot'); they are ignored." in notes
+    assert "Column 'job' has values that training did not have, 1 of them; they are ignored." in notes
     assert "of a group that is not compared, which count for accuracy only: 1 (row 9)." in notes
 
 

@@ -87,15 +87,12 @@ def _joint_counts(
     >>> kinds.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [2, 1])
     """
-    joint = cells.astype(np.int64)
-    for codes in predictions:  # at most 20 classes, so that five models fit into 63 bits
-        joint = joint * classes + codes
-    found, counts = np.unique(joint, return_counts=True)
-    columns = []
-    for _ in predictions:
-        found, code = np.divmod(found, classes)
-        columns.append(code)
-    return np.stack([found, *columns[::-1]]), counts
+    kinds = np.stack([cells.astype(np.int64), *predictions])
+    joint = kinds[0]
+    for codes in predictions:  # numbered anew each time, since many models of many classes would overflow
+        joint = np.unique(joint * classes + codes, return_inverse=True)[1]
+    _, first, counts = np.unique(joint, return_index=True, return_counts=True)
+    return kinds[:, first], counts
 
 
 def _measured(

@@ -17,14 +17,14 @@ from fairsieve.errors import FairnessWarning, FairsieveWarning
 from fairsieve.estimators._comparison import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.selection.cells import Cells
 from fairsieve.tabular.model_files import with_threshold
 from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.history import History
 
-__all__ = ["FittedModel", "TableModels", "pipeline_with_threshold", "record_warnings"]
+__all__ = ["FittedModel", "TableModels", "pipeline_with_threshold", "place_weights", "record_warnings"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,14 +66,13 @@ class TableModels:
         As the estimators list them: rows, labels and groups by their codes.
     selected : integer array
         The rows that were trained on at the end.
-    history : History
-        With classes and groups by their codes.
     clean_ratio : float
     estimate : CleanRatioEstimate or None
-    collapse : PlainComparison or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
     notes : list of str
         What training warned of.
-    weights : array of shape (classes, groups), optional
+    weights : array of shape (classes, groups)
         Effective weight of each cell: its share of the training weight, divided by its share of the rows.
     """
 
@@ -81,12 +80,19 @@ class TableModels:
     kept: int
     suspects: dict[str, NDArray[Any]]
     selected: NDArray[np.int64]
-    history: History
     clean_ratio: float
     estimate: CleanRatioEstimate | None
-    collapse: PlainComparison | None
+    comparison: PlainComparison | None
     notes: list[str]
-    weights: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64]
+
+
+def place_weights(model: Any, cells: Cells) -> NDArray[np.float64]:
+    """Return the effective weights of an estimator that was fitted to codes, by cell; NaN where it has none."""
+    found = np.full(cells.shape, np.nan)
+    columns = [-1 if group is None else int(group) for group in model.sensitive_values_]  # no group is last
+    found[np.ix_([int(code) for code in model.classes_], columns)] = model.effective_weights_
+    return found
 
 
 def pipeline_with_threshold(

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.estimators.classifier import TOLERANCE, FairRobustClassifier
-from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.ratios import initial_ratios
-from fairsieve.tabular.fitted_models import FittedModel, TableModels, record_warnings
+from fairsieve.tabular.fitted_models import FittedModel, TableModels, place_weights, record_warnings
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.trade_off import HeldOutScores, choose_point
-from fairsieve.training.history import History, count_predictions, new_recording
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
@@ -62,32 +57,17 @@ def train_linear(problem: TableProblem) -> TableModels:
         )
         for number, one in enumerate(linear)
     ]
-    cells = Samples(np.zeros((len(part), 1)), part.label_codes, part.group_codes, missing="own").cells
     return TableModels(
         models=models,
         kept=kept,
-        suspects={
-            **{name: column.to_numpy() for name, column in model.suspects().items()},
-            "epochs_kept": np.zeros(len(model.suspects()), int),
-        },
+        suspects={name: column.to_numpy() for name, column in model.suspects().items()},
         selected=model.sample_indices_,
-        history=_history(linear[1:], features, cells),
         clean_ratio=model.clean_ratio_,
         estimate=model.estimate_,
-        collapse=model.comparison_ if model.is_plain_ else None,
+        comparison=model.comparison_,
         notes=notes,
-        weights=model.effective_weights_,
+        weights=place_weights(model, part.cells),
     )
-
-
-def _history(models: Sequence[LinearModel], features: Any, cells: Cells) -> History:
-    """Record the points of the path as a history."""
-    recording = new_recording(len(models), cells)
-    for number, one in enumerate(models):
-        count_predictions(one.predict_codes(features), cells.codes.astype(np.int64), recording.tables[number])
-        recording.ratios[number] = initial_ratios(cells).reshape(-1)
-        recording.counts[number] = cells.counts.reshape(-1)
-    return History.from_recording(recording, cells, np.arange(len(models)), positive=-1)
 
 
 def as_sklearn(linear: LinearModel, classes: Sequence[str], updates: int) -> LogisticRegression:

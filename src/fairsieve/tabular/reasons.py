@@ -87,10 +87,11 @@ def main_rates(run: TableRun) -> tuple[Measure, list[GroupRate]] | None:
 
 
 def run_verdicts(run: TableRun) -> list[TableVerdict]:
-    """Judge accuracy, fairness, dropping and weights; a collapse alone, where there was one."""
-    if run.collapse is not None:
-        facts = {"why": str(run.collapse)}
-        return [TableVerdict("collapse", "fails", facts=facts, source="training part")]
+    """Judge accuracy, fairness, dropping and weights; of a plain model, whether a fair one would be better."""
+    if keeps_plain(run):
+        status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
+        facts = {"why": "" if run.comparison is None else str(run.comparison)}
+        return [TableVerdict("comparison", status, facts=facts, source="training part")]
     return [_accuracy_verdict(run), _fairness_verdict(run), dropping_verdict(run), *_weight_verdict(run)]
 
 
@@ -181,7 +182,7 @@ def _one_label(run: TableRun) -> Iterator[Reason]:
     if len(fair) > 1:
         return
     (label,) = fair
-    who = "kept" if run.collapse is not None else "both" if len(plain) == 1 else "fair"
+    who = "kept" if keeps_plain(run) else "both" if len(plain) == 1 else "fair"
     others = {name: count for name, count in plain.items() if name != label}
     facts = {"who": who, "label": label, "others": others, "rows": len(run.problem.test)}
     yield Reason("one_label", "do-not-use", facts, (*_threshold_steps(run, label), *_rare_steps(run)))
@@ -284,16 +285,16 @@ def _other_model(run: TableRun) -> Iterator[Reason]:
 # ---- Reasons from the verdicts, the groups and the labels
 
 
-def _collapse(run: TableRun) -> Iterator[Reason]:
-    """Refuse a plain model that took the place of a fair one."""
-    if run.collapse is not None:
-        yield Reason("collapse", "do-not-use", {"why": str(run.collapse)}, (Step("lower_ratio"),))
-
-
 def _plain_kept(run: TableRun) -> Iterator[Reason]:
-    """Remark that no other model of the trade-off was chosen."""
-    if len(run.trade_off) > 1 and keeps_plain(run):
-        yield Reason("plain_kept", "use", {}, (Step("more_loss"),))
+    """Remark that the plain model is kept; refuse it where robust training came to something certainly worse."""
+    if not keeps_plain(run):
+        return
+    found = run.comparison
+    why = "" if found is None else str(found)
+    if found is not None and found.has_collapsed:
+        yield Reason("collapse", "do-not-use", {"why": why}, (Step("lower_ratio"),))
+    else:
+        yield Reason("plain_kept", "use", {"why": why}, (Step("name_tolerance"),))
 
 
 def _notes(run: TableRun) -> Iterator[Reason]:
@@ -308,7 +309,7 @@ def _notes(run: TableRun) -> Iterator[Reason]:
 def _accuracy(run: TableRun) -> Iterator[Reason]:
     """Doubt or refuse a model that is less accurate than it may be."""
     verdict, rows = _accuracy_verdict(run), len(run.problem.test)
-    if verdict.status == "holds" or run.collapse is not None:
+    if verdict.status == "holds" or keeps_plain(run):
         return
     facts = {"price": _price(run), "change": verdict.value, "interval": verdict.interval, "rows": rows}
     if verdict.status == "fails":
@@ -321,7 +322,7 @@ def _accuracy(run: TableRun) -> Iterator[Reason]:
 def _fairness(run: TableRun) -> Iterator[Reason]:
     """Doubt or refuse a model that does not treat groups more alike than the plain one."""
     verdict, rows = _fairness_verdict(run), len(run.problem.test)
-    if verdict.status == "holds" or run.collapse is not None or keeps_plain(run):
+    if verdict.status == "holds" or keeps_plain(run):
         return
     plain, bounds = run.scores[0]["disparity"], verdict.interval or (0.0, 0.0)
     facts = {**_scores(run, "disparity"), "change": verdict.value, "interval": bounds, "rows": rows}
@@ -349,7 +350,7 @@ def _more_rows(verdict: TableVerdict, rows: int) -> tuple[Step, ...]:
 def _dropping(run: TableRun) -> Iterator[Reason]:
     """Doubt or refuse a model for which one group was dropped more than the others."""
     verdict = dropping_verdict(run)
-    if run.collapse is not None or verdict.status == "holds":
+    if keeps_plain(run) or verdict.status == "holds":
         return
     if verdict.status == "fails":
         yield Reason("uneven", "do-not-use", verdict.facts, (Step("check_group"),))
@@ -360,18 +361,18 @@ def _dropping(run: TableRun) -> Iterator[Reason]:
 def _ignored(run: TableRun) -> Iterator[Reason]:
     """Warn of cells that hardly count in training."""
     cells = [cell for cell in run.dropped if cell.is_ignored and cell.group is not None]
-    if cells and run.collapse is None:
+    if cells and not keeps_plain(run):
         yield Reason("ignored", "use", {"cells": cells}, (Step("looser"),), warning=True)
 
 
 def _gap_remains(run: TableRun) -> Iterator[Reason]:
     """Remark that the fair model still treats two groups differently."""
     gaps = main_gaps(run)
-    if gaps is None or gaps[1].fair_interval[0] <= 0 or run.collapse is not None:
+    if gaps is None or gaps[1].fair_interval[0] <= 0:
         return
     gap = gaps[1]
     # A large gap that was not shown to shrink, and that wrong labels do not explain.
-    large = (
+    large = not keeps_plain(run) and (
         run.change["disparity"].interval[1] >= 0
         and gap.fair_interval[0] > LARGE
         and run.estimate is not None
@@ -381,7 +382,7 @@ def _gap_remains(run: TableRun) -> Iterator[Reason]:
     steps = (
         () if run.asked.keep_sensitive else (Step("keep_sensitive", {"column": run.problem.groups.title}),)
     )
-    facts = {"large": large, **_gap_facts(run, gap, gap.fair, gap.fair_interval)}
+    facts = {"large": large, "plain": keeps_plain(run), **_gap_facts(run, gap, gap.fair, gap.fair_interval)}
     yield Reason("gap_remains", "do-not-use" if large else "use", facts, steps)
 
 
@@ -410,9 +411,8 @@ def _label_dropped(run: TableRun) -> Iterator[Reason]:
 
 
 RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
-    _collapse,
-    _one_label,
     _plain_kept,
+    _one_label,
     _chance,
     _commonest_label,
     _other_model,

@@ -34,7 +34,6 @@ from fairsieve.tabular.request import Asked
 from fairsieve.tabular.trade_off import HeldOutScores, true_chances
 from fairsieve.tabular.tree_models import train_trees
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
-from fairsieve.training.history import History
 
 __all__ = ["STAGES", "TableRun", "TradeOffPoint", "train_table"]
 
@@ -78,7 +77,7 @@ class TableRun:
     problem : TableProblem
         The table, in its roles.
     model : Pipeline
-        The fair model, a pipeline of scikit-learn's; the plain one where the fair one collapsed.
+        The fair model, a pipeline of scikit-learn's; the plain one where that is kept.
     model_name : str
         Its kind: "logistic", "lightgbm" or "hist-gradient-boosting".
     choice : ModelChoice or None
@@ -100,10 +99,10 @@ class TableRun:
     dropped : list of DroppedCell
     suspects : dict of arrays
         Columns of a table: the training rows whose labels look wrong, the highest loss first.
-    history : History
     clean_ratio : float
     estimate : CleanRatioEstimate or None
-    collapse : PlainComparison or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
     notes : list of str
     seconds : float
     versions : dict
@@ -124,10 +123,9 @@ class TableRun:
     test_groups: list[Any]
     dropped: list[DroppedCell]
     suspects: dict[str, NDArray[Any]]
-    history: History
     clean_ratio: float
     estimate: CleanRatioEstimate | None
-    collapse: PlainComparison | None
+    comparison: PlainComparison | None
     notes: list[str]
     seconds: float
     versions: dict[str, str]
@@ -219,11 +217,6 @@ def _measured_run(
     suspects = _named_suspects(fitted.suspects, problem)
     estimate = None if fitted.estimate is None else named_estimate(fitted.estimate, problem.train)
     noise = None if estimate is None else _noise_by_cell(estimate, problem)
-    history = replace(
-        fitted.history,
-        classes=problem.train.class_names(fitted.history.classes),
-        groups=problem.train.group_names(fitted.history.groups),
-    )
     prepared = fitted.models[fitted.kept].prepared
     unseen = new_categories(test.values, prepared) if asked.test_file is not None else {}
     new = notes_on_new(unseen, quoted=False)  # the page of a run names nobody
@@ -250,18 +243,11 @@ def _measured_run(
         quality=measure_quality(test.cells, plain, kept, labels, asked.seed),
         calibration=measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
-        dropped=dropped_cells(
-            problem.train.cells,
-            fitted.selected,
-            suspects["row"],
-            noise,
-            _weights_by_cell(fitted, history, problem),
-        ),
+        dropped=dropped_cells(problem.train.cells, fitted.selected, suspects["row"], noise, fitted.weights),
         suspects=suspects | {"row": problem.train.rows[suspects["row"]]},
-        history=history,
         clean_ratio=fitted.clean_ratio,
         estimate=estimate,
-        collapse=fitted.collapse,
+        comparison=fitted.comparison,
         notes=[*problem.notes, *new, *chosen, *fitted.notes],
         seconds=time.perf_counter() - started,
         versions=_versions(),
@@ -287,19 +273,6 @@ def _noise_by_cell(estimate: CleanRatioEstimate, problem: TableProblem) -> NDArr
     rows = [cells.classes.index(name) for name in estimate.cells.classes]
     noise[np.ix_(rows, columns)] = estimate.noise
     return noise
-
-
-def _weights_by_cell(
-    fitted: TableModels, history: History, problem: TableProblem
-) -> NDArray[np.float64] | None:
-    """Return the effective weight of every cell of the training part; NaN where there is none."""
-    if fitted.weights is None:
-        return None
-    cells = problem.train.cells
-    found = np.full(cells.shape, np.nan)
-    rows = [cells.classes.index(name) for name in history.classes]
-    found[np.ix_(rows, [cells.groups.index(group) for group in history.groups])] = fitted.weights
-    return found
 
 
 def _versions() -> dict[str, str]:

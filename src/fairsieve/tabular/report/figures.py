@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look, looks_of
 from fairsieve.tabular.calibration import Calibration
@@ -15,18 +13,16 @@ from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.words import group_name, upper
 
-__all__ = ["calibration_figure", "epochs_figure", "rates_figure", "trade_off_figure"]
+__all__ = ["calibration_figure", "path_figure", "rates_figure", "trade_off_figure"]
 
 MODELS = ("plain model", "fair model")
-MOST_POINTS = 120  # along a line
 MOST_GROUPS = 12
-MOST_LABELS = 3
 MOST_MEASURES = 6
 
 
 def _group_looks(run: TableRun) -> dict[str, Look]:
     """Choose a colour and a symbol for each group: the same in every figure."""
-    return looks_of(map(group_name, [*run.test_groups, *run.history.groups]))
+    return looks_of(map(group_name, run.test_groups))
 
 
 def rates_figure(run: TableRun, *, main: bool = False) -> Figure:
@@ -134,32 +130,18 @@ def run_calibration(run: TableRun) -> Figure | None:
     )
 
 
-def epochs_figure(run: TableRun) -> Figure:
-    """Draw ratios and losses, update by update: a panel for each label, a line for each group."""
-    history, looks = run.history, _group_looks(run)
-    rows = np.unique(np.linspace(0, len(history) - 1, min(len(history), MOST_POINTS)).round().astype(int))
-    sizes = np.asarray(history.sizes)
-    labels = np.sort(np.argsort(-sizes.sum(axis=1), kind="stable")[:MOST_LABELS])
-    groups = np.sort(np.argsort(-sizes.sum(axis=0), kind="stable")[:MOST_GROUPS])
-    panels = []
-    for title, y_title, table in (
-        ("Ratios", "share of the label that the group has", history.ratios),
-        ("Losses", "mean loss over those trained on", history.cell_losses),
-    ):
-        y_range = (0.0, 1.05 * float(np.nanmax(table[rows], initial=0.0)) or 1.0)
-        for label in labels:
-            lines = []
-            for group in groups[sizes[label, groups] > 0]:
-                name = group_name(history.groups[group])
-                values = table[rows, label, group].round(5).tolist()
-                lines.append(Series(name, history.epochs[rows].tolist(), values, look=looks[name]))
-            panels.append(
-                Panel(f"{title}, labelled {history.classes[label]}", "epoch", y_title, lines, y_range=y_range)
-            )
-    few = ""
-    if len(labels) < sizes.shape[0] or len(groups) < sizes.shape[1]:
-        few = f" Only the {len(labels)} largest labels and the {len(groups)} largest groups are drawn."
-    return Figure("epochs", f"Ratios and losses of each label and group by epoch.{few}", panels)
+def path_figure(run: TableRun) -> Figure | None:
+    """Draw the widest gap and the accuracy of the models on the way, on the rows that training judges by."""
+    path = [point.held_out for point in run.trade_off if point.held_out is not None]
+    if len(path) < 2:
+        return None
+    steps = list(range(len(path)))
+    lines = {
+        "Widest gap": [point.disparity for point in path],
+        "Accuracy": [point.accuracy for point in path],
+    }
+    panels = [Panel(title, "update", title.lower(), [Series("path", steps, y)]) for title, y in lines.items()]
+    return Figure("path", "The models on the way, from every group as it comes to the fairest.", panels)
 
 
 def bars_figure(title: str, measures: Sequence[Measure], groups: Sequence[str | None]) -> Figure:

@@ -42,7 +42,9 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         "data": _data_record(run),
         "clean_ratio": run.clean_ratio,
         "estimate": None if run.estimate is None else _estimate(run.estimate),
-        "collapse": None if run.collapse is None else str(run.collapse),
+        "comparison": None
+        if run.comparison is None
+        else {**vars(run.comparison), "verdict": run.comparison.verdict},
         "plain": run.scores[0],
         "fair": run.scores[-1],
         "change": run.change,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairsieve.estimators.classifier import TOLERANCE
 from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
 from fairsieve.report.number_format import number, percent
 from fairsieve.tabular.decision import Decision
@@ -16,7 +15,7 @@ from fairsieve.tabular.reasons import dropping_verdict, is_inconclusive, keeps_p
 from fairsieve.tabular.report.figures import (
     bars_figure,
     calibration_figure,
-    epochs_figure,
+    path_figure,
     rates_figure,
     run_calibration,
     trade_off_figure,
@@ -90,7 +89,7 @@ def notice(decision: Decision, *lines: str) -> Notice:
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
     linear, groups = run.model_name == "logistic", run.problem.groups.title
-    calibration = run_calibration(run)
+    calibration, path = run_calibration(run), path_figure(run)
     folded: dict[tuple[str, str], list[Block | None]] = {
         ("trade-off", "The trade-off"): [Text(say("guide_trade_off", linear=linear)), trade_off_figure(run)]
         if len(run.trade_off) > 1
@@ -105,7 +104,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         ("calibration", "Probabilities"): [Text(say("guide_calibration")), calibration]
         if calibration
         else [],
-        ("epochs", "How training went"): [Text(say("guide_epochs")), epochs_figure(run)],
+        ("path", "How training went"): [Text(say("guide_path")), path] if path else [],
         ("columns", "The table"): _columns(run),
         ("settings", "How this was made"): [Facts("Settings and versions", list_settings(run))],
     }
@@ -177,10 +176,9 @@ def run_words(run: TableRun) -> dict[str, str]:
             kept=kept.threshold,
             out_of_fold=run.model_name != "logistic",
         )
-    if kept.held_out is not None and plain.held_out is not None:
-        allowed = TOLERANCE if asked.max_accuracy_loss is None else asked.max_accuracy_loss
-        scores = {"kept": kept.held_out, "plain": plain.held_out}
-        found["trade_off"] = say("trade_off", title=kept.title, allowed=allowed, **scores)
+    if kept.held_out is not None and asked.max_accuracy_loss is not None:
+        facts = {"title": kept.title, "allowed": asked.max_accuracy_loss, "kept": kept.held_out}
+        found["trade_off"] = say("trade_off", **facts)
     return found
 
 
@@ -195,10 +193,7 @@ def _dropped(run: TableRun) -> list[Block]:
 def _suspects(run: TableRun) -> list[Block]:
     """Show the labels to check by their row numbers, or say that there are none."""
     count = len(run.suspects["row"])
-    everywhere = run.suspects["epochs_kept"] == len(run.history)
-    kept = int(everywhere.sum()) if run.estimate is not None and run.model_name == "logistic" else 0
-    facts = {"inconclusive": is_inconclusive(run), "collapsed": run.collapse is not None}
-    words = say("suspects", count=count, kept=kept, given=run.estimate is None, **facts)
+    words = say("suspects", count=count, given=run.estimate is None, inconclusive=is_inconclusive(run))
     if not count or is_inconclusive(run):
         return [Text(words)]
     if run.asked.show_columns:
@@ -229,7 +224,7 @@ def list_settings(run: TableRun) -> dict[str, str]:
         "rows measured on": f"{len(run.problem.test):,}",
         "model": model_title(run),
         "kept": kept_point(run).title,
-        "updates" if run.model_name == "logistic" else "rounds": len(run.history),
+        "models on the way": len(run.trade_off) - 1,
         "seconds": f"{run.seconds:.0f}",
     }
     versions = {f"version of {name}": version for name, version in run.versions.items()}
