@@ -28,8 +28,13 @@ __all__ = ["authors_prefix", "loop_trainer", "train_as_authors", "two_step_train
 LONGER = 4
 LONGEST = 800  # epochs, with batches as large as those of Adult; its accuracy is the same from there on
 LARGE_BATCH = 2000
-COMPILED = find_spec("numba") is not None  # else the loop in NumPy takes ten times as long
 TRACED = 100  # epochs of a training whose losses are recorded
+
+
+try:  # without numba the loop in NumPy takes ten times as long
+    COMPILED = find_spec("numba") is not None
+except ImportError:
+    COMPILED = False
 
 
 def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = False) -> TrainFunction:
