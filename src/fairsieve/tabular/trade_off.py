@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
 from fairsieve.selection.cells import Cells
 
-__all__ = ["HeldOutScores", "choose_point", "score_held_out", "true_chances"]
+__all__ = ["HeldOutScores", "choose_point", "true_chances"]
 
 
 class HeldOutScores(NamedTuple):
@@ -50,25 +49,3 @@ def true_chances(cells: Cells, estimate: Any | None) -> NDArray[np.float64]:
     found = np.zeros((len(cells), cells.shape[0]))
     found[np.arange(len(cells)), cells.label_codes] = 1.0
     return found
-
-
-def score_held_out(
-    codes: NDArray[np.int64], cells: Cells, chances: NDArray[np.float64], fairness: str, positive: int
-) -> HeldOutScores:
-    """Score predictions; each row counts for every class as far as that is likely its true one.
-
-    Parameters
-    ----------
-    codes : integer array
-        The predicted classes.
-    cells : Cells
-    chances : array of shape (n, classes)
-        See :func:`true_chances`.
-    positive : int
-        Code of the positive class; −1 where there is none.
-    """
-    table = np.zeros((*cells.shape, cells.shape[0]))
-    for label in range(cells.shape[0]):
-        np.add.at(table[label], (cells.group_codes, codes), chances[:, label])
-    disparity = disparity_from_table(grouped_part(table, cells.groups), fairness, positive=positive)
-    return HeldOutScores(float(accuracy_from_table(table)), float(disparity))
