@@ -124,8 +124,8 @@ def test_weights_ratios_and_selection_obey_their_laws(seed, classes, groups, fai
 def test_random_flips_are_estimated_and_lower_the_weights():
     """Over several draws: single rates may be off by .07 with so few features."""
     rates = []
-    for seed in range(4):
-        drawn = make_synthetic(3000, seed=seed)
+    for seed in range(3):
+        drawn = make_synthetic(6000, seed=seed)
         noisy = flip_uniform(drawn, 0.2, seed=seed)
         model = SieveClassifier(LogisticRegression(), max_iter=3, tolerance=1.0, random_state=0)
         model.fit(drawn.features, noisy.labels, sensitive_features=drawn.groups)

@@ -88,7 +88,7 @@ def boosted_predictor(survey: Survey) -> Predictor | None:
     """Fit boosted trees fold by fold; None where there are too few samples of a class."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    count = 2 if len(survey) >= 2000 else 3 if len(survey) >= 1000 else FOLDS
+    count = 2 if len(survey) >= 4000 else 3 if len(survey) >= 1000 else FOLDS
     counts = np.bincount(survey.labels, minlength=survey.classes)
     if len(survey) < FEWEST_FOR_TREES or counts[counts > 0].min() < 2 * count:
         return None
