@@ -38,7 +38,7 @@ WITHOUT_A_TRY = {
 }
 
 PROGRAM = """
-import importlib, json, os, sys
+import importlib, importlib.util, json, os, sys
 from pathlib import Path
 
 hidden = set(json.loads(sys.argv[1]))
@@ -51,6 +51,8 @@ class Hider:
 
 
 sys.meta_path.insert(0, Hider())
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in hidden else find_spec(name, *rest)
 import fairsieve
 from fairsieve.errors import MissingExtraError
 

@@ -67,10 +67,6 @@ assert plan.batches().shape[1] == 50
 model = fairsieve.FairRobustClassifier(random_state=0).fit(X, y, sensitive_features=z)
 assert model.predict(X).shape == (400,) and model.predict_proba(X).shape == (400, 2)
 """,
-    "FairRobustClassifier, the paper's loop": """
-model = fairsieve.FairRobustClassifier(solver="adam", clean_ratio=0.9, epochs=8, random_state=0)
-assert model.fit(X, y, sensitive_features=z).predict(X).shape == (400,)
-""",
     "SieveClassifier": """
 from sklearn.linear_model import LogisticRegression
 

@@ -39,7 +39,7 @@ def trained(model=None, data=None, **options):
 
 
 def classifier(X=X, y=LABELS, z=GROUPS, weights=None, **options):
-    options = {"clean_ratio": 0.9, "epochs": 2, "warmup_epochs": 1, "random_state": 0} | options
+    options = {"clean_ratio": 0.9, "max_iter": 2, "random_state": 0} | options
     return FairRobustClassifier(**options).fit(X, y, sensitive_features=z, sample_weight=weights)
 
 
@@ -105,13 +105,10 @@ ENTRIES = [
         "sensitive_features", "must have one value per sample", "'sex'", "pass a list or an array"),
     Bad("FairRobustClassifier: an unknown notion", lambda: classifier(fairness="fair"),
         "fairness", "must be one of", "got 'fair'", NOTIONS),
-    Bad("FairRobustClassifier: a module that is none", lambda: classifier(module=3),
-        "module", "must be None, an nn.Module, or a callable", "got 3", "(n_features, n_classes) → nn.Module"),
+    Bad("FairRobustClassifier: a parameter of 0.1", lambda: classifier(epochs=2),
+        "FairRobustClassifier", "has no parameter 'epochs'", "since 0.2", "use max_iter"),
     Bad("FairRobustClassifier: weights of zero", lambda: classifier(weights=np.zeros(40)),
         "sample_weight", "must be above zero for some sample", "all weights are zero", "leave it out"),
-    Bad("FairRobustClassifier: checkpoints without a seed",
-        lambda: classifier(random_state=None, checkpoint_dir="kept"),
-        "random_state", "must be a whole number where checkpoints are kept", "got None", "whole number"),
     Bad("FairRobustClassifier: predicting first", lambda: FairRobustClassifier().predict(X),
         "FairRobustClassifier", "is not fitted yet", "instance", "Call 'fit'", NotFittedError),
     Bad("SieveClassifier: a classifier without weights", lambda: sieve(KNeighborsClassifier()),

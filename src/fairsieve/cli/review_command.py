@@ -47,6 +47,7 @@ def review_command(
     from fairsieve.tabular.label_review import REVIEW_STAGES
     from fairsieve.tabular.report.review_files import check_place, training_step
 
+    check_place(out, force=force)
     for path in (out, out.with_suffix(".csv")):
         keep_inputs(
             "--out",
@@ -55,7 +56,6 @@ def review_command(
             *settings.get("verified", ()),
             *(run.iterdir() if run and run.is_dir() else ()),
         )
-    check_place(out, force=force)
     with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
         result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
         table = result.save(out, force=force)
