@@ -120,16 +120,3 @@ def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity(fairness):
         disparity = named.history.evaluation.disparity[notion]
         assert whole.history.train.disparity[notion].tolist() == disparity.tolist()
     assert compiled.history.train.accuracy[-1] != named.history.evaluation.accuracy[-1]
-
-
-@pytest.mark.parametrize("fairness", NOTIONS)
-def test_the_penalty_leaves_out_ungrouped_samples(fairness):
-    pytest.importorskip("torch")
-    rng = np.random.default_rng(1)
-    features, labels = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
-    groups = np.where(rng.random(80) < 0.3, np.nan, rng.integers(0, 2, 80))
-    data = Samples(features, labels, groups, missing="own")
-    options = {"fairness": fairness, "epochs": 3, "warmup_epochs": 0, "batch_size": 80, "penalty_weight": 0.5}
-    one, other = (fit(model, data, "lr", **options) for model in (None, linear_module))
-    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-5)

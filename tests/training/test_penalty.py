@@ -1,15 +1,14 @@
-"""The covariance penalty."""
+"""The covariance penalty of the linear model."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from fairsieve import LogisticRegression, Samples, fit
+from fairsieve import Samples, fit
 from fairsieve.data import make_synthetic
-from fairsieve.training.autograd import covariance_penalty
-from fairsieve.training.penalty import penalised_classes, penalty_directions
+from fairsieve.errors import InvalidInputError
+from fairsieve.training.penalty import EVERYONE, penalised_classes, penalty_directions
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
@@ -26,83 +25,74 @@ def many():
     return Samples(rng.normal(size=(90, 3)), rng.choice(list("abc"), 90), rng.choice(list("xyz"), 90))
 
 
-def test_the_penalty_is_the_absolute_covariance(data):
-    decision = torch.randn(300, 1, dtype=torch.float64)
-    groups = torch.from_numpy(data.groups)
-    labels = torch.from_numpy(data.labels)
-    found = covariance_penalty(decision, labels, groups, 2, [-1])
-    expected = abs(np.cov(data.groups, decision[:, 0].numpy(), bias=True)[0, 1])
-    assert float(found) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("label", [0, 1])
-def test_with_equalized_odds_only_wrong_decisions_count(data, label):
-    """Zafar's form: the mean of (z − z̄) · min(0, y · d(x)), over the samples of one class."""
-    decision = torch.randn(300, 1, dtype=torch.float64)
-    groups, labels = torch.from_numpy(data.groups), torch.from_numpy(data.labels)
-    found = covariance_penalty(decision, labels, groups, 2, [label])
-    total = 0.0
-    for z, y, d in zip(data.groups, data.labels, decision[:, 0].tolist(), strict=True):
-        total += (z - data.groups.mean()) * min(0.0, (2 * y - 1) * d) * (y == label)
-    assert float(found) == pytest.approx(abs(total / 300))
-
-
-def test_without_wrong_decisions_there_is_no_penalty(data):
-    right = torch.from_numpy(2.0 * data.labels - 1)[:, None]
-    groups, labels = torch.from_numpy(data.groups), torch.from_numpy(data.labels)
-    assert float(covariance_penalty(right, labels, groups, 2, [0, 1])) == 0
-    assert float(covariance_penalty(right, labels, groups, 2, [-1])) > 0
+def literal_penalty(decision, samples, classes):
+    """Zafar's form: Σ |mean of (z − z̄) · g|, halved over groups; g is the decision, or its wrong part in a class."""
+    labels, groups, total = samples.cells.label_codes, samples.cells.group_codes, 0.0
+    for label in classes:
+        for output in range(decision.shape[1]):
+            own = labels == (output if decision.shape[1] > 1 else 1)
+            wrong = np.minimum(0, np.where(own, 1, -1) * decision[:, output]) * (labels == label)
+            counted = decision[:, output] if label == EVERYONE else wrong
+            for group in range(samples.cells.shape[1]):
+                member = groups == group
+                total += abs(np.mean((member - member.mean()) * counted)) / 2
+    return total
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_directions_give_the_value_of_the_penalty(data, many, notion):
     for samples, outputs in ((data, 1), (many, 3)):
         classes = penalised_classes(samples.cells, notion, samples.classes[-1])
-        model = LogisticRegression(3, 2 if outputs == 1 else 3).double()
-        scores = model.linear(torch.from_numpy(samples.features))
-        decision = scores if outputs == 1 else scores - scores.mean(dim=1, keepdim=True)
-        labels = torch.from_numpy(samples.cells.label_codes)
-        groups = torch.from_numpy(samples.cells.group_codes)
-        expected = covariance_penalty(decision, labels, groups, samples.cells.shape[1], classes)
-        flat = torch.cat([p.flatten() for p in model.parameters()]).detach().numpy()
+        flat = np.random.default_rng(1).normal(size=outputs * 4)
+        scores = samples.features @ flat[:-outputs].reshape(outputs, 3).T + flat[-outputs:]
+        decision = scores if outputs == 1 else scores - scores.mean(axis=1, keepdims=True)
         rows = penalty_directions(samples.features, samples.cells, flat, classes)
-        assert np.abs(rows @ flat).sum() == pytest.approx(expected.item())
+        assert np.abs(rows @ flat).sum() == pytest.approx(literal_penalty(decision, samples, classes))
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_the_linear_loop_equals_autograd_on_full_batches(data, notion):
-    options = {
-        "epochs": 30,
-        "batch_size": 300,
-        "fairness": notion,
-        "penalty_weight": 0.7,
-        "learning_rate": 0.01,
-    }
+def test_for_two_groups_it_is_the_absolute_covariance(data):
+    flat = np.array([0.4, -0.3, 0.2, 0.1])
+    decision = data.features @ flat[:3] + flat[3]
+    rows = penalty_directions(data.features, data.cells, flat, [EVERYONE])
+    expected = abs(np.cov(data.groups, decision, bias=True)[0, 1])
+    assert np.abs(rows @ flat).sum() == pytest.approx(expected)
 
-    def double(generator):
-        return LogisticRegression(3, generator=generator).double()
 
-    one, other = (fit(model, data, "lr", **options) for model in (None, double))
-    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert a.detach().numpy() == pytest.approx(b.detach().numpy(), abs=1e-6)
+@pytest.mark.parametrize("weight", [0.3, 2.0])
+def test_a_full_batch_step_descends_the_loss_and_the_penalty(data, weight):
+    options = {"epochs": 1, "batch_size": 300, "fairness": "demographic_parity", "learning_rate": 0.01}
+    plain, penalised = (fit(None, data, "lr", penalty_weight=w, **options) for w in (0.0, weight))
+    rows = penalty_directions(data.features, data.cells, np.zeros(4), [EVERYONE])
+    flat = [np.append(f.predictor.coef, f.predictor.intercept) for f in (plain, penalised)]
+    assert np.abs(rows @ flat[1]).sum() <= np.abs(rows @ flat[0]).sum()
 
 
 def test_a_penalty_makes_the_covariance_small(data):
     options = {"epochs": 300, "fairness": "demographic_parity", "learning_rate": 0.005}
-    rows = penalty_directions(data.features, data.cells, np.zeros(4), [-1])
+    rows = penalty_directions(data.features, data.cells, np.zeros(4), [EVERYONE])
 
     def covariance(weight):
-        model = fit(None, data, "lr", penalty_weight=weight, **options).model
-        flat = torch.cat([p.flatten() for p in model.parameters()]).detach().double().numpy()
-        return np.abs(rows @ flat).sum()
+        model = fit(None, data, "lr", penalty_weight=weight, **options).predictor
+        return np.abs(rows @ np.append(model.coef, model.intercept)).sum()
 
     assert covariance(5.0) < covariance(0.0) / 5
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_the_penalty_is_over_the_selected_samples(data, notion):
+def test_the_penalty_is_over_the_selected_samples_that_have_a_group(data, notion):
     parameters, selected = np.array([0.3, -0.2, 0.1, 0.05]), np.arange(0, 300, 3)
     classes = penalised_classes(data.cells, notion, 1)
     part = data.take(selected)
+    expected = penalty_directions(part.features, part.cells, parameters, classes)
     found = penalty_directions(data.features, data.cells, parameters, classes, selected)
-    assert found == pytest.approx(penalty_directions(part.features, part.cells, parameters, classes))
+    assert found == pytest.approx(expected)
+    groups = np.full(300, np.nan)
+    groups[selected] = data.groups[selected]
+    some = Samples(data.features, data.labels, groups, missing="own")
+    assert penalty_directions(some.features, some.cells, parameters, classes) == pytest.approx(expected)
+
+
+def test_a_module_has_no_penalty(data):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InvalidInputError, match="penalty_weight must be 0 but for the linear model"):
+        fit(torch.nn.Linear(3, 2).double(), data, penalty_weight=0.5)

@@ -25,12 +25,11 @@ from fairsieve.sampling.losses import (
 )
 from fairsieve.training.linear_model import LinearModel, initial_parameters
 from fairsieve.training.models import LogisticRegression
-from fairsieve.training.penalty import EVERYONE, penalised_classes
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_seed, shown
 
-__all__ = ["AutogradTrainer", "covariance_penalty", "make_module", "random_numbers"]
+__all__ = ["AutogradTrainer", "make_module", "random_numbers"]
 
 State = dict[str, Any]  # tensors by name
 
@@ -92,27 +91,6 @@ def make_module(
     return made
 
 
-def covariance_penalty(
-    decision: torch.Tensor, labels: torch.Tensor, groups: torch.Tensor, n_groups: int, classes: list[int]
-) -> torch.Tensor:
-    """Compute Σ |Cov(z, g)| over a batch, halved over groups; ``decision`` is (n, outputs).
-
-    See :mod:`~fairsieve.training.penalty`.
-    """
-    total = decision.new_zeros(())
-    if len(decision) == 0:
-        return total
-    members = nn.functional.one_hot(groups, n_groups).to(decision.dtype)
-    centred = members - members.mean(dim=0)
-    places = torch.arange(decision.shape[1], device=decision.device)
-    own = labels[:, None] == (places if decision.shape[1] > 1 else places + 1)
-    wrong = torch.where(own, decision, -decision).clamp(max=0)
-    for label in classes:
-        counted = decision if label == EVERYONE else wrong * (labels == label)[:, None]
-        total = total + (centred.T @ counted / len(decision)).abs().sum() / 2
-    return total
-
-
 class AutogradTrainer(Trainer):
     """Trains any module by autograd."""
 
@@ -125,7 +103,6 @@ class AutogradTrainer(Trainer):
         features = np.require(spec.data.features, requirements="W")  # torch does not take read-only arrays
         self.features = torch.from_numpy(features).to(self.device, first.dtype)
         self.labels = torch.from_numpy(cells.label_codes).to(self.device)
-        self.groups = torch.from_numpy(cells.group_codes).to(self.device)
         self.weights = None if spec.weights is None else torch.from_numpy(spec.weights).to(self.device)
         if spec.evaluation is not None:
             self.shown = torch.from_numpy(spec.evaluation.features).to(self.device, first.dtype)
@@ -177,20 +154,8 @@ class AutogradTrainer(Trainer):
         losses = self.loss(outputs, self.labels[batch])
         if self.weights is not None:
             losses = losses * self.weights[batch].to(losses.dtype)
-        objective = losses.mean()
-        if self.settings.penalty_weight > 0 and not self.plan.in_warmup:
-            objective = objective + self.settings.penalty_weight * self.penalty(outputs, batch)
-        objective.backward()
+        losses.mean().backward()
         self.optimizer.step()
-
-    def penalty(self, outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
-        """Compute the covariance penalty over a batch."""
-        single = is_single(outputs)  # a logit is 2·f, see LogisticRegression
-        decision = outputs.reshape(-1, 1) / 2 if single else outputs - outputs.mean(dim=1, keepdim=True)
-        classes = penalised_classes(self.plan.cells, self.settings.fairness, self.settings.pos_label)
-        groups, labels, named = self.groups[batch], self.labels[batch], self.plan.cells.named_groups
-        inside = groups < named
-        return covariance_penalty(decision[inside], labels[inside], groups[inside], named, classes)
 
     def state(self) -> State:
         """Copy everything that the model has learned."""

@@ -190,15 +190,16 @@ def _send_through(constants: NDArray[np.uint64], mask: Any, half: Any, places: N
 @compiled
 def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers, counts: Integers) -> Any:
     """Draw the epoch's batches, as :meth:`~fairsieve.selection.epoch.Plan.batches` does."""
-    size, batches = min(problem.batch_size, selected.size), batch_count(selected.size, problem.batch_size)
-    by_cell = problem.weighted and epoch >= problem.warmup_epochs and selected.size > 0
+    rules = problem.rules
+    size, batches = min(rules.batch_size, selected.size), batch_count(selected.size, rules.batch_size)
+    by_cell = rules.weighted and epoch >= rules.warmup_epochs and selected.size > 0
     members, sizes, shares = selected, np.full(1, selected.size), np.full(1, size)
     if by_cell:
         sizes, shares = counts, batch_shares(ratios, counts, size)
         members, filled = np.empty_like(selected), np.cumsum(counts) - counts
         for i in selected:
-            members[filled[problem.codes[i]]] = i
-            filled[problem.codes[i]] += 1
+            members[filled[rules.codes[i]]] = i
+            filled[rules.codes[i]] += 1
     drawn = np.empty((batches, shares.sum()), np.int64)
     column, start = 0, 0
     for cell in range(sizes.size):
@@ -207,7 +208,7 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
             0, batches * share, max(size, 1)
         ):  # a cell is gone through again when it is used up
             places = np.empty(min(size, batches * share - first), np.uint64)
-            _shuffle(size, problem.seed, epoch, cell, first // size, places)
+            _shuffle(size, rules.seed, epoch, cell, first // size, places)
             for place in places:
                 drawn[row, column + k] = members[start + place]
                 k += 1
@@ -305,7 +306,7 @@ def train_epochs(
     begins) are updated in place. Returns the last selection, its counts, and whether all losses were numbers:
     training ends at an epoch that begins with one that is not.
     """
-    n, outputs = problem.labels.size, parameters.size // (problem.columns + 1)
+    rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
     signals = np.empty((problem.targets.size, n))
     shown = np.empty(problem.shown_codes.size, np.int64)
@@ -316,29 +317,29 @@ def train_epochs(
         _measure(problem, out, predicted, losses, signals)
         if np.isnan(losses.sum()):
             return selected, counts, False
-        record_model(recording, epoch, losses, predicted, problem.codes, selected, counts)
+        record_model(recording, epoch, losses, predicted, rules.codes, selected, counts)
         _predict(problem.shown, parameters, shown_out, shown)
         count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
-        selective = epoch >= problem.warmup_epochs
+        selective = epoch >= rules.warmup_epochs
         if selective:
-            if problem.compared.shape[0] > 0:
+            if rules.rows.shape[0] > 0:
                 sums = np.zeros((problem.targets.size, ratios.size))
                 for t in range(problem.targets.size):
                     for i in selected:
-                        sums[t, problem.codes[i]] += signals[t, i]
-                sizes = cell_sizes(counts, problem.by_group, problem.count_offset)
+                        sums[t, rules.codes[i]] += signals[t, i]
+                sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
                 move_ratios(
                     ratios,
                     sums,
                     sizes,
-                    problem.compared,
-                    problem.by_group,
-                    problem.step_size,
-                    problem.has_ungrouped,
+                    rules.rows,
+                    rules.by_group,
+                    rules.step_size,
+                    rules.has_ungrouped,
                 )
-            bounds = selection_bounds(ratios, problem.has_ungrouped)
-        if selective and (problem.constrained or problem.budget < n):
-            selected, counts = _select(losses, problem.codes, bounds, problem.constrained, problem.budget)
+            bounds = selection_bounds(ratios, rules.has_ungrouped)
+        if selective and (rules.constrained or rules.budget < n):
+            selected, counts = _select(losses, rules.codes, bounds, rules.constrained, rules.budget)
         record_plan(recording, epoch, ratios, selected, counts, selective)
         _train(problem, parameters, adam, _draw(problem, epoch, ratios, selected, counts), selective)
     return selected, counts, True

@@ -300,6 +300,11 @@ def new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool = False)
             "compiled=True takes the linear model, with its own loss and optimiser, on a CPU: pass None for the model, "
             "and leave out loss, optimizer and device"
         )
+    if spec.settings.penalty_weight != 0:
+        raise InvalidInputError(
+            "penalty_weight must be 0 but for the linear model: pass None for the model, or add the penalty to a loss= "
+            "of your own"
+        )
     require("torch", extra="torch", purpose="training a module by autograd")
     from fairsieve.training import autograd
 

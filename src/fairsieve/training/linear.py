@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.selection.epoch import Rules
 from fairsieve.training.linear_model import LinearModel, initial_parameters
 from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
@@ -73,7 +74,7 @@ class LinearProblem(NamedTuple):
     rows: Rows
     columns: int
     labels: NDArray[np.int64]  # class of each sample
-    codes: NDArray[Any]  # cell of each sample
+    rules: Rules  # of the plan
     weights: Floats  # of the samples' losses, with mean 1; none, where all weigh the same
     directions: Floats  # (terms, parameters): the penalty is Σ |direction · parameters|
     penalty_weight: float
@@ -82,17 +83,6 @@ class LinearProblem(NamedTuple):
     shown_codes: NDArray[Any]
     targets: NDArray[np.int64]  # labels that the groups' signals are measured against, −1: their own
     by_error: bool  # groups are compared by errors, not losses
-    compared: NDArray[np.int64]  # comparisons, see fairness.py
-    by_group: bool
-    step_size: float
-    count_offset: float
-    has_ungrouped: bool
-    budget: int
-    constrained: bool
-    weighted: bool
-    batch_size: int
-    seed: int
-    warmup_epochs: int
 
 
 class LinearTrainer(Trainer):
@@ -216,13 +206,13 @@ class LinearTrainer(Trainer):
 
     def describe(self) -> LinearProblem:
         """Describe all that does not change, for compiled code."""
-        spec, plan, rules = self.spec, self.plan, self.plan.rules
+        spec, plan = self.spec, self.plan
         shown = spec.data.take([]) if self.evaluation is None else self.evaluation
         return LinearProblem(
             rows=Rows.of(spec.data.features),
             columns=self.features.shape[1],
             labels=self.labels,
-            codes=plan.cells.codes,
+            rules=plan.rules,
             weights=np.zeros(0) if spec.weights is None else spec.weights,
             directions=self.directions,
             penalty_weight=float(self.settings.penalty_weight),
@@ -231,17 +221,6 @@ class LinearTrainer(Trainer):
             shown_codes=shown.cells.codes,
             targets=np.array(plan.comparisons.targets),
             by_error=plan.signal == "error",
-            compared=plan.comparisons.rows,
-            by_group=plan.comparisons.by_group,
-            step_size=float(rules.step_size),
-            count_offset=float(rules.count_offset),
-            has_ungrouped=plan.cells.has_ungrouped,
-            budget=rules.budget,
-            constrained=rules.constrained,
-            weighted=rules.weighted,
-            batch_size=rules.batch_size,
-            seed=rules.seed,
-            warmup_epochs=rules.warmup_epochs,
         )
 
     def run_compiled(self, problem: LinearProblem, epochs: int) -> None:
@@ -263,7 +242,7 @@ class LinearTrainer(Trainer):
         plan.indices = selected
         self.check_selected()
         self.done = plan.epoch = first + epochs
-        plan.is_selective = self.done > problem.warmup_epochs
+        plan.is_selective = self.done > plan.rules.warmup_epochs
 
     def finish(self, *, interrupted: bool) -> LinearModel:
         first, done = self.plan.rules.warmup_epochs, self.done

@@ -9,8 +9,7 @@ own; half their sum is taken, which for two groups is the one covariance.
 The samples in play are those that the method selected. Samples without a group are left out. The decision is the
 model's output less the mean over classes (for one output, the output), so that every class's score is treated alike.
 For the linear model a term is a linear function of the parameters as long as the same decisions are wrong and the same
-samples are selected: that function is renewed as every epoch begins, from the selection before. For other models
-(:func:`~fairsieve.training.autograd.covariance_penalty`) the penalty is taken over each batch.
+samples are selected: that function is renewed as every epoch begins, from the selection before.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Settings:
         The result averages the parameters after each of the last so many epochs; 1 for none.
     penalty_weight : float
         μ of the covariance penalty that is added to the training loss, see
-        :mod:`~fairsieve.training.penalty`; 0 for none. The warm-up has none.
+        :mod:`~fairsieve.training.penalty`; 0 for none. The warm-up has none. For the linear model only.
     pos_label : label, optional
         The positive class; the last of two when None.
     loss : callable, optional
