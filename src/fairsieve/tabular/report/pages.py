@@ -192,13 +192,12 @@ def _dropped(run: TableRun) -> list[Block]:
 
 def _suspects(run: TableRun) -> list[Block]:
     """Show the labels to check by their row numbers, or say that there are none."""
-    count = len(run.suspects["row"])
-    words = say("suspects", count=count, given=run.estimate is None, inconclusive=is_inconclusive(run))
+    count, shown = len(run.suspects["row"]), run.asked.show_columns
+    facts = {"given": run.estimate is None, "inconclusive": is_inconclusive(run), "shown": shown}
+    words = [say("suspects", count=count, **facts), *([say("shown_columns")] if shown and count else [])]
     if not count or is_inconclusive(run):
-        return [Text(words)]
-    if run.asked.show_columns:
-        return [Text(words), Text(say("shown_columns")), suspects_table(run.suspects, shown_values(run))]
-    return [Text(words), suspects_table(run.suspects, {})]
+        return [Text(words[0])]
+    return [*map(Text, words), suspects_table(run.suspects, shown_values(run) if shown else {})]
 
 
 def _columns(run: TableRun) -> list[Block | None]:
