@@ -161,8 +161,9 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
             most
         )  # any table of probabilities by yes-or-no columns and group is a possible truth
     model = _bear_out(survey, observed, plain)
-    share, gain = model.noise(observed), model.log_likelihood - plain.log_likelihood
-    error = share / max(2 * gain, 1e-9) ** 0.5  # the standard error that goes with such a gain
+    share, error = model.noise(observed)
+    gain = model.log_likelihood - plain.log_likelihood
+    error = max(error, share / max(2 * gain, 1e-9) ** 0.5)  # near a rate of 0 the gain says how sure it is
     if share <= MARGIN * error:
         return RandomFlips(most)
     return RandomFlips(most, model, used, share, error, _is_unsure(survey, observed, plain, model))

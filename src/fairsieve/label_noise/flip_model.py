@@ -112,11 +112,23 @@ class FlipModel:
         """Compute minus the log-likelihood of each sample's label, not weighted."""
         return np.asarray(-np.log(self.joint(observed).sum(axis=1)))
 
-    def noise(self, observed: Observed) -> float:
-        """Compute the share of labels wrong at random, Σ share(z, i) · ρ(z, i)."""
+    def noise(self, observed: Observed) -> tuple[float, float]:
+        """Compute the share of labels wrong at random, Σ share(z, i) · ρ(z, i), and its standard error."""
         own = np.equal.outer(np.arange(observed.group_count), observed.groups) * observed.weights
         shares = own @ probabilities(observed.design @ self.weights) / observed.weights.sum()
-        return float((shares * self.flip_rates).sum())
+        share = float((shares * self.flip_rates).sum())
+        assert self.ties is not None
+        _, by_logit, by_level, _ = _scores(self, observed, aimed=False)
+        tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[
+            :, observed.groups
+        ]  # rates, samples, classes
+        parts = [observed.design * by_logit[:, [number]] for number in range(by_logit.shape[1])]
+        scores = np.column_stack([*parts, np.einsum("nc,rnc->nr", by_level, tied)])
+        information = scores.T @ (scores * observed.weights[:, None]) + 1e-6 * np.eye(scores.shape[1])
+        slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
+        rates = slice(-len(slope), None)
+        variance = float(slope @ np.linalg.pinv(information, hermitian=True)[rates, rates] @ slope)
+        return share, max(variance, 0.0) ** 0.5
 
 
 def fit_plain(observed: Observed, start: Floats | None = None) -> FlipModel:
@@ -235,22 +247,28 @@ def _log_odds(chances: Floats) -> Floats:
 
 def _slopes(model: FlipModel, observed: Observed, aimed: bool) -> tuple[float, Floats, Floats, Floats]:
     """Compute the log-likelihood and its slopes by the weights, and by a and b of every (group, class)."""
+    seen, by_logit, by_level, by_aim = _scores(model, observed, aimed)
+    members = np.equal.outer(np.arange(observed.group_count), observed.groups) * observed.weights
+    likelihood = float(observed.weights @ np.log(seen))
+    by_weight = observed.design.T @ (by_logit * observed.weights[:, None])
+    return likelihood, by_weight, members @ by_level, members @ by_aim
+
+
+def _scores(model: FlipModel, observed: Observed, aimed: bool) -> tuple[Floats, Floats, Floats, Floats]:
+    """Compute the chance of each sample's label, and the slopes of its logarithm by the logits, a and b."""
     chances = probabilities(observed.design @ model.weights)
     rates = _rates(model, observed.groups, chances)
     own = np.equal.outer(observed.labels, np.arange(observed.classes))
     joint = np.maximum(chances * np.where(own, 1 - rates, rates / max(observed.classes - 1, 1)), TINIEST)
-    seen = joint.sum(axis=1, keepdims=True)
-    posterior = joint / seen
-    by_flip = posterior * (~own - rates) * observed.weights[:, None]
-    by_logit = (posterior - chances) * observed.weights[:, None]
-    members = np.equal.outer(np.arange(observed.group_count), observed.groups).astype(np.float64)
-    by_aim = np.zeros_like(model.level)
+    seen = joint.sum(axis=1)
+    posterior = joint / seen[:, None]
+    by_level, by_logit = posterior * (~own - rates), posterior - chances
+    by_aim = np.zeros_like(by_level)
     if aimed:
-        pull = by_flip * model.aim[observed.groups] / np.maximum(1 - chances, 1e-12)
+        pull = by_level * model.aim[observed.groups] / np.maximum(1 - chances, 1e-12)
         by_logit += pull - chances * pull.sum(axis=1, keepdims=True)
-        by_aim = members @ (by_flip * _log_odds(chances))
-    likelihood = float(observed.weights @ np.log(seen[:, 0]))
-    return likelihood, observed.design.T @ by_logit[:, 1:], members @ by_flip, by_aim
+        by_aim = by_level * _log_odds(chances)
+    return seen, by_logit[:, 1:], by_level, by_aim
 
 
 def _slope_and_curvature(observed: Observed, weights: Floats) -> tuple[Floats, Floats]:
