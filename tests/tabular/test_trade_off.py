@@ -12,9 +12,9 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.model_files import decision_threshold, read_model, write_model
+from fairsieve.tabular.models import HeldOutScores, choose_point
 from fairsieve.tabular.request import Asked
 from fairsieve.tabular.table_run import train_table
-from fairsieve.tabular.trade_off import HeldOutScores, choose_point
 
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
 

@@ -19,6 +19,7 @@ from fairsieve.tabular.table_run import STAGES, train_table
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
 
 
+@pytest.mark.filterwarnings("ignore:the widest gap")
 def test_what_is_kept_predicts_as_the_classifier_does(run):
     prepared = run.model["prepare"]
     model = FairRobustClassifier(clean_ratio=0.9, max_iter=24, random_state=0, pos_label=0)

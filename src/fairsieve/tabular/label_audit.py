@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.optional import package
-from fairsieve.tabular.fitted_models import record_warnings
 from fairsieve.tabular.model_choice import choose_model
+from fairsieve.tabular.models import record_warnings, weigh_by_trees
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.features import Feature
 from fairsieve.tabular.reading.roles import Groups, Labels
 from fairsieve.tabular.reading.table import InputTable, as_objects
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.tree_models import weigh_by_trees
 from fairsieve.tabular.verified_change import tell_rates
 
 __all__ = ["Audit", "audit_table", "estimate_part"]

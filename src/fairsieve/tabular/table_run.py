@@ -22,17 +22,21 @@ from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.calibration import Calibration, measure_calibration
 from fairsieve.tabular.dropped import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import Measure, measure_groups
-from fairsieve.tabular.fitted_models import TableModels, pipeline_with_threshold
-from fairsieve.tabular.linear_models import train_linear
 from fairsieve.tabular.model_choice import ModelChoice, choose_model
 from fairsieve.tabular.model_files import decide, probabilities
+from fairsieve.tabular.models import (
+    HeldOutScores,
+    TableModels,
+    pipeline_with_threshold,
+    train_linear,
+    train_trees,
+    true_chances,
+)
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
 from fairsieve.tabular.quality import ModelOutput, Quality, measure_quality
 from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
 from fairsieve.tabular.reading.table import as_objects
 from fairsieve.tabular.request import Asked
-from fairsieve.tabular.trade_off import HeldOutScores, true_chances
-from fairsieve.tabular.tree_models import train_trees
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 
 __all__ = ["STAGES", "TableRun", "TradeOffPoint", "train_table"]

@@ -1,0 +1,322 @@
+"""Train the models of a table: a plain one, the fair one that is kept, and those on the way to it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from fairsieve.errors import FairnessWarning, FairsieveWarning
+from fairsieve.estimators._comparison import PlainComparison
+from fairsieve.estimators.classifier import TOLERANCE, FairRobustClassifier
+from fairsieve.estimators.sieve import SieveClassifier
+from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
+from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.boosted_trees import NativeTrees, named_trees
+from fairsieve.tabular.model_files import with_threshold
+from fairsieve.tabular.preparation import TablePart, TableProblem
+from fairsieve.tabular.reading.encoding import Preparation
+from fairsieve.thresholds import ThresholdRule
+from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.ratio_search import choose_point as choose_on_path
+
+__all__ = [
+    "FittedModel",
+    "HeldOutScores",
+    "TableModels",
+    "choose_point",
+    "pipeline_with_threshold",
+    "place_weights",
+    "record_warnings",
+    "train_linear",
+    "train_trees",
+    "true_chances",
+    "weigh_by_trees",
+]
+
+ROUNDS = 12
+
+
+class HeldOutScores(NamedTuple):
+    """Accuracy and disparity of a model on training rows that it did not see."""
+
+    accuracy: float
+    disparity: float
+
+    @property
+    def gap(self) -> float:
+        """The widest gap."""
+        return self.disparity
+
+
+def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
+    """Choose the fairest of the models whose accuracy is within ``tolerance`` of the best; return its place.
+
+    >>> choose_point([HeldOutScores(0.9, 0.2), HeldOutScores(0.89, 0.1), HeldOutScores(0.8, 0.0)], 0.02)
+    1
+    """
+    enough = max(each.accuracy for each in scores) - tolerance - 1e-12
+    able = [place for place, each in enumerate(scores) if each.accuracy >= enough]
+    return min(able, key=lambda place: (scores[place].disparity, -scores[place].accuracy))
+
+
+def true_chances(cells: Cells, estimate: Any | None) -> NDArray[np.float64]:
+    """Return how likely each class is the true one of each row, (n, classes).
+
+    Without an estimate, or with one that is not conclusive, labels are taken as they are.
+    """
+    if estimate is not None and estimate.credible:
+        return np.asarray(estimate.true_class, dtype=np.float64)
+    found = np.zeros((len(cells), cells.shape[0]))
+    found[np.arange(len(cells)), cells.label_codes] = 1.0
+    return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedModel:
+    """One model on the way from the plain one to the fairest.
+
+    Attributes
+    ----------
+    title : str
+        Such as "plain model" or "25 % of the way to the fair model".
+    prepared : Preparation
+        What turns columns into the numbers that the classifier takes.
+    classifier : classifier
+        Of scikit-learn's interface, with labels by their names.
+    training_scores : array of shape (n, classes)
+        Probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
+    held_out : HeldOutScores, optional
+        On training rows that the model did not see, where that was asked for.
+    """
+
+    title: str
+    prepared: Preparation
+    classifier: Any
+    training_scores: NDArray[np.float64]
+    held_out: HeldOutScores | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableModels:
+    """The models of a table, and what training says of its rows.
+
+    Attributes
+    ----------
+    models : list of FittedModel
+        The plain one first.
+    kept : int
+        The place of the one that is kept.
+    suspects : dict of arrays
+        As the estimators list them: rows, labels and groups by their codes.
+    selected : integer array
+        The rows that were trained on at the end.
+    clean_ratio : float
+    estimate : CleanRatioEstimate or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
+    notes : list of str
+        What training warned of.
+    weights : array of shape (classes, groups)
+        Effective weight of each cell: its share of the training weight, divided by its share of the rows.
+    """
+
+    models: list[FittedModel]
+    kept: int
+    suspects: dict[str, NDArray[Any]]
+    selected: NDArray[np.int64]
+    clean_ratio: float
+    estimate: CleanRatioEstimate | None
+    comparison: PlainComparison | None
+    notes: list[str]
+    weights: NDArray[np.float64]
+
+
+def place_weights(model: Any, cells: Cells) -> NDArray[np.float64]:
+    """Return the effective weights of an estimator that was fitted to codes, by cell; NaN where it has none."""
+    found = np.full(cells.shape, np.nan)
+    columns = [-1 if group is None else int(group) for group in model.sensitive_values_]  # no group is last
+    found[np.ix_([int(code) for code in model.classes_], columns)] = model.effective_weights_
+    return found
+
+
+def pipeline_with_threshold(
+    model: FittedModel, rule: ThresholdRule, positive: str | None, chances: NDArray[np.float64]
+) -> tuple[Pipeline, float | None]:
+    """Make the pipeline that is kept of a model; return its threshold, too, where the rule chose one.
+
+    Parameters
+    ----------
+    positive : str, optional
+        The label that the threshold is for.
+    chances : array of shape (n, classes)
+        How likely each class is the true one of each training row.
+    """
+    classifier, threshold = model.classifier, None
+    if not rule.is_default and positive is not None:
+        place = classifier.classes_.tolist().index(positive)
+        threshold = rule.choose(model.training_scores[:, place], chances[:, place])
+        classifier = with_threshold(classifier, threshold, positive)
+    return Pipeline([("prepare", model.prepared), ("model", classifier)]), threshold
+
+
+@contextlib.contextmanager
+def record_warnings(part: TablePart) -> Iterator[list[str]]:
+    """Collect what learning from ``part`` warns of, in place of printing it; a collapse is told elsewhere."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairsieveWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield notes
+    for one in caught:
+        message = one.message
+        if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
+            message = UncheckedGroupWarning(part.group_names([message.group])[0])
+        if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
+            message, FairnessWarning
+        ):
+            notes.append(str(message))
+
+
+def train_linear(problem: TableProblem) -> TableModels:
+    """Train the plain model and the way to the fair one, of which each point is a model between the two."""
+    asked, part = problem.asked, problem.train
+    prepared = Preparation(missing=asked.reading.missing).fit(part.values)
+    features = prepared.transform(part.values)
+    model = FairRobustClassifier(
+        asked.fairness,
+        clean_ratio=asked.clean_ratio,
+        tolerance=asked.tolerance,
+        max_iter=asked.max_iter or 200,
+        random_state=asked.seed,
+        pos_label=problem.positive_code,
+    )
+    with record_warnings(part) as notes:
+        model.fit(
+            features,
+            part.label_codes,
+            sensitive_features=part.group_codes,
+            verified_labels=part.verified_labels,
+            verified_weight=None if part.verified_labels is None else part.verified_weight,
+        )
+    if model.interrupted_:
+        raise KeyboardInterrupt
+    scores = [HeldOutScores(*row) for row in model.path_[["accuracy", "gap"]].itertuples(index=False)]
+    tolerance = TOLERANCE if asked.tolerance is None else asked.tolerance
+    kept = 0 if model.is_plain_ else 1 + choose_on_path(scores, tolerance)
+    if asked.max_accuracy_loss is not None:
+        kept = 1 + choose_point(scores, asked.max_accuracy_loss)
+    linear = [model.plain_model_, *model.path_models_]
+    models = [
+        FittedModel(
+            title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
+            prepared=prepared,
+            classifier=as_sklearn(one, problem.labels.classes, model.n_iter_),
+            training_scores=np.zeros((0, 0)) if asked.threshold.is_default else one.probabilities(features),
+            held_out=None if number == 0 else scores[number - 1],
+        )
+        for number, one in enumerate(linear)
+    ]
+    return TableModels(
+        models=models,
+        kept=kept,
+        suspects={name: column.to_numpy() for name, column in model.suspects().items()},
+        selected=model.sample_indices_,
+        clean_ratio=model.clean_ratio_,
+        estimate=model.estimate_,
+        comparison=model.comparison_,
+        notes=notes,
+        weights=place_weights(model, part.cells),
+    )
+
+
+def as_sklearn(linear: LinearModel, classes: Sequence[str], updates: int) -> LogisticRegression:
+    """Make a fitted logistic regression of scikit-learn's from a linear model."""
+    model = LogisticRegression()
+    model.classes_ = np.asarray(classes, dtype=np.str_)
+    model.coef_ = np.array(linear.coef, dtype=np.float64)
+    model.intercept_ = np.array(linear.intercept, dtype=np.float64)
+    model.n_features_in_ = model.coef_.shape[1]
+    model.n_iter_ = np.array([updates], dtype=np.int32)
+    return model
+
+
+def train_trees(problem: TableProblem, model: str) -> TableModels:
+    """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
+    asked, part = problem.asked, problem.train
+    prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
+    matrix = prepared.transform(part.values)
+    sieve = SieveClassifier(
+        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
+        asked.fairness,
+        clean_ratio=asked.clean_ratio,
+        tolerance=asked.tolerance,
+        max_iter=asked.max_iter or ROUNDS,
+        threshold=asked.threshold,
+        keep_path=True,
+        pos_label=problem.positive_code,
+        random_state=asked.seed,
+    )
+    with record_warnings(part) as notes:
+        sieve.fit(
+            matrix,
+            part.label_codes,
+            sensitive_features=part.group_codes,
+            verified_labels=part.verified_labels,
+            verified_weight=None if part.verified_labels is None else part.verified_weight,
+        )
+        if sieve.estimate_ is not None:
+            warn_if_inconclusive(sieve.estimate_)
+    models: list[FittedModel] = []
+    kept = 0
+    for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
+        if len(fitted.classes_) < len(problem.labels.classes):
+            continue  # a round that trained on no row of a label
+        kept = len(models) if fitted is sieve.estimator_ else kept
+        models.append(
+            FittedModel(
+                title="plain model" if number == 0 else f"round {number}",
+                prepared=prepared,
+                classifier=named_trees(fitted, problem.labels.classes),
+                training_scores=one.probabilities,
+                held_out=HeldOutScores(one.accuracy, one.gap),
+            )
+        )
+    if asked.max_accuracy_loss is not None:
+        kept = choose_point([one.held_out for one in models if one.held_out], asked.max_accuracy_loss)
+    return TableModels(
+        models=models,
+        kept=kept,
+        suspects={name: column.to_numpy() for name, column in sieve.suspects().items()},
+        selected=np.flatnonzero(sieve.weights_ > 0),
+        clean_ratio=sieve.clean_ratio_,
+        estimate=sieve.estimate_,
+        comparison=sieve.comparison_,
+        notes=notes,
+        weights=place_weights(sieve, part.cells),
+    )
+
+
+def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
+    """Fit trees once and once more under weights, to say which labels are wrong; nothing of them is kept."""
+    asked, part = problem.asked, problem.train
+    prepared = Preparation(one_hot=False).fit(part.values)
+    sieve = SieveClassifier(
+        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
+        max_iter=1,
+        pos_label=problem.positive_code,
+        random_state=asked.seed,
+    )
+    with record_warnings(part):
+        return sieve.fit(
+            prepared.transform(part.values), part.label_codes, sensitive_features=part.group_codes
+        )
