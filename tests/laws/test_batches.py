@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.literal import literal_shuffle
 from tests.support.strategies import shuffles, tables
 
-from fairsieve.selection.backends.torch import _shuffled as torch_shuffled
-from fairsieve.selection.batches import batch_count, batch_shares, draw_batches, sample_weights
+from fairsieve.selection.backends.torch import TorchBackend
+from fairsieve.selection.batches import Draw, batch_count, batch_shares, draw_batches, sample_weights
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.shuffle import shuffled, unshuffled
 
 
@@ -172,10 +172,11 @@ def test_backwards(size, key, data):
     assert unshuffled(size, seed, epoch, cell, np.array([lap]), element).tolist() == [[position]]
 
 
-@given(st.integers(1, 200), KEYS, st.integers(1, 800))
-def test_tensors(size, key, length):
-    """A shuffle on a device is the shuffle on the host, over any number of laps."""
-    seed, epoch, cell, _ = key
-    expected = shuffled(size, seed, epoch, cell, 0, length)
-    found = torch_shuffled(size, (seed, epoch, cell), length, torch.device("cpu"))
-    assert found.tolist() == expected.tolist()
+@given(draws())
+def test_tensors(drawing):
+    """Torch draws the batches that NumPy draws."""
+    selected, codes, counts, shares, batches, seed, epoch = drawing
+    backend = TorchBackend(Cells(codes, [0], list(range(len(counts)))), "cpu")
+    held, _ = backend.hold(selected)
+    found = backend.draw(held, counts, Draw(shares, batches, seed, epoch, True))
+    assert found.tolist() == draw_batches(*drawing).tolist()

@@ -64,6 +64,10 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def count_levels(self, measured: Any) -> NDArray[np.int64]:
+        """Count all samples by cell and by the level of their loss: (cells, levels), see ``clean_ratios``."""
+
+    @abstractmethod
     def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
         """Draw an epoch's batches from the selected samples; ``counts`` are those of their cells."""
 

@@ -11,6 +11,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.clean_ratios import LEVELS, loss_levels
 from fairsieve.selection.search import Walk, Window, digit_width
 
 __all__ = ["Keys", "Measured", "NumpyBackend"]
@@ -84,6 +85,15 @@ class NumpyBackend(Backend):
             pass
         selected = keys.take(walk, keys.least)
         return (selected, walk.taken) if bounds is not None else self.hold(selected)
+
+    def count_levels(self, measured: Measured) -> NDArray[np.int64]:
+        """Count all samples by cell and by the level of their loss, some at a time."""
+        cells = self.cells.counts.size
+        counts = np.zeros(cells * LEVELS, np.int64)
+        for part in _chunks(len(self.codes)):
+            flat = self.codes[part].astype(np.int64) * LEVELS + loss_levels(measured.losses[part])
+            counts += np.bincount(flat, minlength=len(counts))
+        return counts.reshape(cells, LEVELS)
 
     def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
         """Draw an epoch's batches."""

@@ -102,6 +102,10 @@ class ShardedBackend(NumpyBackend):
         parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
         return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
+    def count_levels(self, measured: Measured) -> NDArray[np.int64]:
+        """Count the samples of all workers."""
+        return self.workers.sum(super().count_levels(measured))
+
     def select(
         self,
         measured: Measured,

@@ -7,24 +7,29 @@ their ranks. Shuffles are elementwise arithmetic. Few answers are waited for: ea
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional as F
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.backends.torch_cells import FEW_CELLS, count_codes
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
+from fairsieve.selection.clean_ratios import LEVELS, loss_levels
 from fairsieve.selection.search import NO_LIMIT, Walk
-from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape
+from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape, shuffled
 
 __all__ = ["TorchBackend"]
 
-CHUNK = 2**25  # places of a shuffle that are computed together
+CHUNK = 2**27  # places of shuffles that are computed together
+FEW_PLACES = 2**12
+MOST_COMPARED = 2**31  # bytes of comparisons of samples with cells
 
 
 class Sorted(NamedTuple):
@@ -157,19 +162,16 @@ class TorchBackend(Backend):
 
     def _count_blocks(self, in_order: torch.Tensor, block: int, blocks: int) -> NDArray[np.int64]:
         """Count the samples by cell and block of consecutive ranks, on the host: (cells, blocks)."""
-        cells, whole = self.size, len(in_order) // block
-        counts = torch.zeros((cells, blocks), dtype=torch.int64, device=self.device)
-        table, rest = in_order[: whole * block].view(whole, block), in_order[whole * block :]
-        if cells <= FEW_CELLS:
-            for cell in range(cells):
-                counts[cell, :whole] = (table == cell).sum(dim=1)
-                if len(rest):
-                    counts[cell, whole] = (rest == cell).sum()
-        else:
-            number = torch.arange(len(in_order), device=self.device) // block
-            flat = number.add_(in_order.long().mul_(blocks))
-            counts = torch.bincount(flat, minlength=cells * blocks).view(cells, blocks)
-        return counts.cpu().numpy()
+        cells, used = self.size, -(-len(in_order) // block)
+        if cells <= FEW_CELLS and cells * len(in_order) <= MOST_COMPARED:
+            table = F.pad(in_order, (0, used * block - len(in_order)), value=cells).view(1, used, block)
+            found = (table == torch.arange(cells, dtype=table.dtype, device=self.device)[:, None, None]).sum(
+                2
+            )
+            return np.pad(found.cpu().numpy(), ((0, 0), (0, blocks - used)))
+        number = torch.arange(len(in_order), device=self.device) // block
+        flat = number.add_(in_order.long().mul_(blocks))
+        return torch.bincount(flat, minlength=cells * blocks).view(cells, blocks).cpu().numpy()
 
     def _mark(
         self, measured: Sorted, in_order: torch.Tensor | None, ranks: NDArray[np.int64]
@@ -178,19 +180,27 @@ class TorchBackend(Backend):
 
         ``in_order`` are the codes by ascending loss; with None all samples are one cell.
         """
-        places = torch.from_numpy(np.minimum(ranks, len(measured.losses) - 1)).to(self.device)
-        limits = measured.ascending[places]
-        equal = torch.searchsorted(measured.ascending, limits).tolist()  # the first rank of that loss
+        n = len(measured.losses)
+        closes = np.minimum(ranks, n - 1)
+        around = np.stack([closes, np.maximum(closes - 1, 0)])
+        limits = measured.ascending[torch.from_numpy(around).to(self.device)]
         # Nothing is above NaN: so a cell that never closes is taken whole, infinite losses included.
-        limits.masked_fill_(torch.from_numpy(ranks >= len(measured.losses)).to(self.device), math.nan)
-        limit = limits if in_order is None else limits.index_select(0, self.codes.int())
+        limits[0, torch.from_numpy(ranks >= n).to(self.device)] = math.nan
+        limit = limits[0] if in_order is None else limits[0].index_select(0, self.codes.int())
         refused = measured.losses >= limit
-        for cell, (first, last) in enumerate(zip(equal, ranks.tolist(), strict=True)):
-            if first < last < len(refused):  # equal losses of lower index are taken
+        for cell, (at, before) in enumerate(limits.T.tolist()):
+            if at == before and ranks[cell] > 0:  # equal losses of lower index are taken
+                first, last = int(torch.searchsorted(measured.ascending, limits[0, cell])), int(ranks[cell])
                 tied = measured.order[first:last]
                 refused[tied if in_order is None else tied[in_order[first:last] == cell]] = False
         marked: torch.Tensor = self.codes.masked_fill(refused, self.size)
         return marked
+
+    def count_levels(self, measured: Sorted) -> NDArray[np.int64]:
+        """Count all samples by cell and by the level of their loss."""
+        flat = loss_levels(measured.losses).add_(self.codes.long().mul_(LEVELS))
+        counts = torch.bincount(flat, minlength=self.size * LEVELS)
+        return counts.cpu().numpy().reshape(self.size, LEVELS)
 
     def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
         """Draw an epoch's batches, on the device."""
@@ -198,32 +208,49 @@ class TorchBackend(Backend):
         if not draw.by_cell:
             members, sizes = selected.indices, counts.sum(keepdims=True)
         drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
-        column, start = 0, 0
-        for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
-            if share and draw.batches:
-                key = draw.seed, draw.epoch, cell
-                places = _shuffled(size, key, draw.batches * share, self.device)
-                target = drawn[:, column : column + share]
-                target.copy_(members[start : start + size][places].view(target.shape))
-            column, start = column + share, start + size
+        starts, columns = np.cumsum(sizes) - sizes, np.cumsum(draw.shares) - draw.shares
+        for cell, places in self._places(sizes, draw):
+            share, own = int(draw.shares[cell]), members[starts[cell] : starts[cell] + sizes[cell]]
+            target = drawn[:, columns[cell] : columns[cell] + share]
+            target.copy_(own[places].view(target.shape))
         return drawn
 
+    def _places(self, sizes: NDArray[np.int64], draw: Draw) -> Iterator[tuple[int, torch.Tensor]]:
+        """Yield each cell that is drawn from, and the first places of its endless order.
 
-def _shuffled(size: int, key: tuple[int, int, int], count: int, device: torch.device) -> torch.Tensor:
-    """Return the first elements of a cell's endless order, see :mod:`fairsieve.selection.shuffle`."""
-    mask, half = shuffle_shape(size)
-    laps, together = -(-count // size), max(1, CHUNK // (mask + 1))
-    parts = []
-    for first in range(0, laps, together):
-        rows = np.arange(first, min(laps, first + together))[:, None]
-        parts.append(_shuffle_laps(size, shuffle_constants(*key, rows), mask, half, device))
-    return (parts[0] if len(parts) == 1 else torch.cat(parts))[:count]
+        Cells whose shuffles have the same next power of two are shuffled together, as far as memory allows.
+        """
+        counts = draw.batches * draw.shares
+        shapes: dict[tuple[int, int], list[int]] = {}
+        for cell in np.flatnonzero(counts).tolist():
+            shapes.setdefault(shuffle_shape(int(sizes[cell])), []).append(cell)
+        for (mask, half), cells in shapes.items():
+            rows: list[tuple[int, int]] = []
+            for cell in cells:
+                whole, rest = divmod(int(counts[cell]), int(sizes[cell]))
+                # A few places of one more lap are cheaper on the host than a whole lap on the device.
+                rows += [(cell, lap) for lap in range(whole + (rest > FEW_PLACES or whole == 0))]
+            parts: dict[int, list[torch.Tensor]] = {cell: [] for cell in cells}
+            together = max(1, CHUNK // (mask + 1))
+            for first in range(0, len(rows), together):
+                some = np.array(rows[first : first + together])
+                constants = shuffle_constants(draw.seed, draw.epoch, some[:, :1], some[:, 1:])
+                laps = _shuffle_laps(sizes[some[:, 0]], constants, mask, half, self.device)
+                for cell, lap in zip(some[:, 0].tolist(), laps, strict=True):
+                    parts[cell].append(lap[: sizes[cell]])
+            for cell in cells:
+                done, size, count = len(parts[cell]) * int(sizes[cell]), int(sizes[cell]), int(counts[cell])
+                if done < count:
+                    last = shuffled(size, draw.seed, draw.epoch, cell, done, count)
+                    parts[cell].append(torch.from_numpy(last).to(self.device, parts[cell][0].dtype))
+                own = parts[cell]
+                yield cell, (own[0] if len(own) == 1 else torch.cat(own))[:count]
 
 
 def _shuffle_laps(
-    size: int, constants: NDArray[np.uint64], mask: int, half: int, device: torch.device
+    sizes: NDArray[np.int64], constants: NDArray[np.uint64], mask: int, half: int, device: torch.device
 ) -> torch.Tensor:
-    """Return whole laps through a cell, one after the other.
+    """Return one lap through a cell in each row, (rows, largest cell); what is beyond a smaller cell means nothing.
 
     A place whose element is beyond the cell is sent through again until it is not. In place of a loop over
     fewer and fewer of them, which a device would wait for, the ways of all elements beyond the cell are
@@ -233,22 +260,24 @@ def _shuffle_laps(
     factors[:, ::2] |= 1
     kind = torch.int32 if mask < 2**31 else torch.int64
     table = torch.from_numpy(factors.astype(np.int32) if kind == torch.int32 else factors).to(device)
-    values = torch.arange(mask + 1, dtype=kind, device=device).repeat(len(constants), 1)
+    size = torch.from_numpy(sizes[:, None]).to(device, kind)
+    smallest, largest = int(sizes.min()), int(sizes.max())
+    values = torch.arange(mask + 1, dtype=kind, device=device).expand(len(sizes), -1)
     for i in range(0, 2 * ROUNDS, 2):
-        values *= table[:, i : i + 1]
-        values += table[:, i + 1 : i + 2]
+        values = torch.addcmul(table[:, i + 1 : i + 2], values, table[:, i : i + 1])
         values &= mask
         values ^= values >> half
-    if size > mask:
-        return values.view(-1)
-    inside, beyond = values[:, :size], values[:, size:]
+    if smallest > mask:
+        return values
+    inside, beyond = values[:, :largest], values[:, smallest:]
+    is_place = torch.arange(largest, device=device) < size
     while (
         True
     ):  # cycles that lie beyond the cell as a whole go round for ever, but nobody inside comes to them
         for _ in range(5):
-            step = beyond.gather(1, (beyond - size).clamp_(min=0).long())
+            step = beyond.gather(1, (beyond - smallest).clamp_(min=0).long())
             beyond = torch.where(beyond < size, beyond, step)
-        step = beyond.gather(1, (inside - size).clamp_(min=0).long())
+        step = beyond.gather(1, (inside - smallest).clamp_(min=0).long())
         inside = torch.where(inside < size, inside, step)
-        if not bool((inside >= size).any()):
-            return inside.reshape(-1)
+        if not bool(((inside >= size) & is_place).any()):
+            return inside
