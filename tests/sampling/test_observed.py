@@ -29,6 +29,7 @@ def new_sampler(data, **options):
     return FairRobustBatchSampler(y, z, 10, **({"clean_ratio": 0.8, "warmup_epochs": 1} | options))
 
 
+@pytest.mark.filterwarnings("ignore:the .* selected samples")
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity"])
 @pytest.mark.parametrize("signal", ["loss", "error"])
 def test_observing_everything_is_the_full_pass(data, fairness, signal, tmp_path):

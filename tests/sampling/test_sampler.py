@@ -224,7 +224,7 @@ def test_outputs_of_half_precision_select_as_their_values_do(dtype, shape):
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(shape, generator=generator).to(dtype)
     labels, groups = [0, 1] * 30, [0, 0, 1, 1, 1, 0] * 10
-    options = {"clean_ratio": 0.8, "warmup_epochs": 0, "fairness": "demographic_parity"}
+    options = {"clean_ratio": 0.8, "warmup_epochs": 0, "fairness": "demographic_parity", "step_size": 0.001}
     half, single = (FairRobustBatchSampler(labels, groups, 10, **options) for _ in range(2))
     half.update(outputs)
     single.update(outputs.float())

@@ -136,3 +136,14 @@ def literal_batches(rng, chosen, labels, groups, ratios, batch_size):
                 starts[k] += 1
         batches.append(np.array(batch))
     return batches
+
+
+def literal_caps(losses, labels, groups, table):
+    """Of every cell the lowest ⌊ratio · n⌋ losses, at least one; ties by index."""
+    chosen = []
+    for y in range(len(table)):
+        for z in range(len(table[y])):
+            own = [i for i in range(len(losses)) if (labels[i], groups[i]) == (y, z)]
+            own.sort(key=lambda i: (losses[i], i))
+            chosen += own[: max(1, math.floor(table[y][z] * len(own) + 1e-9))]
+    return sorted(chosen)

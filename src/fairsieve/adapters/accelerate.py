@@ -1,6 +1,6 @@
 """Hugging Face Accelerate: a loader that ``accelerator.prepare`` leaves as it is.
 
-sieve, loader = prepared_sieve(accelerator, dataset, labels, groups, 64, clean_ratio=0.9)
+sieve, loader = prepared_sieve(accelerator, dataset, labels, groups, 64, clean_ratio=0.9, epochs=10)
 for epoch in range(10):
     sieve.begin_epoch(model, epoch)
     for batch in loader: ...
@@ -43,7 +43,7 @@ def prepared_sieve(
     loading : dict, optional
         For the ``DataLoader``: ``num_workers``, ``collate_fn``, …
     **options
-        See :class:`~fairsieve.adapters.sieve.Sieve`.
+        ``epochs``, ``clean_ratio``, … See :class:`~fairsieve.adapters.sieve.Sieve`.
 
     Returns
     -------

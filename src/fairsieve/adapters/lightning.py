@@ -71,7 +71,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
             self.labels,
             self.sensitive_features,
             given.batch_size * trainer.world_size,
-            **self.options,
+            **({} if trainer.max_epochs in (None, -1) else {"epochs": trainer.max_epochs}) | self.options,
         )
         self.sieve.convert = trainer.precision_plugin.convert_input
         self.sieve.precision = trainer.precision_plugin.forward_context

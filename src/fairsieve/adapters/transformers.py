@@ -80,7 +80,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.sieve = Sieve(
             self.train_dataset,
             batch_size=self.args.train_batch_size * self.args.world_size,
-            **({"forward": _forward_logits} | self.sieve_options),
+            **({"forward": _forward_logits} | self._epochs() | self.sieve_options),
         )
         self.sieve.precision = self.autocast_smart_context_manager
         self.sieve.check_epochs(self.args.num_train_epochs if self.args.max_steps <= 0 else None)
@@ -90,6 +90,11 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
             pin_memory=self.args.dataloader_pin_memory and torch.cuda.is_available(),
         )
         return prepared_loader(self.accelerator, loader)
+
+    def _epochs(self) -> dict[str, int]:
+        """Return how long the training will be, where that is known in epochs."""
+        known = self.args.max_steps <= 0 and self.args.num_train_epochs >= 1
+        return {"epochs": int(self.args.num_train_epochs)} if known else {}
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
         """Compute the Trainer's loss; in training weigh it by this process's samples, and observe it."""

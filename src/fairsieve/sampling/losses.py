@@ -25,9 +25,13 @@ __all__ = [
     "cross_entropy",
     "evaluation_mode",
     "find_device",
+    "look_like_probabilities",
     "predicted_classes",
     "sample_losses",
 ]
+
+LOOKED_AT = 1024  # rows of outputs that are looked at for probabilities
+FEW_LOGITS = 100  # single logits that may all lie between 0 and 1 by chance
 
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -57,17 +61,37 @@ def as_outputs(outputs: Any) -> torch.Tensor:
         raise InvalidInputError(
             f"outputs must be a tensor of logits; got {shown(outputs)}: pass model(features)"
         ) from None
+    if not found.is_floating_point():
+        raise InvalidInputError(
+            f"outputs must be logits, real numbers; got {found.dtype}: pass model(features), not predicted classes"
+        )
     return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
 def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
     """Refuse outputs that are not one logit per class or, for two classes, one per sample."""
+    if outputs.ndim == 0:
+        raise InvalidInputError(f"outputs must have one row per sample, {samples}; got a single number")
     single = is_single(outputs) and classes == 2
     if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
         raise InvalidInputError(
             f"outputs must be the logits of all {samples} samples, one per class ({classes}) or, for two classes, "
             f"one per sample; got the shape {tuple(outputs.shape)}"
         )
+
+
+def look_like_probabilities(outputs: torch.Tensor) -> bool:
+    """Return whether outputs that should be logits look like what a softmax or a sigmoid gives.
+
+    >>> look_like_probabilities(torch.tensor([[0.2, 0.8], [0.5, 0.5]]))
+    True
+    """
+    some = outputs[:LOOKED_AT]
+    if len(some) == 0 or not bool(((some >= 0) & (some <= 1)).all()):
+        return False
+    if is_single(some):
+        return len(some) >= FEW_LOGITS and bool(((some > 0) & (some < 1)).any())
+    return bool(((some.sum(dim=1) - 1).abs() < 1e-3).all())
 
 
 def predicted_classes(outputs: torch.Tensor) -> torch.Tensor:

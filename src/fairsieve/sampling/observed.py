@@ -45,9 +45,13 @@ class RunningLosses:
         Signals kept beside the losses; 0 where groups are compared by the losses themselves.
     folder : path, optional
         Keep the arrays in files there, memory-mapped; in memory when None.
+    momentum : float in [0, 1)
+        How much of a sample's loss is kept when a new one comes. Signals are always the latest.
     """
 
-    def __init__(self, samples: int, rows: int = 0, folder: str | Path | None = None) -> None:
+    def __init__(
+        self, samples: int, rows: int = 0, folder: str | Path | None = None, momentum: float = 0.0
+    ) -> None:
         def room(name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
             if folder is None:
                 return np.zeros(shape, dtype)
@@ -59,6 +63,7 @@ class RunningLosses:
                     f"folder must be one that can be written; {folder}: {error.strerror}"
                 ) from error
 
+        self.momentum = momentum
         self.losses = room("losses", "f4", (samples,))
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
         self.seen = room("seen", "i4", (samples,))  # the epoch of the latest loss
@@ -95,7 +100,9 @@ class RunningLosses:
                 f"losses must not be NaN; got {int(np.isnan(table[0]).sum())}, the first of sample "
                 f"{int(where[np.isnan(table).any(axis=0).argmax()])}. Lower the learning rate or clip gradients"
             )
-        self.losses[where] = table[0]
+        is_known = self.seen[where] >= 0
+        kept = np.where(is_known, self.momentum, 0.0).astype(np.float32)
+        self.losses[where] = kept * self.losses[where] + (1 - kept) * table[0]
         self.signals[:, where] = table[1:]
         self.seen[where] = np.repeat(epochs, [len(part) for part in places])
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -12,16 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 from torch.utils.data import Dataset, Sampler
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.sampling.label_weights import expected_losses, follow_weights
-from fairsieve.sampling.losses import LossFunction, as_outputs, check_outputs, compute_signals, cross_entropy
+from fairsieve.sampling.losses import (
+    LossFunction,
+    as_outputs,
+    check_outputs,
+    compute_signals,
+    cross_entropy,
+    look_like_probabilities,
+)
 from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
-from fairsieve.selection.cells import Cells
+from fairsieve.sampling.summary import Summary
+from fairsieve.selection.batches import batch_shares
+from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
-from fairsieve.validation import check_at_least
+from fairsieve.validation import check_at_least, check_share, shown
 
 __all__ = ["FairRobustBatchSampler"]
+
+WARMUP = 5  # epochs, where nobody says how many there will be
+FIRST_STEP = 0.05
+REPEATED = 10  # times in an epoch that one sample is trained on
 
 
 class FairRobustBatchSampler(Sampler[list[int]]):
@@ -36,16 +50,28 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         Any type; the classes are their sorted values.
     sensitive_features : array of n values, or of several columns, which are crossed
     batch_size : int
-    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"}
-    clean_ratio : float in (0, 1]
-        Share of the labels believed to be right. Rather too low than too high.
-    step_size : float
-        How far the ratios move in an epoch. The default is the step of the paper's authors.
-    warmup_epochs : int
+    fairness : {"equalized_odds", "demographic_parity", "equal_opportunity"} or None
+        What is made equal between groups; None only cleans.
+    clean_ratio : float in (0, 1], table of them, mapping, or "auto"
+        Share of the labels believed to be right; if unsure, choose a lower value. A number is the budget of the
+        paper's Algorithm 1. A table (classes × groups, or a mapping from (class, group) to a share) caps each
+        cell at its own share of lowest losses. ``"auto"`` estimates that table from the averaged losses at every
+        update; :attr:`clean_ratios` says what it found.
+    epochs : int, optional
+        How long the training will be. Sets the warm-up and the first step of ``step_size="auto"``.
+    step_size : float or "auto"
+        How far the ratios move in an epoch. ``"auto"`` moves every class by a step that grows while its gap keeps
+        its sign and is halved when the sign changes. See :meth:`paper` for the paper's.
+    tolerance : float
+        Gaps up to this, and up to what chance explains, are left alone; for ``step_size="auto"``.
+    warmup_epochs : int, optional
+        When None: a quarter of ``epochs``, and 5 without them.
+    momentum : float in [0, 1)
+        How much of a sample's averaged loss is kept when a new loss comes; 0 takes the latest loss alone.
     seed : int
         The order of an epoch is a function of (seed, epoch).
     signal : {"loss", "error"}
-        What is compared between groups: their mean losses (the paper's) or their error rates.
+        What is compared between groups: mean losses (the paper's) or error rates.
     constrained, weighted : bool
         Parts of the method that can be left out; see :class:`~fairsieve.selection.epoch.Plan`.
     pos_label : label, optional
@@ -66,12 +92,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     --------
     >>> from torch.utils.data import DataLoader, TensorDataset
     >>> x, y, z = torch.randn(8, 2), torch.tensor([0, 1] * 4), ["a"] * 4 + ["b"] * 4
-    >>> sampler = FairRobustBatchSampler(y, z, 4, clean_ratio=0.9, warmup_epochs=1)
+    >>> sampler = FairRobustBatchSampler(y, z, 4, clean_ratio=0.9, epochs=3)
     >>> loader = DataLoader(TensorDataset(x, y), batch_sampler=sampler)
     >>> model = torch.nn.Linear(2, 2)
     >>> for epoch in range(3):
-    ...     if sampler.needs_update:
-    ...         sampler.update(model(x))
+    ...     sampler.update(model(x))
     ...     for features, targets in loader:
     ...         pass  # train as ever
     """
@@ -83,9 +108,12 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         batch_size: int,
         *,
         fairness: str | None = "equalized_odds",
-        clean_ratio: float,
-        step_size: float = 0.001,
-        warmup_epochs: int = 100,
+        clean_ratio: Any = "auto",
+        epochs: int | None = None,
+        step_size: float | Literal["auto"] = "auto",
+        tolerance: float = 0.02,
+        warmup_epochs: int | None = None,
+        momentum: float = 0.5,
         seed: int = 0,
         signal: SignalName = "loss",
         constrained: bool = True,
@@ -99,23 +127,54 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self.label_weights: torch.Tensor | None = None
         if label_weights is not None:
             cells, self.label_weights = self._agree(lambda: follow_weights(cells, label_weights))
-        self.plan = self._new_plan(
-            cells,
-            batch_size,
-            fairness=fairness,
-            clean_ratio=clean_ratio,
-            step_size=step_size,
-            warmup_epochs=warmup_epochs,
-            seed=seed,
-            signal=signal,
-            constrained=constrained,
-            weighted=weighted,
-            pos_label=pos_label,
-            **({} if device is None else {"device": torch.device(device)}),
-        )
+        self.epochs = None if epochs is None else check_at_least("epochs", epochs, 1)
+        self.momentum = check_share("momentum", momentum)
+        if self.momentum == 1:
+            raise InvalidInputError("momentum must be below 1, or no loss would ever count; got 1")
+        warmup = _warmup_of(self.epochs) if warmup_epochs is None else warmup_epochs
+        self.settings = {
+            "batch_size": batch_size,
+            "fairness": fairness,
+            "clean_ratio": clean_ratio,
+            "step_size": step_size,
+            "tolerance": tolerance,
+            "first_step": _first_step(self.epochs, warmup),
+            "warmup_epochs": warmup,
+            "signal": signal,
+            "constrained": constrained,
+            "weighted": weighted,
+            "pos_label": pos_label,
+        }
+        place = {} if device is None else {"device": torch.device(device)}
+        self.plan = self._new_plan(cells, seed=seed, **self.settings, **place)
         check_room(self.plan, clean_ratio)
         self._folder = folder
         self._running: RunningLosses | None = None
+        self._average: torch.Tensor | None = None  # of losses given to update, over epochs
+        self._position = 0  # batches of the present pass that were handed out
+        self._skip = 0  # batches that the next pass leaves out, and its update
+        self._told: set[str] = set()  # warnings that were given
+
+    @classmethod
+    def paper(
+        cls,
+        labels: ArrayLike | torch.Tensor,
+        sensitive_features: ArrayLike | torch.Tensor,
+        batch_size: int,
+        *,
+        clean_ratio: float,
+        **options: Any,
+    ) -> Self:
+        """Return a sampler with the paper's settings: 100 epochs of warm-up, steps of .001, judged by losses.
+
+        They suit a training of 400 epochs or more.
+
+        >>> sampler = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9)
+        >>> sampler.settings["step_size"], sampler.settings["warmup_epochs"]
+        (0.001, 100)
+        """
+        settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0} | options
+        return cls(labels, sensitive_features, batch_size, clean_ratio=clean_ratio, **settings)
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         cells = Cells.of(labels, sensitive_features)
@@ -123,8 +182,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             raise InvalidInputError("labels must have at least one sample; got none")
         return cells
 
-    def _new_plan(self, cells: Cells, batch_size: int, **options: Any) -> Plan:
-        return Plan(cells, batch_size, **options)
+    def _new_plan(self, cells: Cells, **options: Any) -> Plan:
+        return Plan(cells, **options)
 
     def _agree(self, compute: Callable[[], Any]) -> Any:
         """Compute something, or fail; several workers fail together."""
@@ -137,8 +196,14 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     @property
     def needs_update(self) -> bool:
-        """Whether the coming epoch selects, so that :meth:`update` matters."""
-        return not self.plan.in_warmup
+        """Whether the coming epoch selects, so that :meth:`update` must be called."""
+        return not self.plan.in_warmup and not self._skip
+
+    @property
+    def clean_ratios(self) -> NDArray[np.float64] | None:
+        """The share of each cell that may be selected, classes × groups; None where one number holds for all."""
+        found = self.plan.clean_ratios
+        return None if found is None else found.copy()
 
     @property
     def ratios(self) -> NDArray[np.float64]:
@@ -151,38 +216,105 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         found = self.plan.indices
         return found.clone() if isinstance(found, torch.Tensor) else found.copy()
 
-    def update(self, outputs: torch.Tensor | None = None, *, loss: LossFunction = cross_entropy) -> None:
+    def update(
+        self,
+        outputs: torch.Tensor | None = None,
+        *,
+        loss: LossFunction = cross_entropy,
+        validation: tuple[Any, Any, Any] | None = None,
+    ) -> None:
         """Select the coming epoch's samples, from the model's outputs for *all* samples in order.
+
+        During the warm-up only the average of the losses is kept.
 
         Parameters
         ----------
         outputs : tensor of shape (n,) or (n, 1), or (n, classes)
-            Logits: one per sample for two classes, or one per class. When None, each sample's
-            latest loss of those given to :meth:`observe` counts.
+            Logits: one per sample for two classes, or one per class. When None, the losses given
+            to :meth:`observe` count, so that no pass over the data is needed.
         loss : callable
             ``loss(outputs, class_indices)`` → one loss per sample.
+        validation : (outputs, labels, sensitive features), optional
+            Held-out samples by which fairness is judged, with the logits of the model for them. A network's errors on
+            what it trains on vanish, and gaps with them; errors on these do not. All workers pass the same.
         """
-        if self.plan.in_warmup:
-            if outputs is not None:  # better told now than when it matters
-                check_outputs(as_outputs(outputs), len(self.plan.cells), self.plan.cells.shape[0])
-            return
-        self._begin(lambda: self._measured(outputs, loss))
-
-    def _begin(self, measured: Callable[[], tuple[Any, Any]]) -> None:
-        """Begin an epoch with the losses and signals that ``measured`` gives."""
-        self.plan.update(*self._agree(measured))
-
-    def _measured(self, outputs: torch.Tensor | None, loss: LossFunction) -> tuple[Any, Any]:
-        """Return losses and signals, from outputs for all samples or from what was observed."""
+        if self._skip:
+            return  # the pass that a loaded state was taken in goes on: its samples are selected
+        judged = None if validation is None else self._agree(lambda: self._judge(validation, loss))
         if outputs is None:
-            return self.running.known()
-        outputs = as_outputs(outputs)
-        check_outputs(outputs, len(self.plan.cells), self.plan.cells.shape[0])
+            if not self.plan.in_warmup:
+                self._begin(self.running.known, judged)
+            return
+        if self.plan.in_warmup:
+            self._agree(lambda: self._measured(outputs, loss, signals=False))
+        else:
+            self._begin(lambda: self._measured(outputs, loss), judged)
+
+    def _begin(self, measured: Callable[[], tuple[Any, Any]], judged: Any = None) -> None:
+        """Begin an epoch with the losses and signals that ``measured`` gives."""
+        self.plan.update(*self._agree(measured), judged=judged)
+
+    def _measured(self, outputs: Any, loss: LossFunction, *, signals: bool = True) -> tuple[Any, Any]:
+        """Return averaged losses, and signals, from outputs for all samples."""
+        outputs = self._checked(outputs, len(self.plan.cells))
         targets = self._all_targets(outputs.device)
         if self.label_weights is not None:
             targets = self.label_weights.to(outputs.device)
         losses = expected_losses(outputs, targets, loss)
-        return losses, self._signals(outputs, targets, losses, loss)
+        found = self._signals(outputs, targets, losses, loss) if signals else None
+        if found is None and self.momentum:
+            found = losses[None]  # fairness is judged by the present losses
+        return self._averaged(losses), found
+
+    def _averaged(self, losses: torch.Tensor) -> torch.Tensor:
+        """Return the losses averaged over epochs."""
+        if not self.momentum:
+            return losses
+        if self._average is None or bool(losses.isnan().any()):
+            self._average = losses.clone()
+        else:
+            self._average = self._average.to(losses).lerp(losses, 1 - self.momentum)
+        average: torch.Tensor = self._average
+        return average
+
+    def _checked(self, outputs: Any, samples: int) -> torch.Tensor:
+        """Return outputs as a tensor of logits; warn once of what look like probabilities."""
+        outputs = as_outputs(outputs)
+        check_outputs(outputs, samples, self.plan.cells.shape[0])
+        if "probabilities" not in self._told and look_like_probabilities(outputs):
+            self._tell(
+                "probabilities",
+                "outputs look like probabilities, and logits are expected: leave the softmax or sigmoid at the end of "
+                "the model out, or pass torch.log(probabilities)",
+            )
+        return outputs
+
+    def _tell(self, kind: str, message: str) -> None:
+        """Warn, once of each kind."""
+        if kind not in self._told:
+            self._told.add(kind)
+            warnings.warn(message, FairsieveWarning, stacklevel=4)
+
+    def _judge(
+        self, validation: tuple[Any, Any, Any], loss: LossFunction
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Return signals of held-out samples and their squares added up by cell, and how many each cell has."""
+        if not isinstance(validation, tuple) or len(validation) != 3:
+            raise InvalidInputError(
+                f"validation must be (outputs, labels, sensitive features); got {shown(validation)}"
+            )
+        own, (outputs, labels, groups) = self.plan.cells, validation
+        held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups)
+        outputs = self._checked(outputs, len(held_out))
+        targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
+        losses = loss(outputs, targets)
+        signals = self._signals(outputs, targets, losses, loss)
+        rows = (losses[None] if signals is None else signals).double().cpu().numpy()
+        codes, cells = held_out.host_codes, own.counts.size
+        sums, squares = (
+            np.stack([np.bincount(codes, row, cells) for row in each]) for each in (rows, rows**2)
+        )
+        return sums, squares, held_out.counts.reshape(-1)
 
     def update_losses(
         self,
@@ -190,11 +322,11 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         *,
         signals: ArrayLike | torch.Tensor | None = None,
     ) -> None:
-        """Do what :meth:`update` does for losses of your own, one per sample.
+        """Do what :meth:`update` does for losses of your own, one per sample; they are not averaged.
 
         ``signals`` are what groups are compared by, when that is not the losses themselves: one row
-        per target label of ``sampler.plan.comparisons.targets``. Demographic parity needs the
-        losses against the positive label, whatever the sample's own.
+        per target label of ``sampler.plan.comparisons.targets``. Error rates need 0–1 errors, demographic parity
+        the losses (or errors) against the positive label, whatever the sample's own.
         """
         if isinstance(signals, torch.Tensor):
             signals = torch.atleast_2d(signals.detach())
@@ -206,8 +338,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def running(self) -> RunningLosses:
         """The latest loss of every sample, of those given to :meth:`observe`."""
         if self._running is None:
-            rows = 0 if self._compares_losses else len(self.plan.comparisons.targets)
-            self._running = RunningLosses(len(self.plan.cells), rows, self._folder)
+            rows = 0 if self._compares_losses and not self.momentum else len(self.plan.comparisons.targets)
+            self._running = RunningLosses(len(self.plan.cells), rows, self._folder, self.momentum)
         return self._running
 
     def observe(
@@ -219,17 +351,16 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     ) -> None:
         """Remember how the model does on some samples, from its outputs for them: those of a training step."""
         with torch.no_grad():
-            outputs = as_outputs(outputs)
             targets = self._targets(indices)
-            check_outputs(outputs, len(targets), self.plan.cells.shape[0])
+            outputs = self._checked(outputs, len(targets))
             if self.label_weights is not None:
                 targets = self.label_weights[as_indices(indices, len(self.plan.cells))]
             targets = targets.to(outputs.device)
             losses = expected_losses(outputs, targets, loss)
             rows = [losses[None]]
             signals = self._signals(outputs, targets, losses, loss)
-            if signals is not None:
-                rows.append(signals)
+            if signals is not None or self.momentum:
+                rows.append(losses[None] if signals is None else signals)
             self.running.record(indices, torch.cat(rows), self.epoch)
 
     def observe_losses(
@@ -246,6 +377,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         rows = losses.detach()[None]
         if signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
+        elif self._compares_losses and self.momentum:
+            rows = rows.repeat(2, 1)  # the average counts for selecting, the latest for fairness
         self.running.record(indices, rows, self.epoch)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
@@ -330,19 +463,126 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
         # does) does not count as a pass.
         batches = self.plan.batches()
+        self._warn_of_pass(len(batches))
         self.plan.epoch += 1
-        yield from map(torch.as_tensor, batches)
+        self._position, self._skip = self._skip, 0
+        for batch in batches[self._position :]:
+            self._position += 1
+            yield torch.as_tensor(batch)
+        self._position = 0
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those."""
-        state = self.plan.state_dict()
-        return _as_tensors(state | ({} if self._running is None else {"running": self._running.state_dict()}))  # type: ignore[no-any-return]
+    def _warn_of_pass(self, batches: int) -> None:
+        """Warn of small cells that are repeated often, and of a training in which nothing happened."""
+        plan = self.plan
+        if not plan.in_warmup and plan.rules.weighted and plan.selected:
+            shares = batch_shares(plan.ratios, plan.counts, min(plan.rules.batch_size, plan.selected))
+            repeats = np.divide(
+                batches * shares, plan.counts, where=plan.counts > 0, out=np.zeros(len(shares))
+            )
+            cell = int(repeats.argmax())
+            if repeats[cell] >= REPEATED:
+                label, group = divmod(cell, plan.cells.shape[1])
+                self._tell(
+                    "repeats",
+                    f"the {plan.counts[cell]} selected samples of class {plan.cells.classes[label]!r} in group "
+                    f"{plan.cells.groups[group]!r} are each trained on {repeats[cell]:.0f} times in this epoch: "
+                    "a network may learn them by heart. Merge small groups, or raise clean_ratio or tolerance",
+                )
+        if self.epochs is not None and plan.epoch + 1 == self.epochs:
+            kept_all = plan.selected == plan._samples
+            if plan.in_warmup or (kept_all and plan.moved == 0):
+                reason = (
+                    f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"
+                    if plan.in_warmup
+                    else "no gap was wider than the tolerance, and no label looked wrong"
+                )
+                self._tell(
+                    "nothing", f"in {self.epochs} epochs no sample was left out and no ratio moved; {reason}"
+                )
+
+    def summary(self) -> Summary:
+        """Return samples, selection, weights, clean ratios and gaps of every cell; print it, or show it in a notebook.
+
+        >>> sampler = FairRobustBatchSampler([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9, warmup_epochs=0)
+        >>> sampler.update(torch.zeros(8))
+        >>> print(sampler.summary())  # doctest: +SKIP
+        """
+        return Summary(self.plan)
+
+    def state_dict(self, *, trained: int | None = None) -> dict[str, Any]:
+        """Return everything the next plan depends on, in numbers and tensors: ``torch.load`` trusts those.
+
+        Taken inside an epoch, it continues there. A ``DataLoader`` with workers reads ahead: tell it how many
+        batches of the epoch were ``trained``.
+        """
+        position = self._position if trained is None else check_at_least("trained", trained, 0)
+        state = self.plan.state_dict() | {
+            "position": position,
+            "checksum": self._checksum(),
+            "settings": {name: _plain(value) for name, value in self.settings.items()},
+        }
+        if self._average is not None:
+            state["average"] = self._average.cpu().numpy()
+        if self._running is not None:
+            state["running"] = self._running.state_dict()
+        return _as_tensors(state)  # type: ignore[no-any-return]
+
+    def _checksum(self) -> int:
+        """Return a number that changes with the cell of any sample."""
+        return cells_checksum(self.plan.cells)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
+        self._check_origin(state)
         self.plan.load_state_dict(state)
         if "running" in state:
             self.running.load_state_dict(state["running"])
+        if "average" in state:
+            self._average = torch.as_tensor(state["average"]).clone()
+        self._resume_at(int(state.get("position", 0)))
+
+    def _resume_at(self, position: int) -> None:
+        """Continue a pass after so many of its batches."""
+        self._position, self._skip = 0, position
+        if position:
+            self.plan.epoch -= 1
+
+    def _check_origin(self, state: Mapping[str, Any]) -> None:
+        """Refuse the state of a sampler of other samples or settings, and say what differs."""
+        if not isinstance(state, Mapping) or "settings" not in state:
+            raise InvalidInputError(f"state must be a sampler's state_dict(); got {shown(state)}")
+        own = {name: _plain(value) for name, value in self.settings.items()}
+        theirs = state["settings"]
+        differs = [
+            f"{name} is {shown(theirs.get(name))} there and {shown(value)} here"
+            for name, value in own.items()
+            if theirs.get(name) != value
+        ]
+        if state.get("checksum") != self._checksum():
+            differs.insert(0, "labels or sensitive features are others")
+        if differs:
+            raise InvalidInputError(f"state must be of a sampler like this one; {'; '.join(differs)}")
+
+
+def _warmup_of(epochs: int | None) -> int:
+    """Return the default warm-up of a training of so many epochs."""
+    return WARMUP if epochs is None else max(1, round(epochs / 4)) if epochs > 1 else 0
+
+
+def _first_step(epochs: int | None, warmup: int) -> float:
+    """Return the first step: one that could move a whole class in the training that is left."""
+    return FIRST_STEP if epochs is None else min(0.1, 1 / max(1, epochs - warmup))
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as numbers, texts and lists, which any file can hold."""
+    if isinstance(value, Mapping):
+        return [
+            [str(key), float(share)] for key, share in sorted(value.items(), key=lambda item: str(item[0]))
+        ]
+    if isinstance(value, (str, int, float, type(None))):
+        return value
+    return as_array("settings", value).tolist() if np.ndim(value) else str(value)
 
 
 def _as_tensors(state: Any) -> Any:

@@ -15,7 +15,6 @@ from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import class_shares
-from fairsieve.selection.select import count_budget
 
 __all__ = ["ShardedPlan", "listed_parts"]
 
@@ -46,29 +45,38 @@ class ShardedPlan(Plan):
         batch_size: int,
         workers: Workers,
         *,
-        clean_ratio: float = 1.0,
+        clean_ratio: Any = 1.0,
         **options: Any,
     ) -> None:
         self.workers = workers
         workers.together(lambda: Plan.__init__(self, cells, batch_size, clean_ratio=clean_ratio, **options))
         self._choice, self.backend = "sharded", ShardedBackend(cells, workers)
         self.shard = Shard(self.backend.first, len(cells), self.backend.samples)
-        self.rules = self.rules._replace(budget=count_budget(clean_ratio, self.shard.samples))
+        self._limit(clean_ratio)
         settings = ("budget", "batch_size", "seed", "warmup_epochs", "constrained", "weighted", "by_group")
         workers.agree(**{name: int(getattr(self.rules, name)) for name in settings})
         self._selected, self.counts = self.backend.hold(None)
-        self.ratios = class_shares(self.counts.reshape(cells.shape))
+        self._all_counts = self.counts.reshape(cells.shape)
+        self.ratios = class_shares(self._all_counts)
+
+    @property
+    def _samples(self) -> int:
+        return self.shard.samples if hasattr(self, "shard") else len(self.cells)
+
+    @property
+    def _cell_counts(self) -> NDArray[np.int64]:
+        return self._all_counts
 
     @property
     def global_batch_size(self) -> int:
         """Samples in a batch, over all workers."""
         return min(self.rules.batch_size, self.selected)
 
-    def update(self, losses: Any, signals: Any | None = None, *, step_size: float | None = None) -> None:
+    def update(self, losses: Any, signals: Any | None = None, **options: Any) -> None:
         """Begin an epoch from the losses of the worker's own samples; all workers call it together."""
         if not self.in_warmup:
             self.workers.agree(epoch=self.epoch, seed=self.rules.seed)
-        super().update(losses, signals, step_size=step_size)
+        super().update(losses, signals, **options)
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         return self.workers.together(lambda: Plan._check_signals(self, signals))

@@ -14,7 +14,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.sharded_epoch import ShardedPlan, listed_parts
 from fairsieve.sampling.workers import Workers
-from fairsieve.selection.cells import Cells, merged
+from fairsieve.selection.cells import Cells, cells_checksum, merged
 from fairsieve.selection.epoch import Plan
 
 __all__ = ["ShardedBatchSampler"]
@@ -62,13 +62,12 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         sensitive_features: ArrayLike | torch.Tensor,
         batch_size: int,
         *,
-        clean_ratio: float,
         timeout: float = 300.0,
         group: Any | None = None,
         **options: Any,
     ) -> None:
         self.workers = Workers(timeout=timeout, group=group)
-        super().__init__(labels, sensitive_features, batch_size, clean_ratio=clean_ratio, **options)
+        super().__init__(labels, sensitive_features, batch_size, **options)
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         workers = self.workers
@@ -77,8 +76,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         classes, groups = (merged([each[side] for each in known]) for side in (0, 1))
         return Cells.of(labels, sensitive_features, classes=classes, group_values=groups)
 
-    def _new_plan(self, cells: Cells, batch_size: int, **options: Any) -> Plan:
-        plan = ShardedPlan(cells, batch_size, self.workers, **options)
+    def _new_plan(self, cells: Cells, **options: Any) -> Plan:
+        plan = ShardedPlan(cells, workers=self.workers, **options)
         if plan.shard.samples == 0:
             raise InvalidInputError("labels must have at least one sample; got none on any worker")
         return plan
@@ -114,26 +113,37 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         """Return the samples of this shard to look at again."""
         return self.running.stale(share, self.epoch, self.first)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return this worker's part of the state: save it under a name of its own."""
-        return super().state_dict()
+    def _checksum(self) -> int:
+        own = np.array([cells_checksum(self.plan.cells, self.first)])
+        return int(self.workers.sum(own)[0] % 2**62)
+
+    def state_dict(self, *, trained: int | None = None) -> dict[str, Any]:
+        """Return this worker's part of the state: save it under a name of its own. All workers call it together."""
+        return super().state_dict(trained=trained)
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
         parts = listed_parts(state)
+        self._check_origin(parts[0])
         self.plan.load_state_dict(parts)
         self.workers.together(lambda: self._load_running(parts))
+        self._resume_at(int(parts[0].get("position", 0)))
 
     def _load_running(self, parts: list[Mapping[str, Any]]) -> None:
-        parts = sorted((p for p in parts if "running" in p), key=lambda part: int(part.get("first", 0)))
-        if not parts:
-            return
-        begin, end = (place - int(parts[0].get("first", 0)) for place in (self.first, self.plan.shard.last))
-        joined = {
-            name: np.concatenate([np.asarray(p["running"][name]) for p in parts], axis=-1)[..., begin:end]
-            for name in ("losses", "signals", "seen")
-        }
-        self.running.load_state_dict(joined)
+        """Take this shard's losses from parts of other shards."""
+        parts = sorted(parts, key=lambda part: int(part.get("first", 0)))
+
+        def joined(arrays: list[Any]) -> NDArray[Any]:
+            return np.concatenate([np.asarray(each) for each in arrays], axis=-1)[
+                ..., self.first : self.plan.shard.last
+            ]
+
+        if all("running" in part for part in parts):
+            names = ("losses", "signals", "seen")
+            found = {name: joined([part["running"][name] for part in parts]) for name in names}
+            self.running.load_state_dict(found)
+        if all("average" in part for part in parts):
+            self._average = torch.from_numpy(joined([part["average"] for part in parts]).copy())
 
 
 class _PossiblyEmpty:

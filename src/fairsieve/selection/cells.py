@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,16 @@ from fairsieve.selection.coding import cross, rank_integers
 from fairsieve.selection.missing import missing_in, refuse_missing
 from fairsieve.validation import check_choice, shown
 
-__all__ = ["Cells", "Missing", "as_array", "check_lengths", "encode", "merged", "tensor_device"]
+__all__ = [
+    "Cells",
+    "Missing",
+    "as_array",
+    "cells_checksum",
+    "check_lengths",
+    "encode",
+    "merged",
+    "tensor_device",
+]
 
 Missing = Literal["refuse", "own"]
 CHUNK = 2**22  # values of a memory-mapped array looked at together
@@ -179,6 +189,23 @@ class Cells:
         if label not in self.classes:
             raise InvalidInputError(f"pos_label must be one of {self.classes}; got {shown(label)}")
         return self.classes.index(label)
+
+
+def cells_checksum(cells: Cells, first: int = 0) -> int:
+    """Return a number that changes with the cell of any sample; those of shards add up to that of the whole.
+
+    ``first`` is the number of the first sample.
+    """
+    names = zlib.crc32(repr((cells.classes, cells.groups)).encode())
+    total = 0
+    for start in range(0, len(cells), CHUNK):
+        codes = cells.host_codes[start : start + CHUNK].astype(np.uint64)
+        number = np.arange(first + start + 1, first + start + 1 + len(codes), dtype=np.uint64)
+        mixed = (number * np.uint64(0x9E3779B97F4A7C15)) ^ (
+            (codes + np.uint64(names)) * np.uint64(0xBF58476D1CE4E5B9)
+        )
+        total += int(((mixed ^ (mixed >> np.uint64(31))) & np.uint64(0xFFFFFFFF)).sum())
+    return total % 2**62
 
 
 def tensor_device(*values: Any) -> Any | None:

@@ -7,22 +7,25 @@ previous selection → a new selection under the new ratios → batches drawn fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.optional import is_tensor
+from fairsieve.selection.adaptive import AdaptiveSteps, Gap, find_gaps
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
+from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios, selection_bounds
 from fairsieve.selection.search import fits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
-__all__ = ["Plan", "Rules", "check_room"]
+__all__ = ["Plan", "Rules", "check_room", "is_auto"]
 
 
 class Rules(NamedTuple):
@@ -53,8 +56,13 @@ class Plan:
     fairness : str or None
         ``"equalized_odds"``, ``"demographic_parity"``, ``"equal_opportunity"``; None never moves
         the ratios.
-    clean_ratio : float in (0, 1]
-    step_size : float in [0, 1]
+    clean_ratio : float in (0, 1], table of them, mapping, or "auto"
+        A number is the budget of Algorithm 1. A table (classes × groups, or a mapping from (class, group)) caps
+        each cell at its own share of lowest losses instead. ``"auto"`` estimates that table at every update.
+    step_size : float in [0, 1], or "auto"
+        ``"auto"`` moves every class by steps of its own, see :mod:`fairsieve.selection.adaptive`.
+    first_step, tolerance : float
+        For ``step_size="auto"``: the first step, and the gap up to which a class is left alone.
     warmup_epochs : int
         Epochs that train on everything, plainly.
     constrained, weighted : bool
@@ -89,8 +97,10 @@ class Plan:
         batch_size: int,
         *,
         fairness: str | None = "equalized_odds",
-        clean_ratio: float = 1.0,
-        step_size: float = 0.001,
+        clean_ratio: Any = 1.0,
+        step_size: float | Literal["auto"] = 0.001,
+        first_step: float = 0.05,
+        tolerance: float = 0.02,
         warmup_epochs: int = 100,
         constrained: bool = True,
         weighted: bool = True,
@@ -110,8 +120,8 @@ class Plan:
             cells.codes,
             self.comparisons.rows,
             self.comparisons.by_group,
-            check_share("step_size", step_size),
-            count_budget(clean_ratio, len(cells)),
+            0.0 if is_auto(step_size) else check_share("step_size", step_size),
+            0,
             bool(constrained),
             bool(weighted),
             check_at_least("batch_size", batch_size, 1),
@@ -120,12 +130,45 @@ class Plan:
             cells.has_ungrouped,
             float(check_at_least("count_offset", count_offset, 0)),
         )
+        self.steps = (
+            AdaptiveSteps(
+                len(self.rules.rows),
+                check_share("first_step", first_step),
+                check_share("tolerance", tolerance),
+            )
+            if is_auto(step_size)
+            else None
+        )
+        self.gaps: list[Gap | None] = []  # of the last update
+        self.estimates_ratios = is_auto(clean_ratio)
+        self.clean_ratios: NDArray[np.float64] | None = None  # of cells; None where one budget holds for all
+        self._limit(clean_ratio)
         self.epoch = 0
+        self.moved = 0.0  # how much of a class the ratios have moved, in all
         self.ratios = initial_ratios(cells)
         self.is_selective = False  # whether a selection has been made yet
         self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
         self.backend = choose_backend(backend, cells, self._device)
         self._selected, self.counts = self.backend.hold(None)
+
+    def _limit(self, clean_ratio: Any) -> None:
+        """Set the budget, and the caps of cells where each has its own."""
+        if is_auto(clean_ratio):
+            self.clean_ratios = np.ones(self.cells.shape)
+        elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
+            self.clean_ratios = check_ratio_table(clean_ratio, self.cells)
+        budget = count_budget(1.0 if self.clean_ratios is not None else clean_ratio, self._samples)
+        self.rules = self.rules._replace(budget=budget)
+
+    @property
+    def _samples(self) -> int:
+        """Samples of all workers."""
+        return len(self.cells)
+
+    @property
+    def _cell_counts(self) -> NDArray[np.int64]:
+        """Samples of each cell, of all workers."""
+        return self.cells.counts
 
     @property
     def in_warmup(self) -> bool:
@@ -151,7 +194,14 @@ class Plan:
         """How many batches the present epoch has."""
         return batch_count(self.selected, self.rules.batch_size)
 
-    def update(self, losses: Any, signals: Any | None = None, *, step_size: float | None = None) -> None:
+    def update(
+        self,
+        losses: Any,
+        signals: Any | None = None,
+        *,
+        step_size: float | None = None,
+        judged: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]] | None = None,
+    ) -> None:
         """Begin an epoch: move the ratios and select, from the model's present losses.
 
         Does nothing during the warm-up.
@@ -165,23 +215,59 @@ class Plan:
             ``plan.comparisons.targets``. The losses themselves when None.
         step_size : float in [0, 1], optional
             How far the ratios move this time, in place of the plan's own step size.
+        judged : (sums, squares, counts), optional
+            What the ratios' step is judged by in place of the previous selection: signals of held-out samples and their
+            squares added up by cell, (targets, cells), and how many samples each cell has.
         """
         if self.in_warmup:
             return
         rules = self.rules
-        step = rules.step_size if step_size is None else check_share("step_size", step_size)
         self._follow(losses)
         measured = self.backend.measure(losses, self._check_signals(signals))
         if len(rules.rows):
-            sums = self.backend.sum_signals(measured, self._selected)
-            sizes = cell_sizes(self.counts, rules.by_group, rules.count_offset)
-            move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
-        if rules.constrained:
-            bounds = selection_bounds(self.ratios, rules.has_ungrouped)
-            self._selected, self.counts = self.backend.select(measured, bounds, rules.budget)
-        else:
-            self._selected, self.counts = self.backend.select(measured, None, rules.budget)
+            if judged is None:
+                sums = squares = self.backend.sum_signals(measured, self._selected)
+                if self.steps is not None:
+                    squared = measured._replace(signals=measured.signals**2)
+                    squares = self.backend.sum_signals(squared, self._selected)
+                judged = sums, squares, self.counts
+            self._step(*judged, step_size)
+        bounds, caps = self._bounds(), None
+        if self.clean_ratios is not None:
+            if self.estimates_ratios:
+                self.clean_ratios = estimate_ratios(self.backend.count_levels(measured), self.cells.shape)
+            caps = cell_caps(self.clean_ratios, self._cell_counts)
+        self._selected, self.counts = self.backend.select(measured, bounds, rules.budget, caps)
         self.is_selective = True
+
+    def _step(
+        self,
+        sums: NDArray[np.float64],
+        squares: NDArray[np.float64],
+        counts: NDArray[np.int64],
+        step_size: float | None,
+    ) -> None:
+        """Move the ratios, judged by sums of signals and their squares, and by counts of cells."""
+        rules = self.rules
+        sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
+        self.gaps = find_gaps(
+            sums, squares, sizes, rules.rows, rules.by_group, rules.has_ungrouped, self.cells.shape
+        )
+        if self.steps is not None and step_size is None:
+            self.moved += self.steps.move(self.ratios, self.gaps)
+            return
+        step, before = (
+            rules.step_size if step_size is None else check_share("step_size", step_size),
+            self.ratios.copy(),
+        )
+        move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
+        self.moved += float(np.abs(self.ratios - before).sum() / 2)
+
+    def _bounds(self) -> NDArray[np.float64] | None:
+        """Return the ratios that bound the selection (Eq. 7); caps of cells bound it in their place."""
+        if self.clean_ratios is not None:
+            return np.ones(self.ratios.shape)
+        return selection_bounds(self.ratios, self.rules.has_ungrouped) if self.rules.constrained else None
 
     def _follow(self, losses: Any) -> None:
         """Go to the device of the losses."""
@@ -205,9 +291,10 @@ class Plan:
                 )
             return None
         expected = (len(self.comparisons.targets), len(self.cells))
-        if tuple(np.shape(signals)) != expected:
+        shape = tuple(signals.shape) if is_tensor(signals) else np.shape(signals)
+        if shape != expected:
             raise InvalidInputError(
-                f"signals must have the shape (targets, samples), {expected}; got {tuple(np.shape(signals))}"
+                f"signals must have the shape (targets, samples), {expected}; got {shape}"
             )
         return signals
 
@@ -238,7 +325,7 @@ class Plan:
             "indices": as_array("indices", self.indices).copy(),
             "is_selective": self.is_selective,
             "samples": len(self.cells),
-        }
+        } | ({} if self.steps is None else self.steps.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from the state of a plan over the same samples."""
@@ -272,19 +359,21 @@ class Plan:
         self.ratios = ratios
         self.indices = indices
         self.is_selective = bool(state["is_selective"])
+        if self.steps is not None:
+            self.steps.load_state_dict(state)
 
 
-def check_room(plan: Plan, clean_ratio: float) -> None:
+def check_room(plan: Plan, clean_ratio: Any) -> None:
     """Refuse a clean ratio under which no sample could ever be selected."""
-    rules, counts = plan.rules, plan.counts  # of all samples, before the first selection
-    bounds = (
-        selection_bounds(plan.ratios, rules.has_ungrouped)
-        if rules.constrained
-        else np.ones(plan.ratios.shape)
-    )
-    first = np.eye(counts.size, dtype=np.int64)[:, counts > 0]
-    if not fits(first, bounds, rules.budget).any():
+    bounds, budget = plan._bounds(), plan.rules.budget  # of all samples, before the first selection
+    first = np.eye(plan.counts.size, dtype=np.int64)[:, plan.counts > 0]
+    if not fits(first, np.ones(plan.ratios.shape) if bounds is None else bounds, budget).any():
         raise InvalidInputError(
             f"clean_ratio must leave room for at least one sample; {shown(clean_ratio)} of {plan.selected} samples "
-            f"is a budget of {rules.budget}, under which none is selected: raise it"
+            f"is a budget of {budget}, under which none is selected: raise it"
         )
+
+
+def is_auto(value: Any) -> bool:
+    """Return whether a setting is "auto"."""
+    return isinstance(value, str) and value == "auto"

@@ -1,0 +1,90 @@
+"""What a sampler has found and does, as a table."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from fairsieve.selection.batches import batch_shares
+from fairsieve.selection.epoch import Plan
+
+__all__ = ["Summary"]
+
+HEADINGS = ("class", "group", "samples", "kept", "weight", "clean ratio", "gap")
+
+
+class Summary:
+    """Samples, selection, weight, clean ratio and gap of every cell, and what comes next.
+
+    *weight* is how often a sample of the cell is trained on, beside the average sample. *gap* is the difference that
+    the last update found between the groups of the class, and stands beside the group that should rise.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.rows = _rows(plan)
+        self.next = _next_step(plan)
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *self.rows]
+        widths = [max(len(row[k]) for row in table) for k in range(len(HEADINGS))]
+        lines = [
+            "  ".join(
+                text.ljust(width) if k < 2 else text.rjust(width)
+                for k, (text, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        return "\n".join([*lines, self.next])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.next)}</p>"
+
+
+def _rows(plan: Plan) -> list[tuple[str, ...]]:
+    """Return a row of texts for every cell with samples."""
+    samples, kept = plan._cell_counts, plan.counts.reshape(plan.cells.shape)
+    size = min(plan.rules.batch_size, plan.selected)
+    weights: Any = np.where(
+        samples > 0, kept / np.maximum(samples, 1) * samples.sum() / max(1, kept.sum()), 0
+    )
+    if plan.is_selective and plan.rules.weighted and size:
+        shares = batch_shares(plan.ratios, plan.counts, size).reshape(samples.shape)
+        weights = shares / size * samples.sum() / np.maximum(samples, 1)
+    gaps = {(gap.label, gap.rising): gap.size for gap in plan.gaps if gap is not None}
+    rows: list[tuple[str, ...]] = []
+    for y, label in enumerate(plan.cells.classes):
+        for z, group in enumerate(plan.cells.groups):
+            if samples[y, z] > 0:
+                ratio = "" if plan.clean_ratios is None else f"{plan.clean_ratios[y, z]:.2f}"
+                gap = f"{gaps[y, z]:.3f}" if (y, z) in gaps else ""
+                counts = f"{samples[y, z]:,}", f"{kept[y, z]:,}", f"{weights[y, z]:.2f}"
+                rows.append((str(label), str(group), *counts, ratio, gap))
+    return rows
+
+
+def _next_step(plan: Plan) -> str:
+    """Say what the next update will do, as far as it is known."""
+    if plan.in_warmup:
+        left = plan.rules.warmup_epochs - plan.epoch
+        return f"The next {left} epochs train on everything (warm-up)."
+    if not plan.gaps:
+        return "No update yet: call update() with the model's outputs before the next epoch."
+    if plan.steps is None:
+        return f"The class with the widest gap moves by {plan.rules.step_size:g} at the next update."
+    steps = plan.steps
+    moves = [
+        f"class {plan.cells.classes[gap.label]!r} by {amount:.3f} towards group {plan.cells.groups[gap.rising]!r}"
+        for number, gap in enumerate(plan.gaps)
+        if gap is not None and (amount := steps.amount(number, gap, plan.ratios)) > 0
+    ]
+    if moves:
+        return f"If the gaps stay, the next update moves {', '.join(moves)}."
+    return f"No gap is wider than the tolerance of {steps.tolerance:g} (or than chance): no ratio moves."
