@@ -279,15 +279,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _checked(self, outputs: Any, samples: int) -> torch.Tensor:
         """Return outputs as a tensor of logits; warn once of what look like probabilities."""
-        outputs = as_outputs(outputs)
-        check_outputs(outputs, samples, self.plan.cells.shape[0])
-        if "probabilities" not in self._told and look_like_probabilities(outputs):
+        found = as_outputs(outputs)
+        check_outputs(found, samples, self.plan.cells.shape[0])
+        if "probabilities" not in self._told and look_like_probabilities(found):
             self._tell(
                 "probabilities",
                 "outputs look like probabilities, and logits are expected: leave the softmax or sigmoid at the end of "
                 "the model out, or pass torch.log(probabilities)",
             )
-        return outputs
+        return found
 
     def _tell(self, kind: str, message: str) -> None:
         """Warn, once of each kind."""
@@ -312,7 +312,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         rows = (losses[None] if signals is None else signals).double().cpu().numpy()
         codes, cells = held_out.host_codes, own.counts.size
         sums, squares = (
-            np.stack([np.bincount(codes, row, cells) for row in each]) for each in (rows, rows**2)
+            np.stack([np.bincount(codes, row, cells) for row in each]).astype(np.float64)
+            for each in (rows, rows**2)
         )
         return sums, squares, held_out.counts.reshape(-1)
 
