@@ -216,6 +216,7 @@ class DaskTable:
         arrays = [
             dask.delayed(_read_part)(*each) for each in zip(*(blocks[name] for name in blocks), strict=True)
         ]
+        arrays = dask.persist(*arrays)  # what is read is read once
         surveyed = dask.compute(*[dask.delayed(_survey)(each) for each in arrays])
         sizes = [each[0] for each in surveyed]
         if not sum(sizes):
