@@ -23,7 +23,7 @@ STEP_SIZES = {"step_size": (0.001, 0.0005, 0.0001)}
 WIDE_STEP_SIZES = {"step_size": (0.001, 0.00002, 0.0001, 0.0005, 0.002, 0.005, 0.02, 0.05)}
 PENALTY_WEIGHTS = {"penalty_weight": (1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0)}
 CLEANING_WEIGHTS = {"cleaning_penalty_weight": (0.3, 0.01, 0.1, 1.0, 10.0)}
-FAIRNESS_WEIGHTS = {"fairness_weight": (0.4, 0.05, 0.1, 0.2, 0.3, 0.5, 0.55)}
+FAIRNESS_WEIGHTS = {"fairness_weight": (0.4, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.55, 0.59)}
 FEWER_STEP_SIZES = {"step_size": (0.001, 0.0001, 0.0005, 0.005, 0.02)}
 FEWER_PENALTY_WEIGHTS = {"penalty_weight": (1.0, 0.1, 0.3, 3.0, 10.0, 100.0)}
 
@@ -41,7 +41,7 @@ def _add(
 TWO = {"most_groups": 2, "most_classes": 2}
 FR_TRAIN = TWO | {"uses_validation": True, "extra": "reproduce"}
 FAIRLEARN = {"most_classes": 2, "extra": "fairlearn"}
-MU = {"candidates": {"mu": (1.0, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0)}}
+MU = {"candidates": {"mu": (1.0, 0.0001, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0, 10000.0)}}
 
 PAPER = (
     _add("lr", "LR", ("grey",), "plain", loop_trainer("lr", longer=True)),
