@@ -32,8 +32,6 @@ BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```(python|text)\n(.*?)```", fla
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_page_runs_as_written(page, capsys):
     """Run its blocks in order, up to one that needs a library we do not have; it shows what they print."""
-    if page.stem == "pytorch":
-        pytest.skip("shows settings of the sampler that are on their way")
     code, shown = [], []
     for library, kind, block in BLOCK.findall(page.read_text("utf-8")):
         if library and find_spec(library) is None:
