@@ -20,7 +20,7 @@ WARMUP = {"accelerate": 5, "lightning": 5, "transformers": 2}
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outcome")
-    torchrun(2, "tests.adapters.two_processes.py", folder, *EPOCHS)
+    torchrun(2, "tests/adapters/two_processes.py", folder, *EPOCHS)
     return folder
 
 
