@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from fairsieve.inputs import (
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
+from fairsieve.label_noise.true_counts import transitions, true_sums
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
@@ -228,6 +230,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 tolerance=tolerance,
                 clean_ratio=clean_ratio,
                 max_iter=self.max_iter,
+                correct=self._correction(),
                 report=report,
             )
             solution = solve(rows, plain_rows, settings, self._folds(checked) if table is None else None)
@@ -333,6 +336,14 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if estimate.verified_codes is not None:  # too few to learn from, but known
             plain = plain.with_labels(np.asarray(estimate.true_codes, dtype=labels.dtype))
         return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
+
+    def _correction(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """Return what turns counts by given label into counts by true class, where labels are flipped at random."""
+        estimate = self.estimate_
+        if estimate is None or not estimate.acts or estimate.verified is not None or estimate.aimed:
+            return None
+        table = transitions(estimate.flip_rates)
+        return lambda counts: true_sums(counts, table)
 
     def _folds(self, checked: Checked) -> NDArray[np.int64] | None:
         """Deal the rows to folds where a model would learn them by heart; equal rows go to the same one."""

@@ -49,6 +49,9 @@ class SolverSettings:
         Code of the positive class.
     named_groups : int
         How many of the groups are compared; the samples without a group come last.
+    correct : callable, optional
+        Turns counts by given label, (classes, groups, …), into counts by true class, where it is known how often labels
+        are flipped; models are judged on the labels as given then.
     """
 
     fairness: str
@@ -57,6 +60,7 @@ class SolverSettings:
     tolerance: float
     clean_ratio: float = 1.0
     max_iter: int = 200
+    correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
     report: Callable[[int], None] = field(default=_ignore, repr=False)
 
 
@@ -178,13 +182,14 @@ class _Search(RatioSearch[_State]):
         folds: NDArray[np.int64] | None,
     ) -> None:
         self.settings, self.rows = settings, rows
-        self.newtons, self.judges, plain = [Newton.of(rows)], [rows], [plain_rows]
+        judged = rows if settings.correct is None else plain_rows
+        self.newtons, self.judges, plain = [Newton.of(rows)], [judged], [plain_rows]
         if folds is not None:
             numbers = np.unique(folds)
             inside = [np.flatnonzero(folds != number) for number in numbers]
             self.newtons += [Newton.of(rows.take(part)) for part in inside]
             plain += [plain_rows.take(part) for part in inside]
-            self.judges = [rows.take(np.flatnonzero(folds == number)) for number in numbers]
+            self.judges = [judged.take(np.flatnonzero(folds == number)) for number in numbers]
         self.held_out = folds is not None
         self.plain_rows = plain
         self.plain_newton = self.newtons[0] if plain_rows is rows else Newton.of(plain_rows)
@@ -228,7 +233,7 @@ class _Search(RatioSearch[_State]):
         chosen = choose_point(self.points, self.settings.tolerance)
         first = 1 if self.held_out else 0
         pairs = zip(self.judges, plain[first:], self.points[chosen].models[first:], strict=True)
-        together = np.asarray(sum(rows.confusion(one, other) for rows, one, other in pairs))
+        together = self.correct(np.asarray(sum(rows.confusion(one, other) for rows, one, other in pairs)))
         return Solution(
             self.points, self.as_point(state), chosen, together, stopped, self.done, self.held_out
         )
@@ -321,12 +326,18 @@ class _Search(RatioSearch[_State]):
         """Count the predictions of the rows that models are judged on."""
         by_labels = self.settings.fairness != "demographic_parity"
         trios = zip(judges, models, limits, strict=True)
-        return np.asarray(
-            sum(
-                (rows.select(model, limit) if by_labels else rows).confusion(model)
-                for rows, model, limit in trios
+        return self.correct(
+            np.asarray(
+                sum(
+                    (rows.select(model, limit) if by_labels else rows).confusion(model)
+                    for rows, model, limit in trios
+                )
             )
         )
+
+    def correct(self, table: Floats) -> Floats:
+        """Count by true class, where it is known how often labels are flipped."""
+        return table if self.settings.correct is None else self.settings.correct(table)
 
     def find_gaps(self, table: Floats) -> list[Gap]:
         settings = self.settings
