@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import torch.distributed as dist
 
-from fairsieve import Cells
 from fairsieve.sampling.sharded_epoch import ShardedPlan
 from fairsieve.sampling.workers import Traffic, Workers
+from fairsieve.selection.cells import Cells
 
 SIZES = (10**4, 10**5, 10**6, 10**7)
 RANKS = (1, 2, 4)

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairsieve import Cells, FairRobustBatchSampler, Plan, select
+from fairsieve import FairRobustBatchSampler, select
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 
 SIZES = (10**5, 10**6, 10**7, 10**8)
 OPTIONS: dict[str, Any] = {"clean_ratio": 0.9, "warmup_epochs": 0}

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
-from fairsieve import InvalidInputError, Samples, estimate_clean_ratio
+from fairsieve import Samples, estimate_clean_ratio
 from fairsieve.data import (
     flip_group_targeted,
     flip_margin,
@@ -32,6 +32,7 @@ from fairsieve.data import (
     load_german,
     make_synthetic,
 )
+from fairsieve.errors import InvalidInputError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.annotators import flip_by_feature, flip_near_boundary, flip_weak_annotator

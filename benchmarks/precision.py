@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from fairsieve import LogisticRegression, fit
+from fairsieve import fit
 from fairsieve.data import make_synthetic
 from fairsieve.data.flips import flip_margin
+from fairsieve.training.models import LogisticRegression
 
 
 def network(features: int) -> nn.Module:

@@ -19,7 +19,9 @@ import numpy as np
 import torch
 from timing import median_seconds
 
-from fairsieve import Cells, Plan, select
+from fairsieve import select
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.select import select_cells
 
 SIZES = (10**5, 10**6, 10**7)

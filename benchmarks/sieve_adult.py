@@ -23,10 +23,11 @@ import numpy as np
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
-from fairsieve import Cells, Samples, SieveClassifier
+from fairsieve import Samples, SieveClassifier
 from fairsieve.estimators._folds import TrainingTask, make_folds
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.problems import make_problem
+from fairsieve.selection.cells import Cells
 
 NOTIONS = ("equalized_odds", "demographic_parity")
 BOOSTER = LGBMClassifier(n_jobs=1, verbose=-1)

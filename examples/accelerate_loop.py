@@ -14,9 +14,10 @@ import torch
 from accelerate import Accelerator
 from torch.utils.data import TensorDataset
 
-from fairsieve import accuracy, equalized_odds_disparity
+from fairsieve import equalized_odds_disparity
 from fairsieve.adapters.accelerate import prepared_sieve
 from fairsieve.data import flip_group_targeted, synthetic_splits
+from fairsieve.metrics import accuracy
 
 
 def train(

@@ -19,8 +19,9 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import TensorDataset
 
-from fairsieve import ShardedBatchSampler, accuracy, equalized_odds_disparity, shard_of
+from fairsieve import ShardedBatchSampler, equalized_odds_disparity, shard_of
 from fairsieve.data import flip_group_targeted, synthetic_splits
+from fairsieve.metrics import accuracy
 
 
 def train(

@@ -14,9 +14,10 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import accuracy, equalized_odds_disparity
+from fairsieve import equalized_odds_disparity
 from fairsieve.adapters.lightning import FairRobustCallback
 from fairsieve.data import flip_group_targeted, synthetic_splits
+from fairsieve.metrics import accuracy
 
 
 class Classifier(LightningModule):

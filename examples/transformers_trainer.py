@@ -17,9 +17,10 @@ import torch
 from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, TrainingArguments
 
-from fairsieve import Samples, accuracy, equalized_odds_disparity
+from fairsieve import Samples, equalized_odds_disparity
 from fairsieve.adapters.transformers import FairRobustTrainer
 from fairsieve.data import flip_group_targeted, synthetic_splits
+from fairsieve.metrics import accuracy
 
 
 class Sentences(Dataset[dict[str, Any]]):

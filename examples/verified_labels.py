@@ -13,8 +13,9 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, accuracy, equalized_odds_disparity, estimate_clean_ratio
+from fairsieve import FairRobustBatchSampler, equalized_odds_disparity, estimate_clean_ratio
 from fairsieve.data import flip_margin, make_synthetic
+from fairsieve.metrics import accuracy
 
 
 def train(*, checked: int = 200, epochs: int = 60, seed: int = 0) -> dict[str, tuple[float, float]]:

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from fairsieve import InvalidInputError
+from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.tabular.report.files import new_folder
 

@@ -22,7 +22,7 @@ def test_names_that_come_later_are_listed_and_found():
     for name in fairsieve.LATER:
         try:
             found = getattr(fairsieve, name)
-        except fairsieve.MissingExtraError as error:
+        except fairsieve.errors.MissingExtraError as error:
             assert importlib.util.find_spec("torch") is None
             assert "needs torch" in str(error)
         else:

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairsieve import FairRobustClassifier, FairsieveWarning, InvalidInputError, SieveClassifier
+from fairsieve import FairRobustClassifier, SieveClassifier
 from fairsieve.data import make_synthetic
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 DATA = make_synthetic(120, seed=0)
 MODELS = [

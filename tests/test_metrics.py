@@ -10,13 +10,9 @@ from hypothesis import given, settings
 from sklearn.metrics import accuracy_score
 
 import fairsieve
-from fairsieve import (
-    InvalidInputError,
-    accuracy,
-    demographic_parity_disparity,
-    equal_opportunity_disparity,
-    equalized_odds_disparity,
-)
+from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
+from fairsieve.errors import InvalidInputError
+from fairsieve.metrics import accuracy
 from tests.support.strategies import predictions
 
 DISPARITIES = (equalized_odds_disparity, demographic_parity_disparity, equal_opportunity_disparity)

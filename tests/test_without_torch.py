@@ -35,7 +35,7 @@ import numpy as np
 import fairsieve
 from fairsieve.data import flip_uniform, make_synthetic
 
-warnings.simplefilter("ignore", fairsieve.FairsieveWarning)
+warnings.simplefilter("ignore", fairsieve.errors.FairsieveWarning)
 data = make_synthetic(400, seed=0)
 noisy = flip_uniform(data, 0.1, seed=0).labels
 X, y, z = data.features, noisy, data.groups
@@ -58,7 +58,7 @@ found = fairsieve.select(np.arange(400.0), y, z, np.full((2, 2), 0.5), clean_rat
 assert len(found.indices) <= 360
 """,
     "Plan": """
-plan = fairsieve.Plan(fairsieve.Cells.of(y, z), 50, clean_ratio=0.9, warmup_epochs=0)
+plan = fairsieve.selection.epoch.Plan(fairsieve.selection.cells.Cells.of(y, z), 50, clean_ratio=0.9, warmup_epochs=0)
 plan.update(np.arange(400.0))
 assert plan.batches().shape[1] == 50
 """,

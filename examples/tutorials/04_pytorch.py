@@ -21,7 +21,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, accuracy, equalized_odds_disparity
+from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
+from fairsieve.metrics import accuracy
 
 
 def make_images(n, seed):

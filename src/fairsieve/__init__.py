@@ -1,6 +1,6 @@
 """Fair and robust training by sample selection.
 
-The core (:func:`select`, :class:`Plan`, …) takes and gives arrays; :class:`FairRobustBatchSampler`
+The core (:func:`select`) takes and gives arrays; :class:`FairRobustBatchSampler`
 puts it into any PyTorch loop; :func:`fit` is a whole loop; :class:`FairRobustClassifier` and its
 company are for scikit-learn.
 """
@@ -8,17 +8,8 @@ company are for scikit-learn.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairsieve.errors import (
-    CheckpointError,
-    CheckpointWarning,
-    FairsieveError,
-    FairsieveWarning,
-    InvalidInputError,
-    MissingDataError,
-    MissingExtraError,
-    NotReadyError,
-    WorkerError,
-)
+from fairsieve import errors
+from fairsieve.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from fairsieve.estimators.classifier import FairRobustClassifier
@@ -29,7 +20,6 @@ if TYPE_CHECKING:
     from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
     from fairsieve.label_noise.true_measures import measure_true_labels
     from fairsieve.metrics import (
-        accuracy,
         demographic_parity_disparity,
         equal_opportunity_disparity,
         equalized_odds_disparity,
@@ -39,34 +29,23 @@ if TYPE_CHECKING:
     from fairsieve.sampling.sampler import FairRobustBatchSampler
     from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
     from fairsieve.sampling.shards import shard_of
-    from fairsieve.selection.cells import Cells
-    from fairsieve.selection.epoch import Plan
     from fairsieve.selection.select import Selection, select
     from fairsieve.training.fit import fit, fit_seeds
-    from fairsieve.training.history import History
-    from fairsieve.training.models import LogisticRegression
-    from fairsieve.training.result import Fitted
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where names are; NumPy, torch and scikit-learn are imported when one is first asked for.
 LATER = {
-    "Cells": "fairsieve.selection.cells",
     "CleanRatioEstimate": "fairsieve.label_noise.estimate",
     "FairRobustBatchSampler": "fairsieve.sampling.sampler",
     "FairRobustClassifier": "fairsieve.estimators.classifier",
     "FairRobustResampler": "fairsieve.estimators.resampler",
-    "Fitted": "fairsieve.training.result",
-    "History": "fairsieve.training.history",
-    "LogisticRegression": "fairsieve.training.models",
-    "Plan": "fairsieve.selection.epoch",
     "Samples": "fairsieve.samples",
     "Selection": "fairsieve.selection.select",
     "SelectionDisplay": "fairsieve.estimators.displays",
     "ShardedBatchSampler": "fairsieve.sampling.sharded_sampler",
     "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.estimators.displays",
-    "accuracy": "fairsieve.metrics",
     "demographic_parity_disparity": "fairsieve.metrics",
     "equal_opportunity_disparity": "fairsieve.metrics",
     "equalized_odds_disparity": "fairsieve.metrics",
@@ -80,32 +59,29 @@ LATER = {
     "shard_of": "fairsieve.sampling.shards",
 }
 
+# What had other names, or was here, in 0.1.
+MOVED = {
+    "Cells": "fairsieve.selection.cells.Cells",
+    "CollapseError": "fairsieve.errors.FairnessWarning",
+    "CollapseWarning": "fairsieve.errors.FairnessWarning",
+    "Fitted": "fairsieve.training.result.Fitted",
+    "History": "fairsieve.training.history.History",
+    "LogisticRegression": "fairsieve.training.models.LogisticRegression",
+    "Plan": "fairsieve.selection.epoch.Plan",
+    "accuracy": "fairsieve.metrics.accuracy",
+}
+
 __all__ = [
-    "Cells",
-    "CheckpointError",
-    "CheckpointWarning",
     "CleanRatioEstimate",
     "FairRobustBatchSampler",
     "FairRobustClassifier",
     "FairRobustResampler",
-    "FairsieveError",
-    "FairsieveWarning",
-    "Fitted",
-    "History",
-    "InvalidInputError",
-    "LogisticRegression",
-    "MissingDataError",
-    "MissingExtraError",
-    "NotReadyError",
-    "Plan",
     "Samples",
     "Selection",
     "SelectionDisplay",
     "ShardedBatchSampler",
     "SieveClassifier",
     "TradeoffDisplay",
-    "WorkerError",
-    "accuracy",
     "demographic_parity_disparity",
     "equal_opportunity_disparity",
     "equalized_odds_disparity",
@@ -123,6 +99,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "tabular":  # fairsieve.tabular.train, with nothing imported but fairsieve
         return import_module("fairsieve.tabular")
+    moved = MOVED.get(name) or (f"fairsieve.errors.{name}" if name in errors.__all__ else None)
+    if moved is not None:
+        raise AttributeError(f"module 'fairsieve' has no attribute {name!r} since 0.2; use {moved}")
     if name not in LATER:
         raise AttributeError(f"module 'fairsieve' has no attribute {name!r}")
     try:
@@ -136,4 +115,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__version__", "data", "errors", "tabular"})

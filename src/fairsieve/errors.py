@@ -52,7 +52,7 @@ class InvalidInputError(FairsieveError, ValueError):
 
     Examples
     --------
-    >>> from fairsieve import accuracy
+    >>> from fairsieve.metrics import accuracy
     >>> accuracy([0, 1], [0, 1, 1])
     Traceback (most recent call last):
         ...

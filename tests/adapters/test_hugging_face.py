@@ -8,9 +8,9 @@ from accelerate import Accelerator
 from examples import accelerate_loop, transformers_trainer
 from torch.utils.data import TensorDataset
 
-from fairsieve import CheckpointError, InvalidInputError
 from fairsieve.adapters.accelerate import prepared_sieve
 from fairsieve.adapters.transformers import FairRobustTrainer
+from fairsieve.errors import CheckpointError, InvalidInputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -12,8 +12,8 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader
 
-from fairsieve import FairsieveWarning, InvalidInputError
 from fairsieve.adapters.lightning import FairRobustCallback
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
 

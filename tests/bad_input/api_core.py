@@ -7,17 +7,11 @@ import torch
 from tests.bad_input.entry import GROUPS, LABELS, LOSSES, Bad, X, samples
 from torch.utils.data import TensorDataset
 
-from fairsieve import (
-    Cells,
-    FairRobustBatchSampler,
-    NotReadyError,
-    Plan,
-    Samples,
-    ShardedBatchSampler,
-    select,
-    shard_of,
-)
+from fairsieve import FairRobustBatchSampler, Samples, ShardedBatchSampler, select, shard_of
 from fairsieve.adapters.sieve import Sieve
+from fairsieve.errors import NotReadyError
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 
 __all__ = ["ENTRIES"]
 

@@ -11,7 +11,6 @@ from tests.bad_input.api_core import NOTIONS, WHOLE
 from tests.bad_input.api_learning import trained
 from tests.bad_input.entry import Bad, X, samples
 
-from fairsieve import MissingDataError
 from fairsieve.data import (
     flip_group_targeted,
     flip_margin,
@@ -23,6 +22,7 @@ from fairsieve.data import (
 )
 from fairsieve.data.export import export_csv
 from fairsieve.data.fetch import fetch
+from fairsieve.errors import MissingDataError
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.reproduce.experiments import find_items

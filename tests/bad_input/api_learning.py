@@ -15,10 +15,8 @@ from tests.bad_input.entry import GROUPS, LABELS, Bad, X, samples
 from fairsieve import (
     FairRobustClassifier,
     FairRobustResampler,
-    NotReadyError,
     Samples,
     SieveClassifier,
-    accuracy,
     equal_opportunity_disparity,
     equalized_odds_disparity,
     estimate_clean_ratio,
@@ -26,6 +24,8 @@ from fairsieve import (
     fit,
     fit_seeds,
 )
+from fairsieve.errors import NotReadyError
+from fairsieve.metrics import accuracy
 
 __all__ = ["ENTRIES"]
 

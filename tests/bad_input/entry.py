@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairsieve import InvalidInputError, Samples
+from fairsieve import Samples
+from fairsieve.errors import InvalidInputError
 
 __all__ = ["GROUPS", "LABELS", "LOSSES", "Bad", "X", "samples"]
 

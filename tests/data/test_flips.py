@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import InvalidInputError, Samples
+from fairsieve import Samples
 from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
+from fairsieve.errors import InvalidInputError
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import (
-    InvalidInputError,
-    MissingDataError,
-    demographic_parity_disparity,
-    equalized_odds_disparity,
-)
+from fairsieve import demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
+from fairsieve.errors import InvalidInputError, MissingDataError
 
 # The paper's two normal distributions: mean and covariance.
 POSITIVE, NEGATIVE = ([1, 1], [[5, 1], [1, 5]]), ([-1, -1], [[10, 1], [1, 3]])

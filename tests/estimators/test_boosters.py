@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from fairsieve import InvalidInputError, SieveClassifier
+from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
 
 BOOSTERS = ["catboost", "xgboost", "lightgbm", "hist_gradient_boosting"]
 SHORT = {"clean_ratio": 0.9, "max_iter": 1, "cv": 2, "random_state": 0}

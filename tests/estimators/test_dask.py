@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairsieve import FairRobustClassifier, InvalidInputError
-from fairsieve.errors import FairsieveWarning
+from fairsieve import FairRobustClassifier
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators import _dask
 
 pytest.importorskip("distributed")

@@ -18,9 +18,11 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from fairsieve import Cells, InvalidInputError, SieveClassifier
+from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._folds import TrainingTask, make_folds
+from fairsieve.selection.cells import Cells
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHORT = {"clean_ratio": 0.9, "max_iter": 1, "random_state": 0}

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-from fairsieve import Cells, FairRobustClassifier, FairRobustResampler
+from fairsieve import FairRobustClassifier, FairRobustResampler
 from fairsieve.data import make_synthetic
 from fairsieve.estimators.resampler import _draw_rows
+from fairsieve.selection.cells import Cells
 
 SELECTOR = FairRobustClassifier(clean_ratio=0.9, random_state=0)
 

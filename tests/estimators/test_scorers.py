@@ -13,8 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 import fairsieve
-from fairsieve import InvalidInputError, NotReadyError, accuracy, fairness_scorer
+from fairsieve import fairness_scorer
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.metrics import accuracy
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

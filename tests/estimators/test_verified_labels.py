@@ -19,15 +19,14 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import (
     FairRobustClassifier,
     FairRobustResampler,
-    InvalidInputError,
     Samples,
     SieveClassifier,
-    accuracy,
     equalized_odds_disparity,
     fairness_scorer,
 )
 from fairsieve.data import flip_margin, make_synthetic
-from fairsieve.errors import CheckpointWarning, FairsieveWarning
+from fairsieve.errors import CheckpointWarning, FairsieveWarning, InvalidInputError
+from fairsieve.metrics import accuracy
 
 DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
 NOISY = flip_margin(DATA, 0.2)

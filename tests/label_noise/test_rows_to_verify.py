@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve import CleanRatioEstimate, InvalidInputError, Samples
+from fairsieve import CleanRatioEstimate, Samples
+from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.clean_ratio_estimate import Credibility
 
 

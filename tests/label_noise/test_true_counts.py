@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve import Cells
 from fairsieve.label_noise.true_counts import (
     chance_right,
     scaled_rates,
     transitions,
     true_sums,
 )
+from fairsieve.selection.cells import Cells
 
 
 def drawn(seed, classes, groups, count=400):

@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import (
-    InvalidInputError,
-    accuracy,
-    equalized_odds_disparity,
-    estimate_clean_ratio,
-    measure_true_labels,
-)
+from fairsieve import equalized_odds_disparity, estimate_clean_ratio, measure_true_labels
 from fairsieve.data import flip_margin, make_synthetic
+from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.true_classes import CheckedSums
-from fairsieve.metrics import confusion_table, disparity_from_table
+from fairsieve.metrics import accuracy, confusion_table, disparity_from_table
 
 DATA = make_synthetic(1500, seed=21)
 NOISY = flip_margin(DATA, 0.15)

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.support.annotators import flip_weak_annotator
 
-from fairsieve import FairRobustClassifier, InvalidInputError, Samples, estimate_clean_ratio
+from fairsieve import FairRobustClassifier, Samples, estimate_clean_ratio
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
-from fairsieve.errors import FairsieveWarning
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.verified import check_verified
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 

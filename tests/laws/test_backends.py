@@ -7,10 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve import Cells, Plan
 from fairsieve.sampling.sharded_epoch import ShardedPlan
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.backends.torch import TorchBackend
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity", None]
 LOSSES = {

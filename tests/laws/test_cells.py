@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve import Cells
 from fairsieve.selection import cells as cells_module
-from fairsieve.selection.cells import merged
+from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.coding import WIDEST, rank_integers
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairsieve import InvalidInputError
+from fairsieve.errors import InvalidInputError
 from fairsieve.validation import (
     check_at_least,
     check_choice,

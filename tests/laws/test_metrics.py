@@ -8,12 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.strategies import predictions, shuffles
 
-from fairsieve import (
-    accuracy,
-    demographic_parity_disparity,
-    equal_opportunity_disparity,
-    equalized_odds_disparity,
-)
+from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
+from fairsieve.metrics import accuracy
 
 METHODS = st.sampled_from(["to_overall", "between_groups"])
 KINDS = {

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.literal import literal_selection
 
-from fairsieve import Cells, Plan
 from fairsieve.selection.batches import batch_count, batch_shares
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import initial_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.strategies import ratio_rows, shuffles
 
-from fairsieve import Cells
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons
 from fairsieve.selection.ratios import initial_ratios, move_ratios
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.support.literal import literal_selection
 from tests.support.strategies import codes_of, problems, shuffles, untied
 
-from fairsieve import InvalidInputError, select
+from fairsieve import select
+from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.select import count_budget

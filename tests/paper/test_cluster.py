@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairsieve import InvalidInputError
-from fairsieve.errors import FairsieveError
+from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.run import Comparison, compare
 from fairsieve.paper.workers import open_cluster

@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from tests.support.runs import write_many
 from typer.testing import CliRunner
 
-from fairsieve import InvalidInputError, MissingDataError
 from fairsieve.cli.app import app
 from fairsieve.data import flip_group_targeted, make_synthetic, synthetic_splits
+from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.paper import run as run_module
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.contract import Method, Trained

@@ -10,8 +10,8 @@ import pytest
 from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
-from fairsieve import InvalidInputError
 from fairsieve.cli.app import app
+from fairsieve.errors import InvalidInputError
 from fairsieve.paper.table_problems import compare_pairs, compare_verified, make_table_problem, table_source
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import write_review

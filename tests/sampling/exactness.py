@@ -15,9 +15,12 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from fairsieve import Cells, InvalidInputError, Plan, ShardedBatchSampler, WorkerError
+from fairsieve import ShardedBatchSampler
+from fairsieve.errors import InvalidInputError, WorkerError
 from fairsieve.sampling.sharded_epoch import ShardedPlan
 from fairsieve.sampling.workers import Workers
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 
 EPOCHS = 4
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity", None]

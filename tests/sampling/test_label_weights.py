@@ -11,7 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairsieve import FairRobustBatchSampler, InvalidInputError, ShardedBatchSampler
+from fairsieve import FairRobustBatchSampler, ShardedBatchSampler
+from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.label_weights import expected_losses
 from fairsieve.sampling.losses import cross_entropy
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, InvalidInputError, NotReadyError
+from fairsieve import FairRobustBatchSampler
+from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.observed import RunningLosses
 from fairsieve.selection import cells
 from fairsieve.selection.cells import Cells

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-from fairsieve import FairRobustBatchSampler, InvalidInputError, NotReadyError, sample_losses
+from fairsieve import FairRobustBatchSampler, sample_losses
+from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import cross_entropy
 
 N = 120

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.utils.data import TensorDataset
 
-from fairsieve import FairRobustBatchSampler, InvalidInputError, NotReadyError, ShardedBatchSampler, shard_of
+from fairsieve import FairRobustBatchSampler, ShardedBatchSampler, shard_of
+from fairsieve.errors import InvalidInputError, NotReadyError
 
 N = 60
 

@@ -8,9 +8,9 @@ import torch
 from tests.support.literal import literal_caps
 from torch.utils.data import BatchSampler, RandomSampler
 
-from fairsieve import FairRobustBatchSampler, InvalidInputError, equalized_odds_disparity
+from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
 from fairsieve.data import flip_group_targeted, synthetic_splits
-from fairsieve.errors import FairsieveWarning
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 EPOCHS = 20
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import torch
 
-from fairsieve import Cells, InvalidInputError
-from fairsieve.selection.cells import encode
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells, encode
 
 LABELS = [1, 0, 1, 1]
 GROUPS = ["b", "a", "a", "b"]

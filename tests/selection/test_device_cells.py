@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from fairsieve import Cells, InvalidInputError
+from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.torch_cells import cells_on
+from fairsieve.selection.cells import Cells
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 HERE = torch.device("cpu")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairsieve import Cells, InvalidInputError, NotReadyError, Plan
+from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import initial_ratios
 
 

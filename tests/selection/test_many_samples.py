@@ -23,7 +23,10 @@ def test_numpy_selects_and_adds_up_the_same_in_small_chunks(monkeypatch, dtype):
     rng = np.random.default_rng(0)
     cells = Cells.of(rng.integers(0, 2, 500), rng.integers(0, 3, 500))
     losses = rng.choice([-1.5, -0.0, 0.0, 0.1, 0.3, 1e-30, 1e30, *rng.random(50)], 500).astype(dtype)
-    plans = [fairsieve.Plan(cells, 100, clean_ratio=0.8, warmup_epochs=0, backend="numpy") for _ in range(2)]
+    plans = [
+        fairsieve.selection.epoch.Plan(cells, 100, clean_ratio=0.8, warmup_epochs=0, backend="numpy")
+        for _ in range(2)
+    ]
     for plan, chunk in zip(plans, (numpy_backend.CHUNK, 7), strict=True):
         monkeypatch.setattr(numpy_backend, "CHUNK", chunk)
         for _ in range(2):
@@ -38,7 +41,7 @@ def test_plans_of_every_backend_are_the_same(options):
     cells = Cells.of(rng.integers(0, 2, 3000), rng.integers(0, 3, 3000))
     settings = {"clean_ratio": 0.9, "warmup_epochs": 0, **options}
     names = ("numpy", "torch")
-    plans = [fairsieve.Plan(cells, 100, **settings, backend=name) for name in names]
+    plans = [fairsieve.selection.epoch.Plan(cells, 100, **settings, backend=name) for name in names]
     for epoch in range(3):
         losses = rng.exponential(size=3000).astype(np.float32)
         drawn = []
@@ -62,7 +65,7 @@ def test_a_first_plan_of_few_samples_imports_neither_numba_nor_torch():
 
 def test_an_unknown_backend_is_refused():
     with pytest.raises(
-        fairsieve.InvalidInputError, match="backend must be one of auto, numpy, torch; got 'gpu'"
+        fairsieve.errors.InvalidInputError, match="backend must be one of auto, numpy, torch; got 'gpu'"
     ):
         fairsieve.select([0.1], [0], [0], [[1.0]], 1.0, backend="gpu")
 

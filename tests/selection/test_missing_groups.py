@@ -7,7 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairsieve import Cells, InvalidInputError, Plan, Samples, fit
+from fairsieve import Samples, fit
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
 from fairsieve.selection.ratios import initial_ratios
 
 LABELS = [1, 0, 1, 1]
@@ -95,7 +98,7 @@ def test_batches_draw_ungrouped_samples_by_their_share():
 
 def linear_module(generator):
     """The paper's linear model as a module; it starts with the weights of ``fit(None, …)``."""
-    from fairsieve import LogisticRegression
+    from fairsieve.training.models import LogisticRegression
 
     return LogisticRegression(2, generator=generator)
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairsieve import Cells, InvalidInputError
+from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios

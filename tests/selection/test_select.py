@@ -72,7 +72,7 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    with pytest.raises(fairsieve.InvalidInputError, match=message):
+    with pytest.raises(fairsieve.errors.InvalidInputError, match=message):
         fairsieve.select(*arguments)
 
 

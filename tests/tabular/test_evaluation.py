@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve import accuracy, demographic_parity_disparity, equalized_odds_disparity
+from fairsieve import demographic_parity_disparity, equalized_odds_disparity
+from fairsieve.metrics import accuracy
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.bootstrap import score_models
 from fairsieve.tabular.dropped import dropped_cells, most_uneven

@@ -15,8 +15,9 @@ import pytest
 import torch
 from tests.support.stopping import SHORT, Killed, everything, resumed_epochs, stop_after
 
-from fairsieve import CheckpointError, CheckpointWarning, InvalidInputError, fit, fit_seeds
+from fairsieve import fit, fit_seeds
 from fairsieve.data import make_synthetic
+from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.training import checkpoints
 from fairsieve.training.checkpoints import load_arrays, remember_calls, save_arrays
 

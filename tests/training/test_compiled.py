@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairsieve import InvalidInputError, Samples, fit, fit_seeds
+from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
 from fairsieve.training.settings import SELECTION_METHODS
 
 pytest.importorskip("numba")

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 import fairsieve
-from fairsieve import FairsieveWarning, InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
+from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.linear import LinearTrainer
+from fairsieve.training.models import LogisticRegression
 from fairsieve.training.settings import SELECTION_METHODS
 
 SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
@@ -224,7 +226,7 @@ def test_divergence_is_an_error_that_says_what_to_do():
     data = make_synthetic(50, seed=0)
     data = Samples(data.features.astype(np.float64) * 1e300, data.labels, data.groups)
     for model in (None, linear(2, torch.float64)):
-        with pytest.raises(fairsieve.FairsieveError, match=r"training diverged.*Lower learning_rate"):
+        with pytest.raises(fairsieve.errors.FairsieveError, match=r"training diverged.*Lower learning_rate"):
             fit(model, data, **(SHORT | {"learning_rate": 1e10}))
 
 
@@ -307,7 +309,7 @@ def test_the_method_is_more_accurate_and_fairer_than_the_baselines():
             disparity = fairsieve.equalized_odds_disparity(
                 test.labels, guessed, sensitive_features=test.groups
             )
-            values.append((fairsieve.accuracy(test.labels, guessed), disparity))
+            values.append((fairsieve.metrics.accuracy(test.labels, guessed), disparity))
         scores[method] = np.mean(values, axis=0)
     assert scores["fairsieve"][0] > scores["lr"][0] + 0.04
     assert scores["fairsieve"][1] < scores["lr"][1] / 2

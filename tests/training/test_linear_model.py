@@ -9,9 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve import InvalidInputError, LogisticRegression
+from fairsieve.errors import InvalidInputError
 from fairsieve.training import linear_model
 from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.models import LogisticRegression
 
 seeds = st.integers(0, 2**63 - 1)
 

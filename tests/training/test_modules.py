@@ -8,8 +8,9 @@ import pytest
 import torch
 from tests.support.stopping import everything
 
-from fairsieve import InvalidInputError, fit
+from fairsieve import fit
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
 
 SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fairsieve import InvalidInputError, LogisticRegression, Samples, fit, fit_seeds
+from fairsieve import Samples, fit, fit_seeds
 from fairsieve.data import make_synthetic
+from fairsieve.errors import InvalidInputError
+from fairsieve.training.models import LogisticRegression
 
 SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 

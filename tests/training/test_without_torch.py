@@ -23,7 +23,8 @@ class Missing:  # as if they were not installed
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
-from fairsieve import MissingExtraError, fit, fit_seeds
+from fairsieve import fit, fit_seeds
+from fairsieve.errors import MissingExtraError
 from fairsieve.data import make_synthetic
 from fairsieve.training.settings import SELECTION_METHODS
 
