@@ -123,10 +123,47 @@ def dropped(most, least):
         (dropped((0.2, 0.05), (0.1, 0.1)), "fails"),
     ],
 )
-def test_dropping_is_judged_by_the_wrong_labels(on_noisy, cells, status):
+def test_dropping_is_judged_by_the_wrong_labels_and_decides_nothing(on_noisy, cells, status):
     run = dataclasses.replace(on_noisy.run, dropped=cells)
     assert dropping_verdict(run).status == status
-    assert ("uneven" in kinds(decide_run(run))) == (status == "fails")
+    assert kinds(decide_run(run)) == kinds(on_noisy.decision)
+
+
+@pytest.fixture(scope="module")
+def unlike_groups():
+    """A seventh of all labels are wrong, at random; few of one group are truly labelled yes."""
+
+    def label(features, random):
+        return random.random(len(features)) < 1 / (1 + np.exp(-3 * (features[:, 0] + features[:, 1])))
+
+    frame, random = table(label, 4000), np.random.default_rng(1)
+    scarce = (frame["sex"] == "F") & (random.random(4000) < 0.4)
+    truth = (frame["label"] == "yes") & ~scarce
+    return frame.assign(label=np.where(truth ^ (random.random(4000) < 0.15), "yes", "no"))
+
+
+def test_where_labels_are_corrected_by_chances_nobody_is_dropped(unlike_groups):
+    run = trained(unlike_groups, tolerance=0.05).run
+    assert run.estimate.acts
+    assert len(run.suspects["row"])
+    assert not any(cell.dropped.hits for cell in run.dropped)
+    # A cell loses the mean chance of its labels to be wrong, and that is what is told.
+    part, wrong = run.problem.train, run.estimate.wrong
+    names = list(zip(part.class_names(part.label_codes), part.group_names(part.groups.codes), strict=True))
+    lost = pandas.Series(wrong).groupby(pandas.MultiIndex.from_tuples(names)).mean().to_dict()
+    assert {(cell.label, cell.group): cell.noise for cell in run.dropped} == pytest.approx(lost)
+    assert max(lost, key=lost.get) == ("yes", "F")
+    verdict = dropping_verdict(run)
+    assert verdict.status == "holds"
+    assert "Labels yes of F are doubted most" in verdict.sentence
+
+
+def test_rows_selected_by_loss_are_counted_beside_what_the_ratio_allows(unlike_groups):
+    found = trained(unlike_groups, clean_ratio=0.8)
+    verdict = dropping_verdict(found.run)
+    assert verdict.status == "fails"
+    assert "20 % of all rows were to be dropped" in verdict.sentence
+    assert found.decision.outcome != "do-not-use"
 
 
 @pytest.mark.parametrize(("weight", "warned"), [(0.2, True), (0.3, False)])

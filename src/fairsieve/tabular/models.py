@@ -119,7 +119,7 @@ class TableModels:
     suspects : dict of arrays
         As the estimators list them: rows, labels and groups by their codes.
     selected : integer array
-        The rows that were trained on at the end.
+        The rows that were trained on at the end; all of them where labels are corrected by their chances.
     clean_ratio : float
     estimate : CleanRatioEstimate or None
     comparison : PlainComparison or None
@@ -216,6 +216,7 @@ def train_linear(problem: TableProblem) -> TableModels:
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
     linear = [model.plain_model_, *model.path_models_]
+    drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
     models = [
         FittedModel(
             title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
@@ -230,7 +231,7 @@ def train_linear(problem: TableProblem) -> TableModels:
         models=models,
         kept=kept,
         suspects={name: column.to_numpy() for name, column in model.suspects().items()},
-        selected=model.sample_indices_,
+        selected=np.arange(len(part)) if drops_nobody else model.sample_indices_,
         clean_ratio=model.clean_ratio_,
         estimate=model.estimate_,
         comparison=model.comparison_,

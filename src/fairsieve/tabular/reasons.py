@@ -137,14 +137,24 @@ def _gap_facts(run: TableRun, gap: Gap, value: float, bounds: Bounds) -> dict[st
 
 
 def dropping_verdict(run: TableRun) -> TableVerdict:
-    """Judge whether a group of one label lost more rows than others, and than wrong labels explain."""
+    """Judge whether a group of one label lost more rows than others, and than wrong labels explain.
+
+    It is told, and decides nothing: what a group loses in weight does. Where labels are corrected by their chances,
+    each cell loses what the estimate says, and nobody is dropped.
+    """
     if not any(cell.dropped.hits for cell in run.dropped):
-        return TableVerdict("dropping", "holds", kind="dropping_nobody", source="training part")
+        acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
+        doubted = [cell for cell in run.dropped if cell.noise and cell.group is not None]
+        corrected = doubted if acts and not keeps_plain(run) else []
+        most = max(corrected, key=lambda cell: cell.noise or 0.0, default=None)
+        return TableVerdict(
+            "dropping", "holds", facts={"most": most}, kind="dropping_nobody", source="training part"
+        )
     found = most_uneven(run.dropped)
     if found is None:
         return TableVerdict("dropping", "inconclusive", kind="dropping_of_few", source="training part")
     status: Status = "holds" if found.even_handed else "fails"
-    facts = {"uneven": found}
+    facts = {"uneven": found, "allowed": 1 - run.clean_ratio}
     return TableVerdict("dropping", status, found.difference, found.interval, facts, source="training part")
 
 
@@ -347,17 +357,6 @@ def _more_rows(verdict: TableVerdict, rows: int) -> tuple[Step, ...]:
     return (Step("more_rows", {"needed": None if needed is None else float(f"{needed:.2g}")}),)
 
 
-def _dropping(run: TableRun) -> Iterator[Reason]:
-    """Doubt or refuse a model for which one group was dropped more than the others."""
-    verdict = dropping_verdict(run)
-    if keeps_plain(run) or verdict.status == "holds":
-        return
-    if verdict.status == "fails":
-        yield Reason("uneven", "do-not-use", verdict.facts, (Step("check_group"),))
-    else:
-        yield Reason("dropping_unknown", "inconclusive")
-
-
 def _ignored(run: TableRun) -> Iterator[Reason]:
     """Warn of cells that hardly count in training."""
     cells = [cell for cell in run.dropped if cell.is_ignored and cell.group is not None]
@@ -419,7 +418,6 @@ RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
     _notes,
     _accuracy,
     _fairness,
-    _dropping,
     _gap_remains,
     _suspects,
     _label_dropped,
