@@ -139,7 +139,7 @@ def _gap_facts(run: TableRun, gap: Gap, value: float, bounds: Bounds) -> dict[st
 def dropping_verdict(run: TableRun) -> TableVerdict:
     """Judge whether a group of one label lost more rows than others, and than wrong labels explain.
 
-    It is told, and decides nothing: what a group loses in weight does. Where labels are corrected by their chances,
+    It is told, and decides nothing; a warning goes by the weight of a cell. Where labels are corrected by chances,
     each cell loses what the estimate says, and nobody is dropped.
     """
     if not any(cell.dropped.hits for cell in run.dropped):
