@@ -133,7 +133,7 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
     if protocols.authors is not None:
         records += protocols.authors.collect(each for each in experiments if each.data == "synthetic")
     seconds = sum(record.get("cpu_seconds", 0) + record.get("tuning_seconds", 0) for record in records)
-    versions = next((record["versions"] for record in records if "versions" in record), {})
+    versions: dict[str, str] = next((record["versions"] for record in records if "versions" in record), {})
     seeds = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
     if not results.scope.quick:
         seeds = (
