@@ -11,7 +11,6 @@ import fairsieve
 
 NEEDS_TORCH = {
     "FairRobustBatchSampler",
-    "LogisticRegression",
     "ShardedBatchSampler",
     "sample_losses",
     "shard_of",
@@ -58,7 +57,9 @@ found = fairsieve.select(np.arange(400.0), y, z, np.full((2, 2), 0.5), clean_rat
 assert len(found.indices) <= 360
 """,
     "Plan": """
-plan = fairsieve.selection.epoch.Plan(fairsieve.selection.cells.Cells.of(y, z), 50, clean_ratio=0.9, warmup_epochs=0)
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.epoch import Plan
+plan = Plan(Cells.of(y, z), 50, clean_ratio=0.9, warmup_epochs=0)
 plan.update(np.arange(400.0))
 assert plan.batches().shape[1] == 50
 """,

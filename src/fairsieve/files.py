@@ -45,7 +45,8 @@ def write_whole(target: Path, content: bytes) -> None:
 
     Examples
     --------
-    >>>     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(Path(folder) / "a.txt", b"whole")
     ...     [path.name for path in Path(folder).iterdir()]

@@ -54,7 +54,7 @@ ENTRIES = [
     Bad("fit: a misspelt method", lambda: trained(method="fairsive"),
         "method", "must be one of", "got 'fairsive'", "lr, itlm, fairbatch, fairsieve"),
     Bad("fit: a misspelt setting", lambda: trained(epoch=3),
-        "settings", "must be among", "got 'epoch'", "Did you mean 'epochs'?"),
+        "settings", "must be among", "got 'epoch'", "Did you mean epochs?"),
     Bad("fit: no epoch", lambda: trained(epochs=0), "epochs", f"{WHOLE} 1", "got 0", "at least 1"),
     Bad("fit: a learning rate of NaN", lambda: trained(learning_rate=float("nan")),
         "learning_rate", "must be a finite number above 0", "got nan", "above 0"),

@@ -7,7 +7,6 @@ import pytest
 
 from fairsieve import FairRobustClassifier
 from fairsieve.data import make_synthetic
-from fairsieve.errors import InvalidInputError
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
@@ -60,13 +59,3 @@ def test_mlflow_stores_it_in_its_default_format(model, tmp_path):
     expected = model.predict(model.features)
     assert (mlflow.sklearn.load_model(folder).predict(model.features) == expected).all()
     assert (mlflow.pyfunc.load_model(str(folder)).predict(model.features) == expected).all()
-
-
-def test_a_module_has_no_scikit_learn_model():
-    torch = pytest.importorskip("torch")
-    data = make_synthetic(100, seed=0)
-    model = FairRobustClassifier(clean_ratio=0.9, module=torch.nn.Linear)
-    model.fit(data.features, data.labels, sensitive_features=data.groups)
-    with pytest.raises(InvalidInputError, match=r"to_sklearn\(\) needs the linear model"):
-        model.to_sklearn()
-    assert not hasattr(model, "coef_")

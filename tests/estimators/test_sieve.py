@@ -54,7 +54,13 @@ def same(one, other, features):
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-@parametrize_with_checks([SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)])
+@parametrize_with_checks(
+    [SieveClassifier(LogisticRegression(), clean_ratio=0.95, max_iter=1, cv=2)],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "folds of a sieve are dealt by position, not by content"
+        for kind in ("dense", "sparse")
+    },
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -218,7 +224,7 @@ def test_samples_without_a_group_train_and_their_ratio_stays(data, clean_ratio):
     assert model.weights_[::4].any()
     if clean_ratio == 0.9:
         share = [np.mean([g is None for g in groups[data.labels == y]]) for y in (0, 1)]
-        assert model.ratios_[:, 2] == pytest.approx(share)
+        assert model.ratios_[:, 2] == pytest.approx(share, abs=0.01)
 
 
 def test_without_groups_the_gap_is_zero(data):

@@ -195,9 +195,11 @@ def test_the_command(tmp_path):
         "--epochs",
         "4",
     ]
-    done = CliRunner().invoke(app, [*arguments, "--no-tune", "--out", str(tmp_path)], catch_exceptions=False)
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(
+        app, [*arguments, "--no-tune", "--out", str(tmp_path)], catch_exceptions=False
+    )
     assert done.exit_code == 0
-    assert "Penalty" in done.output  # the table is as narrow as the terminal
+    assert "Penalty" in done.output
     assert "tuning" in done.output
     assert len(list(_read_records(tmp_path / "records.jsonl"))) == 3
 

@@ -55,7 +55,7 @@ def test_plans_of_every_backend_are_the_same(options):
 
 def test_a_first_plan_of_few_samples_imports_neither_numba_nor_torch():
     program = (
-        "import sys; from fairsieve import Cells, Plan; "
+        "import sys; from fairsieve.selection.cells import Cells; from fairsieve.selection.epoch import Plan; "
         "plan = Plan(Cells.of([0, 1] * 1000, [0, 0, 1, 1] * 500), 100, clean_ratio=0.9, warmup_epochs=0); "
         "plan.update([0.1] * 2000); plan.batches(); print('numba' in sys.modules, 'torch' in sys.modules)"
     )

@@ -216,6 +216,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         else:
             checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
             verified = check_verification(checked, verified_labels, verified_weight)
+        if sensitive_features is not None and self.fairness is not None:
+            warn_of_groups(checked.data.cells)
         compared = self._check_fairness(checked, sensitive_features)
         self._estimate(checked, given, verified)
         believed = (
@@ -300,7 +302,6 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 stacklevel=3,
             )
             return False
-        warn_of_groups(checked.data.cells)
         return checked.data.cells.named_groups > 1
 
     def _estimate(self, checked: Checked, given: Any, verified: Verification | None) -> None:
