@@ -7,9 +7,8 @@
 Every method is a way to train logistic regression by what a library offers for equalized odds, or for wrong labels,
 with its default settings. All see the same standardised features, the sensitive column not among them (but for
 "synthetic with z"), and the same noisy labels; accuracy and equalized odds disparity are measured on right test labels.
-Seconds are those of the processor. A row of the table is the mean of its splits; rows in which our ratios ended at
-their bounds (``stopped_ == "exhausted"`` in most splits) are apart, since weights alone cannot equalise there. One line
-of JSON for each run is appended to ``--out``, and a run that is there is not repeated.
+Seconds are those of the processor. A row of the table is the mean of its splits; rows in which no shift of weight
+narrowed the gap to the tolerance (``stopped_ == "exhausted"`` in most splits) are apart. One line of JSON for each run is appended to ``--out``, and a run that is there is not repeated.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ def recorded(path: Path) -> list[dict[str, Any]]:
 
 
 def summary(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a table for each data set, and the means of all rows, those with exhausted ratios apart."""
+    """Yield a table for each data set, and the means of all rows, those in which our tolerance was not reached apart."""
     runs: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         runs[record["data"], record["noise"], record["method"]].append(record)
@@ -186,7 +185,7 @@ def summary(records: list[dict[str, Any]]) -> Iterator[str]:
 
     for data in dict.fromkeys(row[0] for row in rows):
         own = [row for row in rows if row[0] == data]
-        yield f"\n**{data}**: accuracy / equalized odds disparity; a star where our ratios ended at their bounds\n"
+        yield f"\n**{data}**: accuracy / equalized odds disparity; a star where our tolerance was not reached\n"
         yield f"| | {' | '.join(row[1] + (' *' if exhausted(row) else '') for row in own)} | seconds |"
         yield f"| --- |{' ---: |' * (len(own) + 1)}"
         for method in methods:
@@ -198,7 +197,7 @@ def summary(records: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | ---: |" + " ---: |" * len(methods)
     for title, some in (
         ("tolerance met", [row for row in rows if not exhausted(row)]),
-        ("ratios at their bounds", [row for row in rows if exhausted(row)]),
+        ("tolerance not reached", [row for row in rows if exhausted(row)]),
         ("all", rows),
     ):
         if some:
