@@ -8,7 +8,8 @@ Every method is a way to train logistic regression by what a library offers for 
 with its default settings. All see the same standardised features, the sensitive column not among them (but for
 "synthetic with z"), and the same noisy labels; accuracy and equalized odds disparity are measured on right test labels.
 Seconds are those of the processor. A row of the table is the mean of its splits; rows in which no shift of weight
-narrowed the gap to the tolerance (``stopped_ == "exhausted"`` in most splits) are apart. One line of JSON for each run is appended to ``--out``, and a run that is there is not repeated.
+narrowed the gap to the tolerance (``stopped_ == "exhausted"`` in most splits) are apart. One line of JSON
+for each run is appended to ``--out``, and a run that is there is not repeated.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def recorded(path: Path) -> list[dict[str, Any]]:
 
 
 def summary(records: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a table for each data set, and the means of all rows, those in which our tolerance was not reached apart."""
+    """Yield a table for each data set, and the means of rows by whether our tolerance was reached."""
     runs: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         runs[record["data"], record["noise"], record["method"]].append(record)
