@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent
 
@@ -17,6 +21,8 @@ STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdiges
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
 sys.path.insert(0, str(ROOT))
 from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
+
+from fairsieve.errors import MissingExtraError  # noqa: E402
 
 collect_ignore = ["tests/stress/mutation.py"]  # a program that is started by hand
 collect_ignore += files_that_cannot_be_imported(ROOT)  # an environment without torch has fewer tests
@@ -46,3 +52,14 @@ settings.register_profile(  # tests/stress/mutation.py: quick, and the same ever
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Skip a test that needs an extra, in the environment that has none of them."""
+    try:
+        return (yield)
+    except MissingExtraError as error:
+        if importlib.util.find_spec("torch") is not None:  # everything should be there
+            raise
+        pytest.skip(str(error))

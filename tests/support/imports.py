@@ -26,6 +26,8 @@ OPTIONAL = {
 # What starts programs that need torch, or speaks of every extra.
 RUN_WITH_EVERYTHING = (
     "src/fairsieve/paper/methods/fr_train.py",
+    "src/fairsieve/training/compiled.py",
+    "tests/selection/test_many_samples.py",
     "tests/paper/test_compare.py",
     "tests/paper/test_without_torch.py",
     "tests/sampling/",
