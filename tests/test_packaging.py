@@ -80,9 +80,7 @@ def test_all_sources_are_in_it_and_nothing_else(built):
 def test_the_wheel_runs_from_where_it_is_unpacked(built, tmp_path):
     with zipfile.ZipFile(built[0][0]) as wheel:
         wheel.extractall(tmp_path)
-    program = (
-        "import fairsieve; from fairsieve.report.page.render import render_page; print(fairsieve.__file__)"
-    )
+    program = "import fairsieve; from fairsieve.report.page import render_page; print(fairsieve.__file__)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     told = subprocess.run(
         [sys.executable, "-c", program],

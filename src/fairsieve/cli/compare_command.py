@@ -241,7 +241,7 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     from rich.console import Console
     from rich.table import Table
 
-    from fairsieve.report.number_format import number
+    from fairsieve.report.text import number
     from fairsieve.selection.fairness import ABBREVIATIONS
 
     done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
@@ -298,7 +298,7 @@ def _comparisons(asked: Comparison, records: Sequence[Record]) -> Any:
 
 def _told(found: Difference | None) -> str:
     """Write a difference and its interval."""
-    from fairsieve.report.number_format import number
+    from fairsieve.report.text import number
 
     if found is None:
         return "–"
@@ -310,7 +310,7 @@ def _told(found: Difference | None) -> str:
 
 def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:
     """Say what the labels are that everything was measured on, and what the methods were told."""
-    from fairsieve.report.number_format import number
+    from fairsieve.report.text import number
 
     assert asked.table is not None
     sizes = next(record["rows"] for record in records if "rows" in record)

@@ -48,7 +48,7 @@ def demo_command(
     from fairsieve.paper.attacks import NOISES
     from fairsieve.paper.records import make_folder
     from fairsieve.progress import progress_bar
-    from fairsieve.report.style import pyplot
+    from fairsieve.report.looks import pyplot
     from fairsieve.selection.fairness import fairness_name
     from fairsieve.validation import check_at_least, check_choice, check_share
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
-from fairsieve.report.number_format import interval, number, percent
+from fairsieve.report.text import interval, number, percent
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.prediction_audit import PredictionAudit

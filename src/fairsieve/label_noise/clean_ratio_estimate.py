@@ -13,7 +13,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.label_noise.explanations import Choice
 from fairsieve.label_noise.verified import VerifiedRates
 from fairsieve.notebook import cells_html
-from fairsieve.report.sentences import upper
+from fairsieve.report.text import upper
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_at_least, check_seed
 

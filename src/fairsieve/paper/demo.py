@@ -15,7 +15,7 @@ from fairsieve.data.synthetic import synthetic_splits
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.report.style import colour, pyplot
+from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import ABBREVIATIONS, fairness_name
 from fairsieve.training.fit import fit

@@ -1,4 +1,4 @@
-"""What has which colour and shape: one look for each series name, and two themes.
+"""What has which colour and shape: one look for each series name, two themes, and Matplotlib in that style.
 
 Figures on the page and in files take their colours from here. The hues are the families of Okabe and Ito,
 darkened (or lightened) until each stands at least 3 : 1 from the background and no two are alike to an eye
@@ -10,8 +10,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
-__all__ = ["SYMBOLS", "THEMES", "Look", "Theme", "looks_of"]
+from fairsieve.errors import MissingExtraError
+
+__all__ = ["SYMBOLS", "THEMES", "Look", "Theme", "colour", "looks_of", "pyplot"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,25 @@ NAMED_LOOKS = {
 FREE_HUES = ("blue", "orange", "sky", "green", "red", "pink")
 
 
+SETTINGS: Any = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": THEMES["light"].muted,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.dpi": 110,
+    "font.size": 9,
+    "grid.alpha": 0.25,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
+    "legend.fontsize": "small",
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairsieve",
+}
+
+
 def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> dict[str, Look]:
     """Return a look for each name: the one that is given for it, or else a look that no other name has.
 
@@ -152,3 +175,21 @@ def _free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
     order = [Look(hue, symbol) for symbol in symbols for hue in hues_in_turn]
     fresh = [look for look in order if look.hue not in hues] or [look for look in order if look not in taken]
     return (fresh or order)[0]
+
+
+def colour(look: Look) -> str:
+    """Return the colour of a look on a light background."""
+    return THEMES["light"].hues[look.hue]
+
+
+def pyplot() -> ModuleType:
+    """Return Matplotlib's pyplot in our style, drawing to files only."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update(SETTINGS)
+    return plt

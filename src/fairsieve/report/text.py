@@ -1,18 +1,34 @@
-"""Tables as plain text: Markdown, and CSV that is safe to open in a spreadsheet."""
+"""Write numbers, sentences, Markdown, and CSV that is safe to open in a spreadsheet.
+
+Sentences are macros of Jinja templates; code fills in names and numbers.
+"""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import math
 import re
+import shlex
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from fairsieve.report.document import Cell, Table
 
-__all__ = ["csv_text", "markdown", "table_markdown"]
+__all__ = [
+    "csv_text",
+    "environment",
+    "interval",
+    "load_sentences",
+    "markdown",
+    "number",
+    "percent",
+    "points",
+    "points_interval",
+    "table_markdown",
+    "upper",
+]
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # What a spreadsheet takes for the beginning of a formula, full-width forms included.
@@ -20,6 +36,116 @@ FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 # Also after spaces, and in the middle, where a spreadsheet splits at another character than a comma.
 STARTS = re.compile(rf"(^\s*|[;\t\n]\s*)(?=[{re.escape(''.join(FORMULA_STARTS).strip())}])")
 MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]{}<>|~#$])")
+
+
+def number(value: float) -> str:
+    """Write three digits, as the paper prints them.
+
+    Examples
+    --------
+    >>> number(0.7171), number(-0.02), number(-0.0001), number(10.276)
+    ('.717', '−.020', '.000', '10.276')
+    """
+    if math.isnan(value):
+        return "–"
+    sign = "−" if value < 0 and round(value, 3) != 0 else ""
+    return sign + f"{abs(value):.3f}".removeprefix("0")
+
+
+def percent(value: float) -> str:
+    """Write a share in per cent, with a decimal where it is small.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.012), percent(0.0)
+    ('12 %', '1.2 %', '0 %')
+    """
+    if math.isnan(value):
+        return "–"
+    shown = f"{100 * value:.1f}" if 0 < abs(value) < 0.095 else f"{100 * value:.0f}"
+    return f"{shown} %".replace("-", "−")
+
+
+def points(value: float) -> str:
+    """Write a difference between shares in points.
+
+    Examples
+    --------
+    >>> points(0.094), points(0.01), points(0.003)
+    ('9 points', '1 point', '0.3 points')
+    """
+    size = abs(100 * value)
+    shown = f"{size:.1f}" if 0.05 <= size < 0.95 else f"{size:.0f}"
+    return f"{shown} {'point' if shown == '1' else 'points'}"
+
+
+def interval(bounds: tuple[float, float]) -> str:
+    """Write an interval.
+
+    >>> interval((0.1, 0.25))
+    '.100 to .250'
+    """
+    return f"{number(bounds[0])} to {number(bounds[1])}"
+
+
+def points_interval(bounds: tuple[float, float]) -> str:
+    """Write the 95 % interval of a difference, in points.
+
+    >>> points_interval((-0.021, 0.13))
+    '95 % interval −2 to 13'
+    """
+    low, high = (f"{100 * bound:.0f}".replace("-0", "0").replace("-", "−") for bound in bounds)
+    return f"95 % interval {low} to {high}"
+
+
+def upper(sentence: str) -> str:
+    """Begin a sentence with a capital letter."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+@functools.cache
+def environment(package: str) -> Any:
+    """Load the templates of a package; what ends in ``.html`` escapes every value."""
+    import jinja2  # late: most commands and estimators write no sentence
+
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, ""),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    ours = (number, percent, points, interval, points_interval, upper)
+    found.filters |= {one.__name__: one for one in ours}
+    found.filters |= {"counted": "{:,}".format, "md": markdown, "shell": shlex.join}
+    return found
+
+
+@functools.cache
+def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
+    """Load the macros of a template in a package as functions that return text.
+
+    Values are put in as they are: whoever shows the text escapes it. In the template, ``option("name")`` is an option
+    of the command line, or with ``in_python`` a parameter of a function.
+
+    Examples
+    --------
+    >>> load_sentences("fairsieve.tabular", "templates/review.j2").similar(20, "high", 3, "low", 17)
+    'Of the 20 most similar rows, 3 are labelled high and 17 low.'
+    """
+    names = {"option": _parameter if in_python else _flag, "in_python": in_python}
+    return environment(package).get_template(name).make_module(names)
+
+
+def _flag(name: str, value: Any = None) -> str:
+    """Name a setting as an option of the command line."""
+    return f"--{name.replace('_', '-')}" + ("" if value is None else f" {value}")
+
+
+def _parameter(name: str, value: Any = None) -> str:
+    """Name a setting as a parameter of a function."""
+    return f"{name}=" + ("" if value is None else repr(value))
 
 
 def markdown(text: str) -> str:
@@ -80,7 +206,7 @@ def _safe_field(value: Any) -> str:
     return _safe_text("" if value is None else value if isinstance(value, str) else str(value))
 
 
-@lru_cache(maxsize=4096)  # the same categories come again and again
+@functools.lru_cache(maxsize=4096)  # the same categories come again and again
 def _safe_text(text: str) -> str:
     """Write a text that is no formula: an apostrophe stands before what a spreadsheet could take for one."""
     if NUMBER.fullmatch(text):

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from fairsieve.errors import InvalidInputError
 from fairsieve.report.document import Verdict
 from fairsieve.tabular.reading.table import closest
-from fairsieve.tabular.words import SENTENCES, upper
+from fairsieve.tabular.words import say, upper
 
 __all__ = ["Decision", "Outcome", "Reason", "Status", "Step", "TableVerdict", "check_fail_on", "decide"]
 
@@ -66,14 +66,12 @@ class TableVerdict:
     @cached_property
     def claim(self) -> str:
         """What is claimed, as a sentence."""
-        return SENTENCES.say("decision.j2", f"claim_{self.kind or self.name}", {"facts": self.facts})
+        return say("decision.j2", f"claim_{self.kind or self.name}", {"facts": self.facts})
 
     @cached_property
     def sentence(self) -> str:
         """What was found, with the numbers."""
-        return SENTENCES.say(
-            "decision.j2", f"found_{self.kind or self.name}", {"verdict": self, **self.facts}
-        )
+        return say("decision.j2", f"found_{self.kind or self.name}", {"verdict": self, **self.facts})
 
     def as_block(self) -> Verdict:
         """Return the verdict as a block of a page."""
@@ -116,7 +114,7 @@ class Reason:
     @cached_property
     def text(self) -> str:
         """The reason, as a full sentence."""
-        return SENTENCES.say("decision.j2", f"reason_{self.kind}", self.facts)
+        return say("decision.j2", f"reason_{self.kind}", self.facts)
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,7 @@ class Decision:
         name = f"sentence_{self.subject}_{self.outcome.replace('-', '_')}"
         reason = self.findings[0].text if self.findings else ""
         facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts}
-        return upper(SENTENCES.say("decision.j2", name, facts))
+        return upper(say("decision.j2", name, facts))
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -171,8 +169,7 @@ class Decision:
         weighty = [reason for reason in self.findings if reason.outcome in (self.outcome, "use")]
         steps = [step for reason in weighty for step in reason.steps]
         told = (
-            SENTENCES.say("decision.j2", f"step_{step.kind}", step.facts, in_python=self.in_python)
-            for step in steps
+            say("decision.j2", f"step_{step.kind}", step.facts, in_python=self.in_python) for step in steps
         )
         return list(dict.fromkeys(told))
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
-from fairsieve.report.sentences import load_sentences
+from fairsieve.report.text import load_sentences
 from fairsieve.tabular.reading.table import is_text
 
 __all__ = ["Explained", "explain_labels"]

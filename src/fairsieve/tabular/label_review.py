@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import package
-from fairsieve.report.sentences import load_sentences
+from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, table_checksum
 from fairsieve.tabular.label_audit import estimate_part
 from fairsieve.tabular.label_reasons import Explained, explain_labels

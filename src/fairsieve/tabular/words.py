@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 from typing import Any
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.report.sentences import Sentences, upper
-from fairsieve.report.text import markdown
+from fairsieve.report.text import environment, load_sentences, upper
 
-__all__ = ["SENTENCES", "estimate_facts", "estimate_sentence", "group_name", "upper"]
+__all__ = ["estimate_facts", "estimate_sentence", "group_name", "say", "upper", "write"]
 
 NO_GROUP = "(no group)"
 
@@ -20,7 +18,18 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-SENTENCES = Sentences("fairsieve.tabular", group=group_name, shell=shlex.join, md=markdown)
+def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
+    """Word one sentence or a few in one line: the macro ``name`` of a template.
+
+    With ``in_python``, advice names parameters instead of options of the command line.
+    """
+    macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
+    return " ".join(str(getattr(macros, name)(**(facts or {}))).split())
+
+
+def write(template: str, **facts: Any) -> str:
+    """Write a whole file."""
+    return str(environment("fairsieve.tabular").get_template(f"templates/{template}").render(facts))
 
 
 def estimate_facts(estimate: CleanRatioEstimate) -> dict[str, Any]:
@@ -41,4 +50,4 @@ def estimate_facts(estimate: CleanRatioEstimate) -> dict[str, Any]:
 
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     """Say how many labels were found to be wrong, how they came about, and what cannot be known."""
-    return SENTENCES.say("decision.j2", "estimate", {"it": estimate_facts(estimate)})
+    return say("decision.j2", "estimate", {"it": estimate_facts(estimate)})

@@ -25,10 +25,8 @@ from fairsieve.report.document import (
     Text,
     Verdict,
 )
-from fairsieve.report.page import render_page, write_page
+from fairsieve.report.page import plotly_packed, render_page, script_hash, write_page
 from fairsieve.report.page.charts import _plotly_text
-from fairsieve.report.page.page_head import script_hash
-from fairsieve.report.page.render import plotly_packed
 
 LEAST_LETTERS = st.text(st.sampled_from("<>&\"'/!-= sctb{}%$;\u2028é"), max_size=12)
 WORDS = st.one_of(

@@ -33,7 +33,7 @@ from fairsieve.paper.reproduce.statistics import (
     pool,
     read_gain,
 )
-from fairsieve.report.number_format import number
+from fairsieve.report.text import number
 
 __all__ = ["Answer", "Claim", "Judgement", "claims", "judgements", "signed", "verdict_word"]
 

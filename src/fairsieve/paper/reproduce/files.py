@@ -11,8 +11,7 @@ import pandas as pd
 
 from fairsieve.files import write_output
 from fairsieve.report.document import Figure, Series, Table
-from fairsieve.report.looks import SYMBOLS, Look
-from fairsieve.report.style import colour, pyplot
+from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 
 __all__ = ["write_figure", "write_table"]
 

@@ -22,8 +22,8 @@ from fairsieve.paper.reproduce.tables import (
     rivals_table,
 )
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Table, Text, Verdict
+from fairsieve.report.looks import pyplot
 from fairsieve.report.page import write_page
-from fairsieve.report.style import pyplot
 
 __all__ = ["check_extras", "count_verdicts", "write_reproduction"]
 

@@ -24,7 +24,7 @@ from fairsieve.paper.reproduce.published import Line, Number, PaperColumn, Paper
 from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
-from fairsieve.report.number_format import number
+from fairsieve.report.text import number
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 __all__ = [

@@ -7,8 +7,8 @@ from importlib import resources
 from typing import Any
 
 from fairsieve.report.looks import THEMES
-from fairsieve.report.page.page_head import colour_variables, content_policy, script_hash
-from fairsieve.report.sentences import environment
+from fairsieve.report.page import colour_variables, content_policy, script_hash
+from fairsieve.report.text import environment
 
 __all__ = ["render_review"]
 

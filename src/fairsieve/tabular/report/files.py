@@ -38,7 +38,7 @@ from fairsieve.tabular.report.metrics import (
     run_record,
 )
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.tabular.words import SENTENCES, group_name
+from fairsieve.tabular.words import group_name, write
 
 __all__ = [
     "columns_csv",
@@ -157,7 +157,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
         "quality": tables.quality_table(run),
         "dropped": tables.dropped_table(run.dropped),
     }
-    return SENTENCES.write(
+    return write(
         "card.md.j2",
         run=run,
         decision=decision,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairsieve.notebook import Bar, table_html
-from fairsieve.report.number_format import percent
+from fairsieve.report.text import percent
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.label_audit import Audit
 from fairsieve.tabular.reasons import main_rates

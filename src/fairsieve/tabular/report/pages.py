@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
-from fairsieve.report.number_format import number, percent
+from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.model_choice import TITLES
 from fairsieve.tabular.notes import note_kind
@@ -33,7 +33,8 @@ from fairsieve.tabular.report.tables import (
 )
 from fairsieve.tabular.request import data_name
 from fairsieve.tabular.table_run import TableRun, TradeOffPoint
-from fairsieve.tabular.words import SENTENCES, estimate_sentence
+from fairsieve.tabular.words import estimate_sentence
+from fairsieve.tabular.words import say as word
 
 __all__ = [
     "kept_point",
@@ -50,7 +51,7 @@ MODELS = ("plain model", "fair model")
 
 def say(name: str, **facts: Any) -> str:
     """Word something of the page."""
-    return SENTENCES.say("page.j2", name, facts)
+    return word("page.j2", name, facts)
 
 
 def kept_point(run: TableRun) -> TradeOffPoint:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairsieve.report.document import Cell, Column, Table
-from fairsieve.report.number_format import interval, number, percent
+from fairsieve.report.text import interval, number, percent
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.dropped import DroppedCell
 from fairsieve.tabular.evaluation import Measure, Share, gap_between
