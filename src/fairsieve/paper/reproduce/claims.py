@@ -10,16 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.experiments import OURS, Experiment, column_experiment
-from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
+from fairsieve.paper.reproduce.experiments import OURS, Experiment, variant_experiment
+from fairsieve.paper.reproduce.published import paper_tables
 from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import (
     LEVEL,
@@ -35,11 +33,9 @@ from fairsieve.paper.reproduce.statistics import (
 )
 from fairsieve.report.text import number
 
-__all__ = ["Answer", "Claim", "Judgement", "claims", "judgements", "signed", "verdict_word"]
+__all__ = ["Answer", "Claim", "Judgement", "claims", "judgements", "verdict_word"]
 
 BEYOND = {"": 0.0, "much": MUCH, "margin": -MARGIN, "same": -MARGIN}
-RANK_RIVALS = ("itlm-fairbatch", "itlm-penalty", "fr-train")
-VALIDATION = ("clean", "cleaned", "noisy")
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 
 
@@ -62,8 +58,8 @@ class Claim:
     where: str
     text: str
     one: str = OURS
-    ones: Sequence[str] = ()
     others: Sequence[str] = ()
+    pairs: Sequence[tuple[str, str]] = ()
     measures: Sequence[str] = ()
     columns: Sequence[str] = ()
     rates: str = ""
@@ -80,35 +76,25 @@ class Claim:
             return None
         return CHECKS[self.check](self, results)
 
-    @property
-    def is_synthetic(self) -> bool:
-        """Whether the claim is about the synthetic data alone, and so can be judged on the authors' arrays."""
-        needed = self.experiments()
-        return bool(needed) and all(each.data == "synthetic" for each in needed)
-
     def experiments(self) -> list[Experiment]:
         """Return the experiments that the claim needs."""
-        if self.check in NEEDS:
-            return NEEDS[self.check](self)
+        if self.check in ("smallest_set", "highest_loss"):
+            return [sets.PLAIN_COMPAS]
+        if self.check in ("fairer_at_equal_accuracy", "wider_spread"):
+            return list(sets.ITEMS["figure5"].experiments)
         return list(dict.fromkeys(each for pair in self.pairings() for each in (pair.one, pair.other)))
 
     def pairings(self) -> list[Pairing]:
         """Return the comparisons of the claim."""
         found = []
-        for one in self.ones or (self.one,):
-            for other in self.others:
-                for mine, theirs in zip(self.settings(one), self.settings(other), strict=True):
-                    for measure in self.measures:
-                        fairness = self.rates or self.compas_rates or self.fairness_of(mine, theirs)
-                        name = fairness if measure == "disparity" else measure
-                        found.append(Pairing(mine, theirs, name, BEYOND[self.beyond], self.beyond == "same"))
+        for one, other in self.pairs or [(self.one, other) for other in self.others]:
+            for mine, theirs in zip(self.settings(one), self.settings(other), strict=True):
+                knows = METHODS[mine.method].family not in ("plain", "robust")
+                fairness = self.rates or self.compas_rates or (mine if knows else theirs).fairness
+                for measure in self.measures:
+                    name = fairness if measure == "disparity" else measure
+                    found.append(Pairing(mine, theirs, name, BEYOND[self.beyond], self.beyond == "same"))
         return found
-
-    @staticmethod
-    def fairness_of(one: Experiment, other: Experiment) -> str:
-        """Return the notion that is asked for, of whichever method knows one."""
-        knows = METHODS[one.method].family not in ("plain", "robust")
-        return (one if knows else other).fairness
 
     def settings(self, method: str) -> list[Experiment]:
         """Return a method's experiments, one for each column or rate."""
@@ -116,17 +102,15 @@ class Claim:
             return sets.rate_experiments(method, self.rates)
         if self.compas_rates:
             return [each for each in sets.compas_rate_experiments(method) if each.rate > 0]
-        return [column_experiment(method, column) for column in self.table_columns()]
-
-    def table_columns(self) -> list[PaperColumn]:
-        """Return the columns that the claim names."""
         tables = paper_tables()
         known = {f"table{number}": table.columns for number, table in tables.items()} | {
             "adult": tables[7].columns[:4],
+            "table4-synthetic": tables[4].columns[:1],
+            "table4-compas": tables[4].columns[1:],
             "table5-synthetic": tables[5].columns[:2],
             "table5-compas": tables[5].columns[2:],
         }
-        return [column for name in self.columns for column in known[name]]
+        return [variant_experiment(method, column) for name in self.columns for column in known[name]]
 
 
 @cache
@@ -159,20 +143,17 @@ def judgements(protocols: Protocols) -> list[Judgement]:
     """Judge every claim whose runs are there."""
     found = []
     for claim in claims():
-        fresh = claim.answer(protocols.fresh)
+        fresh, theirs = claim.answer(protocols.fresh), None
         if fresh is None:
             continue
-        theirs = claim.answer(protocols.authors) if protocols.authors and claim.is_synthetic else None
+        if protocols.authors and all(each.data == "synthetic" for each in claim.experiments()):
+            theirs = claim.answer(protocols.authors)
         found.append(Judgement(claim, fresh, theirs, fresh.holds))
-    tested = [
-        each.fresh.p for each in found if each.fresh.p is not None and isinstance(each.fresh.holds, bool)
-    ]
-    corrected = iter(holm(tested))
+    tested = [each.fresh.p is not None and isinstance(each.fresh.holds, bool) for each in found]
+    corrected = iter(holm([each.fresh.p or 0.0 for each, known in zip(found, tested, strict=True) if known]))
     return [
-        replace(each, corrected=each.fresh.holds if next(corrected) < LEVEL else None)
-        if each.fresh.p is not None and isinstance(each.fresh.holds, bool)
-        else each
-        for each in found
+        replace(each, corrected=each.fresh.holds if next(corrected) < LEVEL else None) if known else each
+        for each, known in zip(found, tested, strict=True)
     ]
 
 
@@ -183,46 +164,40 @@ def verdict_word(holds: Outcome) -> str:
     return "inconclusive" if holds is None else "holds" if holds else "does not hold"
 
 
-def signed(value: float) -> str:
-    """Format a difference with its sign.
-
-    Examples
-    --------
-    >>> signed(0.0123), signed(-0.5)
-    ('+.012', '−.500')
-    """
+def _signed(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{number(abs(value))}"
 
 
-def _compare(claim: Claim, results: Results) -> Answer:
-    return _judge_pairings(claim.pairings(), results, usually=claim.usually, every=claim.every)
-
-
-def _judge_pairings(
-    pairings: Sequence[Pairing], results: Results, *, usually: bool = False, every: bool = False
+def _open_or(
+    claim: Claim, holds: Outcome, p: float, told: str, gains: Sequence[Gain] = (), words: Sequence[Word] = ()
 ) -> Answer:
+    """Answer a claim; an open one has no p-value, and says what would decide it."""
+    if holds is None:
+        what = "draws" if claim.experiments()[0].data == "synthetic" else "splits"
+        return Answer(None, None, f"{told}; more {what} would decide", gains, words)
+    return Answer(holds, p, told, gains, words)
+
+
+def _compare(claim: Claim, results: Results) -> Answer:
     """Judge comparisons: on the whole by each measure, and, unless the paper says "usually", one by one."""
-    gains = [read_gain(pairing, results) for pairing in pairings]
+    gains = [read_gain(pairing, results) for pairing in claim.pairings()]
     words = judge(gains)
     parts = [
         [gain for gain in gains if (gain.pairing.measure == "accuracy") == right] for right in (True, False)
     ]
     pooled = [pool(part, results) for part in parts if part]
     said = judge(pooled)
-    behind = [gain for gain in gains if not gain.speaks_for]
+    behind = [gain for gain in gains if claim.every and not gain.speaks_for]
     p_against = [gain.p for gain, word in zip(pooled, said, strict=True) if word in ("against", "alike")]
-    if not usually:
-        p_against += [
-            p for p, word in zip(holm([gain.p for gain in gains]), words, strict=True) if word == "against"
-        ]
-    if "against" in said or "alike" in said or (not usually and "against" in words):
-        holds: Outcome = False
-        p = min(p_against)
-    elif all(word == "for" for word in said) and not (every and behind):
+    if not claim.usually:
+        corrected = holm([gain.p for gain in gains])
+        p_against += [p for p, word in zip(corrected, words, strict=True) if word == "against"]
+    holds, p = None, None
+    if p_against:
+        holds, p = False, min(p_against)
+    elif all(word == "for" for word in said) and not behind:
         holds, p = True, max(gain.p for gain in pooled)  # all of them must be right
-    else:
-        holds, p = None, None
-    return Answer(holds, p, _tell(gains, words, pooled, holds, behind if every else []), gains, words)
+    return Answer(holds, p, _tell(gains, words, pooled, holds, behind), gains, words)
 
 
 def _tell(
@@ -236,19 +211,15 @@ def _tell(
     parts = []
     for gain in pooled:
         what = "accuracy" if gain.pairing.measure == "accuracy" else "disparity"
-        interval = (
-            "" if gain.n < 2 else f" [{signed(gain.mean - gain.half)}, {signed(gain.mean + gain.half)}]"
-        )
-        parts.append(f"{what}: {signed(gain.mean)} better{interval}")
-    counts = [f"{words.count(word)} {title}" for word, title in
-              (("for", "for it"), ("against", "against it"), ("alike", "below .01"), ("open", "open"))
-              if words.count(word)]  # fmt: skip
+        ends = f" [{_signed(gain.mean - gain.half)}, {_signed(gain.mean + gain.half)}]" if gain.n > 1 else ""
+        parts.append(f"{what}: {_signed(gain.mean)} better{ends}")
+    titles = {"for": "for it", "against": "against it", "alike": "below .01", "open": "open"}
+    counts = [f"{words.count(word)} {title}" for word, title in titles.items() if word in words]
     parts.append(f"of {len(words)} comparisons {', '.join(counts)}")
     if behind:
         parts.append(f"{len(behind)} on the other side by the mean")
     if holds is None:
-        needed = [gain.needed() for gain in pooled if gain.p >= LEVEL]
-        known = [count for count in needed if count is not None]
+        known = [count for gain in pooled if gain.p >= LEVEL and (count := gain.needed()) is not None]
         if known:
             parts.append(f"about {max(known):,} draws would decide, were the differences these")
         elif behind:
@@ -263,27 +234,23 @@ def _ranks(claim: Claim, results: Results) -> Answer:
 
     A column speaks against it where two others are better.
     """
-    gains, words, columns = [], [], []
-    for column in claim.table_columns():
-        name = "accuracy" if claim.measures[0] == "accuracy" else column.fairness
-        pairs = [Pairing(column_experiment(OURS, column), column_experiment(rival, column), name)
-                 for rival in RANK_RIVALS]  # fmt: skip
-        strict = [read_gain(pair, results) for pair in pairs]
-        level = [read_gain(replace(pair, beyond=-MARGIN), results) for pair in pairs]
+    pairs, rivals = claim.pairings(), len(claim.others)
+    gains: list[Gain] = []
+    words: list[Word] = []
+    columns, deciding = [], []
+    for place in range(len(pairs) // rivals):
+        own = pairs[place :: len(pairs) // rivals]
+        strict = [read_gain(replace(pair, beyond=0.0), results) for pair in own]
+        level = [read_gain(pair, results) for pair in own]
         said = judge(level)
-        columns.append(
-            "against" if judge(strict).count("against") >= 2 else "for" if said.count("for") >= 2 else "open"
-        )
+        worse = judge(strict).count("against") >= 2
+        columns.append("against" if worse else "for" if said.count("for") >= 2 else "open")
+        deciding.append(sorted(gain.p for gain in level)[1])
         gains += level
         words += said
-    holds = _most(columns, usually="usually" in claim.text)
-    summary = (
-        f"{columns.count('for')} of {len(columns)} columns for it, {columns.count('against')} against it"
-    )
-    if holds is None:
-        summary += "; more splits would decide"
-    deciding = [max(sorted(gain.p for gain in gains[3 * i : 3 * i + 3])[:2]) for i in range(len(columns))]
-    return Answer(holds, None if holds is None else float(np.median(deciding)), summary, gains, words)
+    told = f"{columns.count('for')} of {len(columns)} columns for it, {columns.count('against')} against it"
+    holds = _most(columns, usually=claim.usually)
+    return _open_or(claim, holds, float(np.median(deciding)), told, gains, words)
 
 
 def _most(words: Sequence[str], *, usually: bool = True) -> Outcome:
@@ -313,164 +280,73 @@ def _highest_loss(claim: Claim, results: Results) -> Answer:
         losses = np.array(history["cell_losses"])
         own = losses[:, history["classes"].index("1"), history["groups"].index("Female")]
         shares.append(float((own >= losses.max(axis=(1, 2))).mean()))
+    often = np.array(shares) >= 0.9
     told = (
-        f"highest at {np.mean(shares):.1%} of the epochs; in {sum(share >= 0.9 for share in shares)} of "
-        f"{len(shares)} runs at nine of ten or more (random first weights decide the first ones)"
+        f"highest at {np.mean(shares):.1%} of the epochs; in {often.sum()} of {len(shares)} runs at nine of ten or "
+        "more (random first weights decide the first ones)"
     )
-    return Answer(bool(np.mean(np.array(shares) >= 0.9) > 0.5), None, told)
+    return Answer(bool(often.mean() > 0.5), None, told)
 
 
 def _growing_gain(claim: Claim, results: Results) -> Answer:
     """Test the slope of ITLM's gain over LR, over the paper's noise rates."""
-    pairs = [
-        Pairing(itlm, lr, "accuracy")
-        for lr, itlm in zip(*(sets.compas_rate_experiments(name) for name in ("lr", "itlm")), strict=True)
-        if lr.rate > 0
-    ]
+    pairs = claim.pairings()
     rates = np.array([pair.one.rate for pair in pairs])
     gains = [read_gain(pair, results) for pair in pairs]
     rows = np.stack([pair.gains(results) for pair in pairs])
     rows = rows[:, ~np.isnan(rows).any(axis=0)]
     slopes = ((rates - rates.mean()) @ rows) / ((rates - rates.mean()) ** 2).sum()
-    told = ", ".join(f"{rate:.3g}: {signed(gain.mean)}" for rate, gain in zip(rates, gains, strict=True))
+    told = ", ".join(f"{rate:.3g}: {_signed(gain.mean)}" for rate, gain in zip(rates, gains, strict=True))
+    told = f"ITLM's accuracy less LR's by noise rate: {told}"
     if len(slopes) < 2:
-        return Answer(None, None, f"one run; ITLM's accuracy less LR's by noise rate: {told}", gains)
+        return _open_or(claim, None, 1.0, told, gains)
     scale = np.sqrt(1 / len(slopes) + 0.275)  # splits share rows, see statistics.py
     score = float(slopes.mean() / max(slopes.std(ddof=1) * scale, 1e-300))
     p = float(2 * stats.t.sf(abs(score), len(slopes) - 1))
-    holds = None if p >= LEVEL else score > 0
-    told = f"ITLM's accuracy less LR's by noise rate: {told}; slope {slopes.mean():+.2f}, p = {p:.2g}"
-    told += "; more splits would decide" if holds is None else ""
-    return Answer(holds, p if holds is not None else None, told, gains)
-
-
-def _validation_experiments(claim: Claim) -> list[Experiment]:
-    columns = paper_tables()[3].columns
-    return [
-        column_experiment("fr-train", column, validation=kind) for kind in VALIDATION for column in columns
-    ]
-
-
-def _validation_falls(claim: Claim, results: Results) -> Answer:
-    clean, cleaned, noisy = (_validation_experiments(claim)[i : i + 2] for i in (0, 2, 4))
-    pairs = [Pairing(one, other, "accuracy") for more, less in ((clean, cleaned), (cleaned, noisy))
-             for one, other in zip(more, less, strict=True)]  # fmt: skip
-    return _judge_pairings(pairs, results, every=True)
-
-
-def _comparable_to_cleaned(claim: Claim, results: Results) -> Answer:
-    pairs = [
-        Pairing(
-            column_experiment(OURS, column),
-            column_experiment("fr-train", column, validation="cleaned"),
-            name,
-            -MARGIN,
-        )
-        for column in paper_tables()[3].columns
-        for name in ("accuracy", column.fairness)
-    ]
-    return _judge_pairings(pairs, results, usually=True)
+    told += f"; slope {slopes.mean():+.2f}, p = {p:.2g}"
+    return _open_or(claim, None if p >= LEVEL else score > 0, p, told, gains)
 
 
 def _not_comparable(claim: Claim, results: Results) -> Answer:
     """Tell times: our code is compiled, and selects without the greedy walk; the paper's is Python."""
     if claim.id == "sec52-bottleneck":
-        shares = [record["history"].get("selecting", np.nan)
-                  for column in sets.TABLE1 for record in results.runs(_traced(column))]  # fmt: skip
-        told = f"our selection needs no walk; in plain NumPy it takes {np.nanmean(shares):.0%} of the time"
+        shares = [run["history"]["selecting"] for each in claim.experiments() for run in results.runs(each)]
+        told = f"our selection needs no walk; in plain NumPy it takes {np.mean(shares):.0%} of the time"
         return Answer("not comparable", None, told)
-    data = "compas" if claim.id.endswith("compas") else "synthetic"
-    seconds = [
-        float(np.nanmedian(results.values(Experiment(name, data), "cpu_seconds")))
-        for name in (OURS, "fr-train")
-    ]
-    told = (
-        f"medians of one core: the method {seconds[0]:.2f} s, FR-Train {seconds[1]:.1f} s, both compiled here"
-    )
+    ours, theirs = (np.nanmedian(results.values(each, "cpu_seconds")) for each in claim.experiments())
+    told = f"medians of one core: the method {ours:.2f} s, FR-Train {theirs:.1f} s, both compiled here"
     return Answer("not comparable", None, told)
-
-
-def _traced(column: PaperColumn) -> Experiment:
-    return column_experiment("sample-selection-authors", column, traced=True)
 
 
 def _same_order(claim: Claim, results: Results) -> Answer:
     """No two methods change places significantly between 10 % and another rate."""
-    gains, bad, unsure = [], 0, 0
-    for one, other in combinations(sets.RATE_METHODS, 2):
-        for measure in ("accuracy", claim.rates):
-            mine, theirs = (sets.rate_experiments(name, claim.rates) for name in (one, other))
-            pairs = [Pairing(ours, rival, measure) for ours, rival in zip(mine, theirs, strict=True)]
-            gains.append([read_gain(pair, results) for pair in pairs])
-    flat = [gain for row in gains for gain in row]
-    corrected = iter(holm([gain.p for gain in flat]))
-    for row in gains:
-        sure = [next(corrected) < LEVEL for _ in row]
-        turned = [gain.mean * row[0].mean < 0 for gain in row]
-        bad += sum(now and sure[0] and then for now, then in zip(turned, sure, strict=True))
-        unsure += sum(now and not (sure[0] and then) for now, then in zip(turned, sure, strict=True))
+    gains = np.array([read_gain(pair, results) for pair in claim.pairings()], dtype=object)
+    sure = (np.array(holm([gain.p for gain in gains])) < LEVEL).reshape(len(claim.pairs), -1, 2)
+    means = np.array([gain.mean for gain in gains]).reshape(sure.shape)
+    turned = means * means[:, :1] < 0
+    bad = int((turned & sure & sure[:, :1]).sum())
+    unsure = int(turned.sum()) - bad
     told = (
-        f"of {len(flat) - len(gains)} comparisons at higher rates {bad} are significantly the other way round than at "
+        f"of {turned[:, 1:].size} comparisons at higher rates {bad} are significantly the other way round than at "
         f"10 %, {unsure} by their means only"
     )
-    holds = False if bad else None if unsure or any(gain.n < 2 for gain in flat) else True
-    if holds is None:
-        told += "; more draws would decide"
-    return Answer(
-        holds, None if holds is None else 0.0 if bad else max(row[0].p for row in gains), told, flat
-    )
+    holds = False if bad else None if unsure or any(gain.n < 2 for gain in gains) else True
+    first = gains.reshape(sure.shape)[:, 0].ravel()
+    return _open_or(claim, holds, 0.0 if bad else max(gain.p for gain in first), told, list(gains))
 
 
 def _either_or(claim: Claim, results: Results) -> Answer:
     """Each ablation and column: fairness worse, and accuracy worse too or fairness much worse."""
-    cases, gains = [], []
-    for name in ("sample-selection-no-constraints", "sample-selection-no-weights", "itlm"):
-        for column in claim.table_columns():
-            one, other = column_experiment(OURS, column), column_experiment(name, column)
-            right = read_gain(Pairing(one, other, "accuracy"), results)
-            fair = read_gain(Pairing(one, other, column.fairness), results)
-            much = read_gain(Pairing(one, other, column.fairness, MUCH), results)
-            words = judge([right, fair]) + judge([much])
-            gains += [right, fair]
-            good = words[1] == "for" and (words[0] == "for" or words[2] == "for")
-            cases.append("for" if good else "against" if words[1] in ("against", "alike") else "open")
+    pairs = claim.pairings()
+    cases, gains = [], [read_gain(pair, results) for pair in pairs]
+    for place in range(0, len(pairs), 2):  # accuracy and disparity of one case
+        right, fair = judge(gains[place : place + 2])
+        (much,) = judge([read_gain(replace(pairs[place + 1], beyond=MUCH), results)])
+        good = fair == "for" and "for" in (right, much)
+        cases.append("for" if good else "against" if fair in ("against", "alike") else "open")
     told = f"{cases.count('for')} of {len(cases)} cases for it, {cases.count('against')} against it"
-    holds = _most(cases, usually=False)
-    if holds is None:
-        told += "; more draws would decide"
-    return Answer(holds, None if holds is None else min(gain.p for gain in gains), told, gains, judge(gains))
-
-
-def _settled(claim: Claim, results: Results) -> Answer:
-    """Training twice as long changes accuracy and disparity by at most .01, either way."""
-    pairs = [
-        Pairing(
-            column_experiment(OURS, column), sets.longer_experiment(column), name, -MARGIN, equivalent=True
-        )
-        for column in claim.table_columns()
-        for name in ("accuracy", column.fairness)
-    ]
-    return _judge_pairings(pairs, results)
-
-
-def _like_two_step(claim: Claim, results: Results) -> Answer:
-    pairs = [
-        Pairing(column_experiment(f"itlm+penalty-{step}", column), column_experiment(f"itlm-{step}", column),
-                name, -MARGIN, equivalent=True)
-        for step in ("fairbatch", "penalty")
-        for column in claim.table_columns()
-        for name in ("accuracy", column.fairness)
-    ]  # fmt: skip
-    return _judge_pairings(pairs, results)
-
-
-def _curve_points(claim: Claim) -> list[Experiment]:
-    return [
-        each
-        for name in sets.CURVES
-        for noise in ("label", "group-targeted")
-        for each in sets.curve_experiments(name, noise)
-    ]
+    p = min(gain.p for gain in gains)
+    return _open_or(claim, _most(cases, usually=False), p, told, gains, judge(gains))
 
 
 def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
@@ -488,35 +364,29 @@ def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
     for row in rows:
         said = words[place : place + len(row)]
         place += len(row)
-        ahead = any(gain.mean > 0 for gain in row)
-        cases.append("for" if "for" in said else "open" if ahead else "against")
-    holds = None if not flat or any(gain.n < 2 for gain in flat) else _most(cases)
+        cases.append("for" if "for" in said else "open" if any(gain.mean > 0 for gain in row) else "against")
     told = (
         f"of {len(cases)} points of FR-Train's curve {cases.count('for')} have a fairer one of the method's, at most "
         f".01 less accurate; {cases.count('open')} open"
     )
-    if holds is None:
-        told += "; more draws along FR-Train's curve would decide"
-    return Answer(holds, None if holds is None else min(gain.p for gain in flat), told, flat, words)
+    holds = None if not flat or any(gain.n < 2 for gain in flat) else _most(cases)
+    return _open_or(claim, holds, min((gain.p for gain in flat), default=1.0), told, flat, words)
 
 
 def _wider_spread(claim: Claim, results: Results) -> Answer:
     """Test as Brown and Forsythe: distances from a point's median, of all points together."""
-    spread = {}
-    for method in sets.CURVES:
-        rows = [results.values(each, "equalized_odds") for noise in ("label", "group-targeted")
-                for each in sets.curve_experiments(method, noise)]  # fmt: skip
-        found = np.concatenate([np.abs(row - np.nanmedian(row)) for row in rows])
-        spread[method] = found[~np.isnan(found)]
-    wider, ours = spread["fr-train"], spread[OURS]
-    means = [number(float(found.mean())) for found in (wider, ours)]
+    spread: dict[str, list[float]] = {}
+    for each in claim.experiments():
+        row = results.values(each, "equalized_odds")
+        spread.setdefault(each.method, []).extend(np.abs(row - np.nanmedian(row))[~np.isnan(row)])
+    ours, wider = spread[OURS], spread["fr-train"]
+    means = [number(float(np.mean(found))) for found in (wider, ours)]
     told = f"mean distance of EO disparity from a point's median: FR-Train {means[0]}, the method {means[1]}"
     if len(wider) < 20:
-        return Answer(None, None, f"{told}; more draws would decide")
+        return _open_or(claim, None, 1.0, told)
     p = float(stats.ttest_ind(wider, ours, equal_var=False).pvalue)
-    holds = None if p >= LEVEL else bool(wider.mean() > ours.mean())
-    told += f"; p = {p:.2g}" + ("; more draws would decide" if holds is None else "")
-    return Answer(holds, None if holds is None else p, told)
+    holds = None if p >= LEVEL else bool(np.mean(wider) > np.mean(ours))
+    return _open_or(claim, holds, p, f"{told}; p = {p:.2g}")
 
 
 CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {
@@ -525,56 +395,9 @@ CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {
     "smallest_set": _smallest_set,
     "highest_loss": _highest_loss,
     "growing_gain": _growing_gain,
-    "validation_falls": _validation_falls,
-    "comparable_to_cleaned": _comparable_to_cleaned,
     "not_comparable": _not_comparable,
     "same_order": _same_order,
     "either_or": _either_or,
-    "settled": _settled,
-    "like_two_step": _like_two_step,
     "fairer_at_equal_accuracy": _fairer_at_equal_accuracy,
     "wider_spread": _wider_spread,
-}
-
-
-def _in_columns(*methods: str) -> Callable[[Claim], list[Experiment]]:
-    return lambda claim: [
-        column_experiment(name, column) for name in methods for column in claim.table_columns()
-    ]
-
-
-NEEDS: dict[str, Callable[[Claim], list[Any]]] = {
-    "ranks": _in_columns(OURS, *RANK_RIVALS),
-    "smallest_set": lambda claim: [sets.PLAIN_COMPAS],
-    "highest_loss": lambda claim: [sets.PLAIN_COMPAS],
-    "growing_gain": lambda claim: [
-        each for name in ("lr", "itlm") for each in sets.compas_rate_experiments(name)
-    ],
-    "validation_falls": _validation_experiments,
-    "comparable_to_cleaned": lambda claim: [
-        *(column_experiment(OURS, column) for column in paper_tables()[3].columns),
-        *_validation_experiments(claim)[2:4],
-    ],
-    "not_comparable": lambda claim: (
-        [_traced(column) for column in sets.TABLE1]
-        if claim.id == "sec52-bottleneck"
-        else [
-            Experiment(name, "compas" if claim.id.endswith("compas") else "synthetic")
-            for name in (OURS, "fr-train")
-        ]
-    ),
-    "same_order": lambda claim: [
-        each for name in sets.RATE_METHODS for each in sets.rate_experiments(name, claim.rates)
-    ],
-    "either_or": _in_columns(OURS, "sample-selection-no-constraints", "sample-selection-no-weights", "itlm"),
-    "settled": lambda claim: [
-        each
-        for column in claim.table_columns()
-        for each in (column_experiment(OURS, column), sets.longer_experiment(column))
-    ],
-    "like_two_step": _in_columns(
-        "itlm-fairbatch", "itlm-penalty", "itlm+penalty-fairbatch", "itlm+penalty-penalty"
-    ),
-    "fairer_at_equal_accuracy": _curve_points,
-    "wider_spread": _curve_points,
 }
