@@ -23,8 +23,8 @@ from fairsieve.adapters.transformers import _read_state
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.tabular import model_files as model_module
 from fairsieve.tabular.model_files import read_model, write_model
-from fairsieve.tabular.request import Asked
-from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.tabular.predictions import predict_table
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 REFUSED = "is not a model that fairsieve kept, or it is damaged|must hold nothing but types of scikit-learn"
@@ -41,7 +41,9 @@ class Attack:
 def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     run = train_table(
-        Asked(write_csv(folder / "people.csv", people(300)), "income", ["sex"], clean_ratio=0.9, max_iter=4)
+        TableSettings(
+            write_csv(folder / "people.csv", people(300)), "income", ["sex"], clean_ratio=0.9, max_iter=4
+        )
     )
     write_model(run.model, folder)
     return folder

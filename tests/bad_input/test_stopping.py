@@ -18,7 +18,7 @@ from fairsieve.cli.terminal import stoppable
 from fairsieve.data import export, fetch
 from fairsieve.paper import demo, run
 from fairsieve.paper.reproduce import runner
-from fairsieve.tabular import entry, label_audit, table_run
+from fairsieve.tabular import entry, label_review, table_run
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -51,7 +51,7 @@ def interrupt(*_, **__):
     [
         (table_run, "train_table", ("train", "people.csv", *ROLES, "--out", "run"), "Nothing was written."),
         (entry, "read_model", ("predict", "run", "people.csv", "-o", "new.csv"), "Nothing was written."),
-        (label_audit, "audit_table", ("audit", "people.csv", *ROLES), "Nothing was written."),
+        (label_review, "audit_table", ("audit", "people.csv", *ROLES), "Nothing was written."),
         (run, "compare", ("compare", "--out", "new"), "What is finished is in new/records.jsonl: give"),
         (runner, "reproduce", ("reproduce", "table4", "--out", "new"), "What is finished is in new"),
         (fetch, "fetch", ("data", "fetch", "adult"), "Nothing was left half-written."),

@@ -7,7 +7,7 @@ from tests.support.people import people, write_csv
 
 from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.report.pages import run_document
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -20,7 +20,7 @@ def page(make_page, tmp_path_factory):
     table[HOSTILE] = [f"</script><script>alert(4)</script>{value}" for value in table.pop("job")]
     table["<b>sex</b>"] = [f"<i>{value}" for value in table.pop("sex")]
     path = write_csv(tmp_path_factory.mktemp("run") / FILE, table)
-    asked = Asked(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, max_iter=12)
+    asked = TableSettings(path, "income", ["<b>sex</b>"], clean_ratio=0.85, test_file=path, max_iter=12)
     run = train_table(asked)
     return make_page(run_document(run, decide_run(run)))
 

@@ -15,7 +15,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.paper.table_problems import compare_pairs, compare_verified, make_table_problem, table_source
 from fairsieve.tabular.label_review import review_labels
 from fairsieve.tabular.report.review_files import write_review
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 
 ROWS = 400
 QUICK = ("--methods", "plain,reweighing", "--no-tune", "--epochs", "4", "--jobs", "1")
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     table = people(ROWS)
     table["sex"][5] = ""
     write_csv(path / "people.csv", table)
-    review = review_labels(Asked(path / "people.csv", "income", ["sex"]), 60)
+    review = review_labels(TableSettings(path / "people.csv", "income", ["sex"]), 60)
     answers = write_review(review, path / "review.html")
     lines = list(csv.DictReader(answers.read_text(encoding="utf-8").splitlines()))
     for i, line in enumerate(lines):
@@ -64,7 +64,7 @@ def test_the_table_is_compared_on_its_own_labels(folder):
 
 
 def test_flips_are_added_to_the_training_part_alone(folder):
-    source, whole = table_source(Asked(folder / "people.csv", "income", "sex"))
+    source, whole = table_source(TableSettings(folder / "people.csv", "income", "sex"))
     plain, noisy = (
         make_table_problem(source, *noise, seed=1) for noise in (("none", 0.0), ("uniform", 0.25))
     )
@@ -80,10 +80,13 @@ def test_flips_are_added_to_the_training_part_alone(folder):
 
 def test_the_positive_label_is_the_last(folder):
     first = make_table_problem(
-        table_source(Asked(folder / "people.csv", "income", ("sex",)))[0], "none", 0.0, 0
+        table_source(TableSettings(folder / "people.csv", "income", ("sex",)))[0], "none", 0.0, 0
     )
     other = make_table_problem(
-        table_source(Asked(folder / "people.csv", "income", ("sex",), positive="high"))[0], "none", 0.0, 0
+        table_source(TableSettings(folder / "people.csv", "income", ("sex",), positive="high"))[0],
+        "none",
+        0.0,
+        0,
     )
     assert (first.test.labels == 1 - other.test.labels).all()
     assert other.changes["pos_label"] == 1
@@ -91,7 +94,7 @@ def test_the_positive_label_is_the_last(folder):
 
 def test_verified_labels_are_measured_on_and_never_trained_on(folder):
     source, whole = table_source(
-        Asked(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
+        TableSettings(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
     )
     problems = [make_table_problem(source, "none", 0.0, seed) for seed in (0, 1)]
     known = whole.part.verified[whole.part.grouped]
@@ -113,7 +116,7 @@ def test_verified_labels_are_measured_on_and_never_trained_on(folder):
 
 def test_differences_are_of_the_same_rows(folder):
     source, _ = table_source(
-        Asked(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
+        TableSettings(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
     )
     problem = make_table_problem(source, "none", 0.0, 0)
     truth = problem.test.labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 
@@ -16,4 +16,4 @@ def people_csv(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(people_csv):
-    return train_table(Asked(people_csv, "income", ["sex"], "high", clean_ratio=0.9, max_iter=24))
+    return train_table(TableSettings(people_csv, "income", ["sex"], "high", clean_ratio=0.9, max_iter=24))

@@ -20,7 +20,7 @@ from fairsieve.tabular.reasons import decide_run
 from fairsieve.tabular.report.files import columns_csv, model_card, new_folder, suspects_csv, write_run
 from fairsieve.tabular.report.metrics import record_json, run_record
 from fairsieve.tabular.report.pages import run_document
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md"}
@@ -118,7 +118,7 @@ def hostile_run(tmp_path_factory):
         old = sorted(set(table[name]))
         hostile[names[name]] = [values[old.index(value)] for value in table[name]]
     path = write_csv(tmp_path_factory.mktemp("hostile") / "people.csv", hostile)
-    return train_table(Asked(path, names["income"], [names["sex"]], clean_ratio=0.9, max_iter=8))
+    return train_table(TableSettings(path, names["income"], [names["sex"]], clean_ratio=0.9, max_iter=8))
 
 
 def test_hostile_names_stay_text_on_the_page(hostile_run):

@@ -17,7 +17,7 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.model_files import TRUSTED, read_model, write_model
-from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.tabular.predictions import predict_table
 
 
 @pytest.fixture

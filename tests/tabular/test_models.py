@@ -14,14 +14,14 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError, MissingExtraError
-from fairsieve.tabular import boosted_trees, model_choice, request
-from fairsieve.tabular.label_audit import audit_table
-from fairsieve.tabular.model_choice import choose_model
+from fairsieve.tabular import models, settings
+from fairsieve.tabular.label_review import audit_table
 from fairsieve.tabular.model_files import read_model, write_model
+from fairsieve.tabular.models import choose_model
+from fairsieve.tabular.predictions import predict_table
 from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.request import Asked
-from fairsieve.tabular.table_prediction import predict_table
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 pytest.importorskip("lightgbm")
@@ -36,7 +36,9 @@ def runs(people_csv):
         "hist-gradient-boosting": {},
     }
     return {
-        kind: train_table(Asked(people_csv, "income", ["sex"], "high", model=kind, **FEW, **more[kind]))
+        kind: train_table(
+            TableSettings(people_csv, "income", ["sex"], "high", model=kind, **FEW, **more[kind])
+        )
         for kind in KINDS
     }
 
@@ -78,7 +80,7 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
     ]
     kept = ("age", "hours") if kind == "lightgbm" else ("job",)
     path = write_csv(tmp_path / "p.csv", {name: table[name] for name in (*kept, "sex", "income")})
-    asked = Asked(path, "income", ["sex"], model=kind, trees=2, max_iter=4, clean_ratio=1.0)
+    asked = TableSettings(path, "income", ["sex"], model=kind, trees=2, max_iter=4, clean_ratio=1.0)
     run = train_table(asked)
     write_model(run.model, tmp_path)
     frame = run.problem.test.values
@@ -168,15 +170,13 @@ def test_trees_of_scikit_learn_with_a_number_that_is_not_finite_are_refused(runs
 
 
 def test_auto_chooses_by_log_loss(people_csv):
-    choice = choose_model(read_problem(Asked(people_csv, "income", ["sex"], trees=6)))
+    choice = choose_model(read_problem(TableSettings(people_csv, "income", ["sex"], trees=6)))
     assert set(choice.losses) == {"logistic", *KINDS}
     assert choice.losses[choice.name] == min(choice.losses.values())
     ranked = sorted(choice.losses.values())
     assert choice.difference == pytest.approx(ranked[1] - ranked[0])
     assert choice.interval[0] < choice.difference < choice.interval[1]
-    assert choice.note.startswith(
-        f"--model auto chose {model_choice.TITLES[choice.name]}: its log loss on 480"
-    )
+    assert choice.note.startswith(f"--model auto chose {models.TITLES[choice.name]}: its log loss on 480")
 
 
 def test_trees_are_chosen_where_columns_interplay(tmp_path):
@@ -185,7 +185,9 @@ def test_trees_are_chosen_where_columns_interplay(tmp_path):
     label = np.where((left < 5) ^ (right < 5), "yes", "no")
     columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 600), "label": label}
     path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
-    run = train_table(Asked(path, "label", ["sex"], model="auto", trees=6, max_iter=4, clean_ratio=1.0))
+    run = train_table(
+        TableSettings(path, "label", ["sex"], model="auto", trees=6, max_iter=4, clean_ratio=1.0)
+    )
     assert run.model_name in KINDS
     assert run.choice is not None
     assert run.choice.note in run.notes
@@ -193,13 +195,13 @@ def test_trees_are_chosen_where_columns_interplay(tmp_path):
 
 
 def test_what_is_not_installed_is_named(monkeypatch, people_csv):
-    monkeypatch.setattr(request, "find_spec", lambda name: None)
+    monkeypatch.setattr(settings, "find_spec", lambda name: None)
     with pytest.raises(
         MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
     ):
-        Asked(people_csv, "income", ["sex"], model="lightgbm")
-    monkeypatch.setattr(boosted_trees, "find_spec", lambda name: None)
-    choice = choose_model(read_problem(Asked(people_csv, "income", ["sex"], trees=2)))
+        TableSettings(people_csv, "income", ["sex"], model="lightgbm")
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    choice = choose_model(read_problem(TableSettings(people_csv, "income", ["sex"], trees=2)))
     assert "LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in choice.note
 
 
@@ -218,7 +220,7 @@ def test_an_audit_can_ask_trees(tmp_path):
     label = np.where(wrong, np.where(right_labels == "yes", "no", "yes"), right_labels)
     columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 900), "label": label}
     path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
-    found = audit_table(Asked(path, "label", ["sex"], model="hist-gradient-boosting", trees=30))
+    found = audit_table(TableSettings(path, "label", ["sex"], model="hist-gradient-boosting", trees=30))
     assert found.model_name == "hist-gradient-boosting"
     rows = found.suspects["row"] - 2
     assert len(rows) > 40

@@ -15,10 +15,9 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.leaks import _area, rank_columns
-from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.preparation import read_whole
-from fairsieve.tabular.reading.columns import days_since_1970
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.reading.columns import days_since_1970, note_kind
+from fairsieve.tabular.settings import TableSettings
 
 COUNT = 600
 
@@ -44,13 +43,13 @@ def result(path):
 
 
 def test_a_column_that_alone_predicts_the_label_is_named(path):
-    notes = read_whole(Asked(path, "income", ["sex"])).notes
+    notes = read_whole(TableSettings(path, "income", ["sex"])).notes
     (label,) = [note for note in notes if note_kind(note) == "warning"]
     assert label.startswith("Column 'outcome' alone predicts 'income' almost perfectly")
     assert "add --drop 'outcome'" in label
     (group,) = [note for note in notes if "stands in" in note]
     assert group.startswith("Through 'title' (0.9")
-    kept = read_whole(Asked(path, "income", ["sex"], keep_sensitive=True)).notes
+    kept = read_whole(TableSettings(path, "income", ["sex"], keep_sensitive=True)).notes
     assert not any("stands in" in note for note in kept)
 
 
@@ -108,7 +107,7 @@ def test_dates_that_mean_one_day_are_read(texts, expected):
 
 def test_what_is_no_date_is_told(path):
     with pytest.raises(InvalidInputError, match="--dates must be a column of dates, written as 2026-03-04"):
-        read_whole(Asked(path, "income", ["sex"], dates=("job",)))
+        read_whole(TableSettings(path, "income", ["sex"], dates=("job",)))
 
 
 def test_the_rows_that_were_used_are_named(result, tmp_path):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fairsieve import tabular
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.request import Asked, read_settings, settings_of
+from fairsieve.tabular.settings import TableSettings, read_settings, settings_of
 
 OTHER = {  # than the defaults
     "label": "income",
@@ -66,7 +66,7 @@ def test_every_recorded_setting_is_taken_back(odd):
     assert {name: recorded[name] for name in OTHER} == OTHER
     taken = read_settings(run)
     assert set(taken) == set(recorded) - files
-    assert Asked(path, **taken) == result.run.asked
+    assert TableSettings(path, **taken) == result.run.asked
 
 
 def test_a_review_reads_the_table_of_a_run_as_the_run_did(odd):

@@ -13,7 +13,7 @@ from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.model_files import decision_threshold, read_model, write_model
 from fairsieve.tabular.models import HeldOutScores, choose_point
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
@@ -22,7 +22,9 @@ FEW = {"max_iter": 8, "clean_ratio": 0.9}
 @pytest.fixture(scope="module")
 def chosen(people_csv):
     return train_table(
-        Asked(people_csv, "income", ["sex"], "high", max_accuracy_loss=0.03, threshold="rate:0.25", **FEW)
+        TableSettings(
+            people_csv, "income", ["sex"], "high", max_accuracy_loss=0.03, threshold="rate:0.25", **FEW
+        )
     )
 
 
@@ -57,7 +59,7 @@ def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path)
     test = tmp_path / "test.csv"
     test.write_text("\n".join([lines[0], *(lines[row - 1] for row in sorted(frame_rows))]) + "\n")
     asked = {"max_accuracy_loss": 0.03, "threshold": "rate:0.25", **FEW}
-    again = train_table(Asked(train, "income", ["sex"], "high", test_file=test, **asked))
+    again = train_table(TableSettings(train, "income", ["sex"], "high", test_file=test, **asked))
     assert [point.kept for point in again.trade_off] == [point.kept for point in chosen.trade_off]
     assert [point.held_out for point in again.trade_off] == [point.held_out for point in chosen.trade_off]
     assert [p.threshold for p in again.trade_off] == [p.threshold for p in chosen.trade_off]

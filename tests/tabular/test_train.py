@@ -12,8 +12,8 @@ from tests.support.people import people, write_csv
 
 from fairsieve.errors import FairnessWarning, InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.tabular.label_audit import audit_table
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.label_review import audit_table
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import STAGES, train_table
 
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
@@ -57,7 +57,7 @@ def test_the_parts_have_all_rows_and_every_cell(run):
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
     assert set(run.model["prepare"].kinds) == {"age", "hours", "job"}
-    kept = train_table(Asked(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
+    kept = train_table(TableSettings(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
     assert set(kept.model["prepare"].kinds) == {"age", "hours", "job", "sex"}
 
 
@@ -78,7 +78,7 @@ def test_parquet_gives_the_model_that_csv_gives(run, people_csv, tmp_path):
 
 
 def test_auto_finds_how_many_labels_are_wrong(people_csv):
-    found = train_table(Asked(people_csv, "income", ["sex"], max_iter=8))
+    found = train_table(TableSettings(people_csv, "income", ["sex"], max_iter=8))
     assert found.estimate is not None
     assert found.clean_ratio == found.estimate.clean_ratio
     assert {cell.noise is not None for cell in found.dropped} == {bool(found.estimate.credible)}
@@ -89,7 +89,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     table["income"] = ["middle" if place % 3 == 0 else value for place, value in enumerate(table["income"])]
     table["old"] = ["?" if place % 50 == 0 else "yes" if place % 2 else "no" for place in range(900)]
     path = write_csv(tmp_path / "three.csv", table)
-    found = train_table(Asked(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
+    found = train_table(TableSettings(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
     assert found.problem.labels.classes == ("high", "low", "middle")
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.test_groups[-1] is None
@@ -97,7 +97,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     with pytest.raises(
         InvalidInputError, match="--positive must be given for equal opportunity with 3 labels"
     ):
-        train_table(Asked(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
+        train_table(TableSettings(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
 
 
 def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, people_csv):
@@ -106,7 +106,7 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     table["income"][:5] = [""] * 5
     table["sex"][7] = "unknown"
     path = write_csv(tmp_path / "test.csv", table)
-    found = train_table(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+    found = train_table(TableSettings(people_csv, "income", ["sex"], test_file=path, **FEW))
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
@@ -122,7 +122,7 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
     with pytest.raises(
         InvalidInputError, match=r"must be a column of test.csv; got 'hours'. Did you mean 'hour'"
     ):
-        train_table(Asked(people_csv, "income", ["sex"], test_file=path, **FEW))
+        train_table(TableSettings(people_csv, "income", ["sex"], test_file=path, **FEW))
 
 
 def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeypatch):
@@ -135,7 +135,7 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
 
     monkeypatch.setattr(FairRobustClassifier, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train_table(Asked(people_csv, "income", ["sex"], **FEW))
+        train_table(TableSettings(people_csv, "income", ["sex"], **FEW))
 
 
 def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
@@ -143,7 +143,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
     fits = []
     fit = FairRobustClassifier.fit
     monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
-    found = train_table(Asked(people_csv, "income", ["sex"], **FEW))
+    found = train_table(TableSettings(people_csv, "income", ["sex"], **FEW))
     (model,) = fits
     codes = model.plain_model_.predict_codes(found.model["prepare"].transform(found.problem.test.values))
     accuracy = (codes == found.problem.test.label_codes).mean()
@@ -168,7 +168,9 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
 )
 def test_what_is_asked_is_checked(people_csv, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        train_table(Asked(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options))
+        train_table(
+            TableSettings(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options)
+        )
 
 
 @pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
@@ -176,7 +178,7 @@ def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
     with pytest.raises(
         InvalidInputError, match=r'--clean-ratio must be .*, or "auto" to have it estimated; got'
     ):
-        Asked(people_csv, "income", ["sex"], clean_ratio=wrong)
+        TableSettings(people_csv, "income", ["sex"], clean_ratio=wrong)
 
 
 def test_an_audit_counts_estimates_and_lists(tmp_path):
@@ -185,7 +187,7 @@ def test_an_audit_counts_estimates_and_lists(tmp_path):
     flipped = random.choice(2000, 300, replace=False)
     for place in flipped:
         table["income"][place] = "low" if table["income"][place] == "high" else "high"
-    found = audit_table(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
+    found = audit_table(TableSettings(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
     assert found.estimate.cells.counts.sum() == 2000
     assert found.estimate.noise.shape == (2, 2)
     suspects = found.suspects

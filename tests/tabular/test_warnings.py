@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.label_audit import audit_table
+from fairsieve.tabular.label_review import audit_table
 from fairsieve.tabular.leaks import _copies
 from fairsieve.tabular.preparation import read_problem
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
 
 def notes_of(path, **options):
-    return read_problem(Asked(path, "income", ["sex"], **options)).notes
+    return read_problem(TableSettings(path, "income", ["sex"], **options)).notes
 
 
 def test_copies_of_label_and_group_are_told(tmp_path):
@@ -71,7 +71,7 @@ def test_where_no_label_is_wrong_the_audit_says_how_many_may_be(tmp_path):
         "sex": random.choice(["man", "woman"], 400).tolist(),
         "income": ["high" if value > 0 else "low" for value in score],
     }
-    found = audit_table(Asked(write_csv(tmp_path / "people.csv", table), "income", ["sex"])).estimate
+    found = audit_table(TableSettings(write_csv(tmp_path / "people.csv", table), "income", ["sex"])).estimate
     low, high = found.interval
     assert low < high == 1
     assert low <= 1 - 3 / 400
@@ -83,7 +83,7 @@ def test_large_numbers_do_no_harm(tmp_path, size):
     random = np.random.default_rng(0)
     table["hours"] = [f"{random.normal() / 10:.3f}{size[1:]}" for _ in table["income"]]
     path = write_csv(tmp_path / "people.csv", table)
-    asked = Asked(path, "income", ["sex"], clean_ratio=0.9, max_iter=4)
+    asked = TableSettings(path, "income", ["sex"], clean_ratio=0.9, max_iter=4)
     if size == "1e308":  # a few of these have no finite sum
         asked = dataclasses.replace(asked, drop=["hours"])
     run = train_table(asked)

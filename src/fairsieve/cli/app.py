@@ -19,12 +19,11 @@ from fairsieve.cli.data_command import app as data_app
 from fairsieve.cli.demo_command import demo_command
 from fairsieve.cli.options import GroupedCommand
 from fairsieve.cli.reproduce_command import reproduce_command
-from fairsieve.cli.review_command import review_command
 from fairsieve.cli.signals import stop_status
-from fairsieve.cli.table_command import audit_command, predict_command, train_command
+from fairsieve.cli.table_command import audit_command, predict_command, review_command, train_command
 from fairsieve.cli.terminal import say_error, tolerate_encodings
 from fairsieve.errors import FairsieveError
-from fairsieve.tabular.request import OLD_NAMES
+from fairsieve.tabular.settings import OLD_NAMES
 
 __all__ = ["app", "main"]
 

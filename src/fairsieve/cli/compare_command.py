@@ -206,9 +206,9 @@ def _ask_table(
         if not column:
             raise InvalidInputError(f"{option} must name a column with --table; got none: add it")
     from fairsieve.paper.table_problems import table_source
-    from fairsieve.tabular.request import Asked
+    from fairsieve.tabular.settings import TableSettings
 
-    source, whole = table_source(Asked(table, str(label), tuple(sensitive or ()), **settings))
+    source, whole = table_source(TableSettings(table, str(label), tuple(sensitive or ()), **settings))
     say(*map(str, whole.notes))
     return source
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from fairsieve.tabular.request import settings_of
+from fairsieve.tabular.settings import settings_of
 
 __all__ = [
     "Bins",

@@ -1,4 +1,4 @@
-"""``fairsieve train``, ``predict`` and ``audit``: from a table."""
+"""``fairsieve train``, ``predict``, ``audit`` and ``review``: from a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from fairsieve.cli.terminal import say, stages, stoppable
 if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision, Outcome
 
-__all__ = ["audit_command", "predict_command", "train_command"]
+
+__all__ = ["audit_command", "predict_command", "review_command", "train_command"]
 
 
 @table_settings("train")
@@ -88,7 +89,7 @@ def predict_command(
     """
     from fairsieve import tabular
     from fairsieve.files import check_new, keep_inputs
-    from fairsieve.tabular.reading.table import Reading
+    from fairsieve.tabular.reading.columns import Reading
 
     keep_inputs("--out", out, data, *(run.iterdir() if run.is_dir() else ()))
     check_new("--out", out, force=force)
@@ -160,3 +161,58 @@ def audit_command(
         saved = result.save(out, force=force)
         say(f"All of them are in {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     _end(result.decision, worst)
+
+
+@table_settings("review", optional=True)
+def review_command(
+    data: Data,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The page to write; review.csv is written beside it.")
+    ] = Path("review.html"),
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A folder that fairsieve train made: its settings are taken, its predictions shown.",
+            show_default=False,
+        ),
+    ] = None,
+    identifier: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="A column that identifies rows.", show_default=False),
+    ] = None,
+    rows: Annotated[int, typer.Option(help="How many rows to choose.")] = 50,
+    force: Force = False,
+    **settings: Any,
+) -> None:
+    """Choose labels for a person to check.
+
+    Write a page that works offline, on which each is judged right, wrong or unsure, and a CSV file for spreadsheets.
+    fairsieve train takes the answers by --verified.
+
+    Example: fairsieve review people.csv --label income --sensitive sex --id name -o review.html
+    """
+    from fairsieve import tabular
+    from fairsieve.files import keep_inputs
+    from fairsieve.tabular.label_review import REVIEW_STAGES
+    from fairsieve.tabular.report.review_files import check_place, training_step
+
+    check_place(out, force=force)
+    for path in (out, out.with_suffix(".csv")):
+        keep_inputs(
+            "--out",
+            path,
+            data,
+            *settings.get("verified", ()),
+            *(run.iterdir() if run and run.is_dir() else ()),
+        )
+    with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
+        result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
+        table = result.save(out, force=force)
+    found = result.review
+    count = "1 row" if len(found.rows) == 1 else f"{len(found.rows):,} rows"
+    say(
+        *found.notes,
+        f"{count} to check: open {out}, answer and save, or fill in the column verified_label of {table}.",
+        f"Then: {training_step(found.asked, table)}",
+    )

@@ -24,7 +24,7 @@ from fairsieve.tabular.answers import table_checksum
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.preparation import WholeTable, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 
 __all__ = [
     "Difference",
@@ -47,7 +47,7 @@ BATCHES = 20  # in an epoch, within these bounds
 class TableSource:
     """A table, what is asked of it, and a checksum of both that names it in records."""
 
-    asked: Asked
+    asked: TableSettings
     checksum: str
 
     def record(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class TableSource:
         }
 
 
-def table_source(asked: Asked) -> tuple[TableSource, WholeTable]:
+def table_source(asked: TableSettings) -> tuple[TableSource, WholeTable]:
     """Read a table, check that it can be compared on, and name it."""
     whole = read_whole(asked)
     if asked.fairness == "equal_opportunity" and whole.labels.positive is None:
@@ -135,7 +135,7 @@ def _positive_last(codes: NDArray[np.int64], whole: WholeTable) -> NDArray[np.in
     return np.array([order.index(name) for name in classes])[codes]
 
 
-def _settings(asked: Asked, train: Samples, whole: WholeTable, seed: int) -> dict[str, Any]:
+def _settings(asked: TableSettings, train: Samples, whole: WholeTable, seed: int) -> dict[str, Any]:
     """Return the settings that depend on the training part: how many labels are right, and the size of a batch."""
     ratio: float
     if asked.clean_ratio == "auto":

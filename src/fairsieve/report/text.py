@@ -11,12 +11,14 @@ import io
 import math
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from fairsieve.report.document import Cell, Table
 
 __all__ = [
+    "columns_csv",
     "csv_text",
     "environment",
     "interval",
@@ -190,6 +192,27 @@ def csv_text(rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     writer.writerows([_safe_field(value) for value in row] for row in rows)
+    return stream.getvalue()
+
+
+def columns_csv(
+    columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True, separator: str = ","
+) -> str:
+    r"""Write columns as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to.
+
+    Examples
+    --------
+    >>> print(columns_csv({"a": ["=1+1", "x;=2", "-3"]}), end="")
+    a
+    '=1+1
+    x;'=2
+    -3
+    """
+    rows = chain([columns], zip(*columns.values(), strict=True))
+    if escape_formulas:
+        return csv_text(rows, separator)
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 

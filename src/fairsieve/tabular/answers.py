@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.reading.columns import exact_value, parse_numbers
+from fairsieve.tabular.reading.columns import InputTable, closest, exact_value, is_text, parse_numbers
 from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
 from fairsieve.tabular.reading.roles import Labels
-from fairsieve.tabular.reading.table import InputTable, closest, is_text
 
 __all__ = [
     "ANSWER_COLUMNS",

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.report.review_files import review_step

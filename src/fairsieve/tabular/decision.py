@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.report.document import Verdict
-from fairsieve.tabular.reading.table import closest
+from fairsieve.tabular.reading.columns import closest
 from fairsieve.tabular.words import say, upper
 
 __all__ = ["Decision", "Outcome", "Reason", "Status", "Step", "TableVerdict", "check_fail_on", "decide"]

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular import label_audit, label_review, table_prediction, table_run
+from fairsieve.tabular import label_review, predictions, table_run
 from fairsieve.tabular.audit_reasons import decide_audit, decide_predictions
 from fairsieve.tabular.model_files import find_model, read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
+from fairsieve.tabular.reading.columns import Reading
 from fairsieve.tabular.reading.read import read_data
-from fairsieve.tabular.reading.table import Reading
 from fairsieve.tabular.reasons import decide_run
-from fairsieve.tabular.request import Asked, read_settings, takes_settings
+from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 
 __all__ = ["audit", "predict", "review", "train"]
@@ -52,7 +52,7 @@ def train(data: Any, *, report: Callable[[str], None] | None = None, **settings:
     >>> sorted(result.metrics["fair"])
     ['accuracy', 'disparity']
     """
-    run = table_run.train_table(Asked(data, **settings), report)
+    run = table_run.train_table(TableSettings(data, **settings), report)
     return TrainResult(run, decide_run(run))
 
 
@@ -91,7 +91,7 @@ def audit(
     >>> found.metrics["data"]["rows"], found.model is None
     (1000, True)
     """
-    asked = Asked(data, **settings)
+    asked = TableSettings(data, **settings)
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
         return AuditResult(measured.label_audit, decide_predictions(measured), predictions=measured)
@@ -99,7 +99,7 @@ def audit(
         raise InvalidInputError(
             f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
         )
-    found = label_audit.audit_table(asked, report)
+    found = label_review.audit_table(asked, report)
     return AuditResult(found, decide_audit(found))
 
 
@@ -154,7 +154,7 @@ def review(
             raise InvalidInputError(
                 f"--{name} must name a column; got none: add it, or --run with a run's folder"
             )
-    asked = Asked(data, **known)
+    asked = TableSettings(data, **known)
     found = label_review.review_labels(
         asked, rows, id_column=id_column, run=None if run is None else Path(run), report=report
     )
@@ -197,6 +197,6 @@ def predict(
         model, origin = read_model(Path(run)), find_model(Path(run))
     reading = reading or Reading()
     table = read_data(data, replace(reading, missing=(*reading.missing, *model["prepare"].missing)))
-    found = (table, *table_prediction.predict_rows(model, table, origin))
-    chances = table_prediction.label_probabilities(model, found[0]) if probabilities else {}
+    found = (table, *predictions.predict_rows(model, table, origin))
+    chances = predictions.label_probabilities(model, found[0]) if probabilities else {}
     return Predictions(data, *found, chances)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.report.text import load_sentences
-from fairsieve.tabular.reading.table import is_text
+from fairsieve.tabular.reading.columns import is_text
 
 __all__ = ["Explained", "explain_labels"]
 

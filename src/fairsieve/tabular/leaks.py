@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.tabular.notes import Note
-from fairsieve.tabular.reading.table import count_distinct, is_text
+from fairsieve.tabular.reading.columns import Note, count_distinct, is_text
 
 __all__ = ["leak_notes", "rank_columns"]
 

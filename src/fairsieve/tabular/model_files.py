@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -29,16 +29,17 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import read_archive, write_output
-from fairsieve.optional import package
-from fairsieve.tabular.boosted_trees import BoosterClassifier, import_lightgbm
+from fairsieve.optional import package, require
 from fairsieve.tabular.reading.encoding import Preparation
 
 __all__ = [
+    "BoosterClassifier",
     "bare_classifier",
     "damaged",
     "decide",
     "decision_threshold",
     "find_model",
+    "import_lightgbm",
     "probabilities",
     "read_model",
     "with_threshold",
@@ -62,6 +63,46 @@ INFINITE, UNKNOWN = (
     ("bin_thresholds_", "nodes.num_threshold", "low", "high"),
     ("categories_", "_infrequent_indices"),
 )
+
+
+def import_lightgbm(purpose: str) -> Any:
+    """Import LightGBM, or raise an error that says how to install it."""
+    return require("lightgbm", extra="lightgbm", purpose=purpose)
+
+
+class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A booster of LightGBM that predicts labels by their names; it is made fitted.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+    classes : sequence of str
+    """
+
+    def __init__(self, booster: Any, classes: Any) -> None:
+        self.booster = booster
+        self.classes = classes
+
+    @property
+    def classes_(self) -> NDArray[np.str_]:
+        """The labels."""
+        return np.asarray(self.classes, dtype=np.str_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any) -> BoosterClassifier:
+        """Return the classifier, which is fitted already."""
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
+        found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+        return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+
+    def predict(self, X: Any) -> NDArray[np.str_]:
+        """Predict the likeliest label of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThresholdClassifier:

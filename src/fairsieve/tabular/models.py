@@ -1,17 +1,23 @@
-"""Train the models of a table: a plain one, the fair one that is kept, and those on the way to it."""
+"""Train the models of a table: a plain one, the fair one, and those on the way to it; choose their kind."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning
@@ -21,8 +27,7 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.boosted_trees import NativeTrees, named_trees
-from fairsieve.tabular.model_files import with_threshold
+from fairsieve.tabular.model_files import BoosterClassifier, import_lightgbm, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.thresholds import ThresholdRule
@@ -30,10 +35,16 @@ from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 __all__ = [
+    "TITLES",
     "FittedModel",
     "HeldOutScores",
+    "ModelChoice",
+    "NativeTrees",
     "TableModels",
+    "choose_model",
     "choose_point",
+    "has_lightgbm",
+    "named_trees",
     "pipeline_with_threshold",
     "place_weights",
     "record_warnings",
@@ -42,6 +53,82 @@ __all__ = [
     "true_chances",
     "weigh_by_trees",
 ]
+
+FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
+
+
+def has_lightgbm() -> bool:
+    """Return whether LightGBM is installed, without importing it."""
+    return find_spec("lightgbm") is not None
+
+
+class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Boosted trees that take categories, as codes, and missing values, as NaN.
+
+    Parameters
+    ----------
+    model : {"lightgbm", "hist-gradient-boosting"}
+    trees : int
+        How many, for each class where there are more than two.
+    random_state : int
+    categories : int
+        How many of the first columns are codes of categories.
+
+    Attributes
+    ----------
+    trees_ : LGBMClassifier or HistGradientBoostingClassifier
+        Fitted to numbers, categories being codes.
+    classes_ : array
+    """
+
+    def __init__(self, model: str, trees: int = 100, random_state: int = 0, categories: int = 0) -> None:
+        self.model = model
+        self.trees = trees
+        self.random_state = random_state
+        self.categories = categories
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> NativeTrees:
+        """Fit the trees to a matrix."""
+        categories, matrix = list(range(self.categories)), np.asarray(X, dtype=np.float64)
+        if self.model == "lightgbm":
+            new = import_lightgbm("--model lightgbm").LGBMClassifier(
+                n_estimators=self.trees,
+                random_state=self.random_state,
+                n_jobs=1 if len(matrix) < FEW_ROWS else 0,
+                deterministic=True,
+                force_col_wise=True,
+                verbose=-1,
+            )
+            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight, categorical_feature=categories)
+        else:
+            new = HistGradientBoostingClassifier(
+                max_iter=self.trees,
+                categorical_features=categories or None,
+                early_stopping=False,
+                random_state=self.random_state,
+            )
+            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight)
+        self.classes_ = self.trees_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
+        return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the likeliest class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def named_trees(fitted: NativeTrees, classes: Any) -> Any:
+    """Return the trees alone, with labels by their names."""
+    names = np.asarray(classes, dtype=np.str_)
+    if fitted.model == "lightgbm":
+        return BoosterClassifier(fitted.trees_.booster_, names.tolist())
+    named = copy(fitted.trees_)
+    named.classes_ = names
+    return named
+
 
 ROUNDS = 12
 
@@ -321,3 +408,125 @@ def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
         return sieve.fit(
             prepared.transform(part.values), part.label_codes, sensitive_features=part.group_codes
         )
+
+
+TITLES = {
+    "logistic": "logistic regression",
+    "lightgbm": "LightGBM",
+    "hist-gradient-boosting": "histogram gradient boosting",
+}
+FOLDS, MOST = 3, 12_000  # rows that are looked at
+SUREST = 1e-6  # a probability nearer to 0 counts as this
+NORMAL = 1.96  # 97.5 % of a normal distribution lie below
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The kind of model that was chosen, and by how much.
+
+    Attributes
+    ----------
+    name : str
+    losses : dict of floats
+        The mean log loss of each kind on rows that it did not see.
+    runner_up : str
+        The second best.
+    difference : float
+        By how much its loss is higher.
+    interval : (float, float)
+        Of the difference; 95 %, from the differences of the rows.
+    note : str
+        The choice, in words.
+    """
+
+    name: str
+    losses: dict[str, float]
+    runner_up: str
+    difference: float
+    interval: tuple[float, float]
+    note: str
+
+
+def choose_model(problem: TableProblem) -> ModelChoice:
+    """Compare the kinds of model that are installed by their log loss, in cross-validation on the training part."""
+    part, trees, seed = problem.train, problem.asked.trees, problem.asked.seed
+    rows = np.random.default_rng(seed).permutation(len(part))[:MOST]
+    used = part.take(np.sort(rows))
+    codes = used.label_codes
+    folds = list(_split(codes, seed))
+    losses = {"logistic": _losses(_logistic(used), codes, folds)}
+    kinds = ["lightgbm", "hist-gradient-boosting"] if has_lightgbm() else ["hist-gradient-boosting"]
+    prepared = Preparation(one_hot=False).fit(used.values)
+    matrix, categories = prepared.transform(used.values), len(prepared.categories_)
+    for kind in kinds:
+        losses[kind] = _losses(_trees(matrix, NativeTrees(kind, trees, seed, categories)), codes, folds)
+    ranked = sorted(losses, key=lambda kind: float(losses[kind].mean()))
+    best, second = ranked[:2]
+    apart = losses[second] - losses[best]
+    half = NORMAL * float(apart.std(ddof=1)) / math.sqrt(len(apart))
+    difference = float(apart.mean())
+    bounds = (difference - half, difference + half)
+    means = {kind: float(values.mean()) for kind, values in losses.items()}
+    return ModelChoice(best, means, second, difference, bounds, _note(best, second, means, bounds, len(used)))
+
+
+def _note(best: str, second: str, means: dict[str, float], bounds: tuple[float, float], rows: int) -> str:
+    """Say which kind was chosen, and by how much."""
+    others = ", ".join(f"{TITLES[kind]} {means[kind]:.4f}" for kind in means if kind != best)
+    sure = "" if bounds[0] > 0 else f"; {TITLES[second]} may be as good"
+    absent = "" if has_lightgbm() else " LightGBM is not installed: pip install 'fairsieve[lightgbm]'."
+    return (
+        f"--model auto chose {TITLES[best]}: its log loss on {rows:,} training rows, each predicted by a model that "
+        f"did not see it, is {means[best]:.4f} ({others}), lower than that of {TITLES[second]} by "
+        f"{means[second] - means[best]:.4f} (95 % interval {bounds[0]:.4f} to {bounds[1]:.4f}){sure}.{absent}"
+    )
+
+
+def _split(codes: NDArray[np.int64], seed: int) -> Any:
+    """Yield the rows to fit to and the rows to predict."""
+    fewest = int(np.bincount(codes)[np.unique(codes)].min())
+    folds = max(2, min(FOLDS, fewest))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class with one row
+        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
+
+
+Predict = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], tuple[Any, NDArray[np.float64]]]
+
+
+def _losses(predict: Predict, codes: NDArray[np.int64], folds: list[Any]) -> NDArray[np.float64]:
+    """Compute the log loss of each row by a model that did not see it."""
+    found = np.empty(len(codes))
+    for inside, outside in folds:
+        classes, chances = predict(inside, outside, codes)
+        places = {int(code): place for place, code in enumerate(classes)}
+        column = np.array([places.get(int(code), -1) for code in codes[outside]])
+        own = np.where(column >= 0, chances[np.arange(len(outside)), column], 0.0)
+        found[outside] = -np.log(np.maximum(own, SUREST))
+    return found
+
+
+def _logistic(part: TablePart) -> Predict:
+    """Return a function that fits logistic regression to some rows and predicts others."""
+
+    def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
+        seen = part.take(inside)
+        prepared = Preparation().fit(seen.values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # near enough to compare
+            model = LogisticRegression(C=100.0, max_iter=200).fit(
+                prepared.transform(seen.values), codes[inside]
+            )
+        return model.classes_, model.predict_proba(prepared.transform(part.take(outside).values))
+
+    return predict
+
+
+def _trees(matrix: NDArray[np.float64], trees: NativeTrees) -> Predict:
+    """Return a function that fits trees to some rows and predicts others."""
+
+    def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
+        model = trees.fit(matrix[inside], codes[inside])
+        return model.classes_, model.predict_proba(matrix[outside])
+
+    return predict

@@ -14,12 +14,11 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.calibration import Calibration, calibrate_scores
 from fairsieve.tabular.evaluation import FEW, Gap, Measure, gap_between, measure_groups
-from fairsieve.tabular.label_audit import Audit, audit_table
-from fairsieve.tabular.reading.columns import canonical, parse_numbers
+from fairsieve.tabular.label_review import Audit, audit_table
+from fairsieve.tabular.reading.columns import InputTable, canonical, find_column, parse_numbers, used_texts
 from fairsieve.tabular.reading.read import named_rows, read_data
 from fairsieve.tabular.reading.roles import Labels, coded_by
-from fairsieve.tabular.reading.table import InputTable, find_column, used_texts
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import TrueLabelMeasures, measure_by_estimate
 
 __all__ = ["PredictionAudit", "audit_predictions"]
@@ -31,7 +30,7 @@ class PredictionAudit:
 
     Attributes
     ----------
-    asked : Asked
+    asked : TableSettings
     prediction, score : str
         The columns of the predictions and of the positive label's probability; the latter may be None.
     labels : Labels
@@ -53,7 +52,7 @@ class PredictionAudit:
         What the predictions are worth on the true labels, where answers say enough about these.
     """
 
-    asked: Asked
+    asked: TableSettings
     prediction: str
     score: str | None
     labels: Labels
@@ -84,13 +83,16 @@ class PredictionAudit:
 
 
 def audit_predictions(
-    asked: Asked, prediction: str, score: str | None = None, report: Callable[[str], None] | None = None
+    asked: TableSettings,
+    prediction: str,
+    score: str | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> PredictionAudit:
     """Measure the predictions in a column of a table against its labels; nothing is trained to predict.
 
     Parameters
     ----------
-    asked : Asked
+    asked : TableSettings
     prediction : str
         A column of predicted labels.
     score : str, optional

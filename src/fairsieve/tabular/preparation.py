@@ -18,12 +18,11 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.leaks import leak_notes
-from fairsieve.tabular.notes import Note
-from fairsieve.tabular.reading.features import Feature, describe_features, feature_values, used
+from fairsieve.tabular.reading.columns import InputTable, Note, as_objects
+from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, used
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins, write_bins
-from fairsieve.tabular.reading.table import InputTable, as_objects
-from fairsieve.tabular.request import Asked, data_name
+from fairsieve.tabular.settings import TableSettings, data_name
 
 __all__ = [
     "TablePart",
@@ -145,7 +144,7 @@ class TableProblem:
 
     Attributes
     ----------
-    asked : Asked
+    asked : TableSettings
     labels, groups : Labels, Groups
     features : list of Feature
     train, test : TablePart
@@ -157,7 +156,7 @@ class TableProblem:
         Labels that somebody checked. Where rows of the test part were checked, its labels are the verified ones.
     """
 
-    asked: Asked
+    asked: TableSettings
     labels: Labels
     groups: Groups
     features: list[Feature]
@@ -186,7 +185,7 @@ class WholeTable(NamedTuple):
     answers: Answers | None
 
 
-def read_whole(asked: Asked) -> WholeTable:
+def read_whole(asked: TableSettings) -> WholeTable:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
@@ -240,7 +239,7 @@ def _read_part(
     return part, notes
 
 
-def read_problem(asked: Asked) -> TableProblem:
+def read_problem(asked: TableSettings) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
     whole, labels, groups, features, notes, read, answers = read_whole(asked)
     if asked.test_file is None:

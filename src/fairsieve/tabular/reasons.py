@@ -14,7 +14,7 @@ from fairsieve.intervals import NORMAL, newcombe
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide
 from fairsieve.tabular.dropped import drops_by_label, most_uneven
 from fairsieve.tabular.evaluation import Gap, GroupRate, Measure, Share, widest_gap
-from fairsieve.tabular.notes import note_kind
+from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.table_run import TableRun

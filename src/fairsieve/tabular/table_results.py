@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.files import check_new, keep_inputs, write_output
+from fairsieve.report.text import columns_csv
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.label_audit import Audit
-from fairsieve.tabular.label_review import LabelReview
+from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.prediction_audit import PredictionAudit
-from fairsieve.tabular.predictions_file import predictions_csv
+from fairsieve.tabular.predictions import predictions_csv
+from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
-from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.report.files import (
-    columns_csv,
     new_folder,
     suspects_csv,
     write_prediction_audit,

@@ -22,11 +22,12 @@ from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.calibration import Calibration, measure_calibration
 from fairsieve.tabular.dropped import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import Measure, measure_groups
-from fairsieve.tabular.model_choice import ModelChoice, choose_model
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.models import (
     HeldOutScores,
+    ModelChoice,
     TableModels,
+    choose_model,
     pipeline_with_threshold,
     train_linear,
     train_trees,
@@ -34,9 +35,9 @@ from fairsieve.tabular.models import (
 )
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
 from fairsieve.tabular.quality import ModelOutput, Quality, measure_quality
+from fairsieve.tabular.reading.columns import as_objects
 from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
-from fairsieve.tabular.reading.table import as_objects
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 
 __all__ = ["STAGES", "TableRun", "TradeOffPoint", "train_table"]
@@ -136,19 +137,19 @@ class TableRun:
     verified: VerifiedChange | None = None
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> TableSettings:
         """What was asked for."""
         return self.problem.asked
 
 
-def train_table(asked: Asked, report: Callable[[str], None] | None = None) -> TableRun:
+def train_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
     Nothing is written; :func:`fairsieve.tabular.report.files.write_run` does that.
 
     Parameters
     ----------
-    asked : Asked
+    asked : TableSettings
     report : callable, optional
         Called with what begins, one of :data:`STAGES`.
     """
@@ -168,7 +169,7 @@ def train_table(asked: Asked, report: Callable[[str], None] | None = None) -> Ta
 
 
 def _train_once(
-    asked: Asked,
+    asked: TableSettings,
     tell: Callable[[str], None],
 ) -> TableRun:
     """Read the table, train both models and measure them."""
@@ -185,7 +186,7 @@ def _train_once(
     return _measured_run(problem, models, name, choice, started)
 
 
-def _check_labels(asked: Asked, problem: TableProblem) -> None:
+def _check_labels(asked: TableSettings, problem: TableProblem) -> None:
     """Refuse equal opportunity without a positive label, and a threshold for more than two labels."""
     if not asked.threshold.is_default and len(problem.labels.classes) > 2:
         raise InvalidInputError(

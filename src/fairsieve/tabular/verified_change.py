@@ -23,8 +23,8 @@ from fairsieve.tabular.bootstrap import Score, score_models
 from fairsieve.tabular.evaluation import Share
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.preparation import TableProblem
+from fairsieve.tabular.reading.columns import as_objects
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.reading.table import as_objects
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.tabular.reading.columns import parse_numbers
+from fairsieve.tabular.reading.columns import Reading, parse_numbers
 from fairsieve.tabular.reading.read import SEPARATORS, assume_dialect, read_table
-from fairsieve.tabular.reading.table import Reading
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from fairsieve.tabular.answers import row_checksums
 from fairsieve.tabular.preparation import read_whole
-from fairsieve.tabular.request import Asked
+from fairsieve.tabular.settings import TableSettings
 
 RECORDS = Path(__file__).with_name("golden.json")
 ROWS = 80
@@ -143,7 +143,7 @@ def frame():
 
 def record(data, sensitive="sex", **settings):
     """Describe what was read of a table: the kinds of its columns, its first rows, groups and labels."""
-    whole = read_whole(Asked(data, "income", sensitive, **settings))
+    whole = read_whole(TableSettings(data, "income", sensitive, **settings))
     part = whole.part
     return {
         "rows": [len(part), *part.rows[:SHOWN].tolist(), int(part.rows[-1])],

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from fairsieve import optional as packages
 from fairsieve.errors import InvalidInputError, MissingExtraError
-from fairsieve.tabular.reading.columns import as_numbers, kind_of
+from fairsieve.tabular.reading.columns import MISSING, Reading, as_numbers, find_column, kind_of
 from fairsieve.tabular.reading.read import read_frame, read_table
-from fairsieve.tabular.reading.table import MISSING, Reading, find_column
 
 
 def write(tmp_path, content, name="table.csv"):

@@ -16,11 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.reading.columns import as_numbers, canonical, kind_of
-from fairsieve.tabular.reading.encoding import Preparation, new_categories
-from fairsieve.tabular.reading.features import describe_features, feature_values, used
+from fairsieve.tabular.reading.columns import InputTable, Reading, as_numbers, canonical, kind_of, listed
+from fairsieve.tabular.reading.encoding import (
+    Preparation,
+    describe_features,
+    feature_values,
+    new_categories,
+    used,
+)
 from fairsieve.tabular.reading.roles import Groups, find_groups, find_labels, parse_bins
-from fairsieve.tabular.reading.table import InputTable, Reading, listed
 
 
 def text(values):

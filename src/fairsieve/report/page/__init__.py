@@ -20,7 +20,7 @@ from fairsieve.report.looks import SYMBOLS, THEMES, Theme
 from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.text import environment
 
-__all__ = ["colour_variables", "content_policy", "render_page", "script_hash", "write_page"]
+__all__ = ["content_policy", "render_page", "resource", "script_hash", "templates", "write_page"]
 
 KINDS = {Text: "text", Items: "items", Table: "table", Figure: "figure", Facts: "facts"}
 LONG_EVIDENCE = 150
@@ -59,7 +59,7 @@ def render_page(document: Document) -> str:
     """Render a document as HTML."""
     blocks = [block for section in document.sections for block in section.blocks]
     outcomes = [block.holds for block in blocks if isinstance(block, Verdict)]
-    script = _resource("page.js")
+    script = resource("page.js")
     has_charts = any(isinstance(block, Figure) for block in blocks)
     packed, packed_hash = plotly_packed() if has_charts else ("", "")
     return str(
@@ -71,7 +71,7 @@ def render_page(document: Document) -> str:
             sections=[(section, list(_drawn_blocks(section.blocks))) for section in document.sections],
             themes=THEMES,
             theme_data={name: asdict(theme) for name, theme in THEMES.items()},
-            style=_resource("page.css"),
+            style=resource("page.css"),
             script=script,
             policy=content_policy(script_hash(script), packed_hash),
             plotly=packed,
@@ -139,7 +139,7 @@ def _sort_value(cell: Cell) -> str | None:
     return str(cell.value)
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
     """Read a file of this folder."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 

@@ -24,9 +24,15 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.notes import Note
-from fairsieve.tabular.reading.columns import number_style
-from fairsieve.tabular.reading.table import InputTable, Reading, as_objects, coded, headless_hint
+from fairsieve.tabular.reading.columns import (
+    InputTable,
+    Note,
+    Reading,
+    as_objects,
+    coded,
+    headless_hint,
+    number_style,
+)
 
 __all__ = [
     "FRAME_NAME",

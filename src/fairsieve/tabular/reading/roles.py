@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
+    InputTable,
     ParsedNumbers,
     canonical,
-    exact_value,
-    parse_numbers,
-)
-from fairsieve.tabular.reading.table import (
-    InputTable,
     closest,
     coded,
     count_distinct,
+    exact_value,
     find_column,
+    parse_numbers,
     recode,
     used_texts,
 )

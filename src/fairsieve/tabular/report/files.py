@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +16,14 @@ import numpy as np
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.text import csv_text, table_markdown
+from fairsieve.report.text import columns_csv, table_markdown
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.model_files import TRUSTED, write_model
-from fairsieve.tabular.notes import note_kind
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
-from fairsieve.tabular.reading.features import used
+from fairsieve.tabular.reading.columns import InputTable, note_kind
+from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.reading.table import InputTable
 from fairsieve.tabular.reasons import is_inconclusive
 from fairsieve.tabular.report import pages, tables
 from fairsieve.tabular.report.metrics import (
@@ -41,7 +37,6 @@ from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.words import group_name, write
 
 __all__ = [
-    "columns_csv",
     "model_card",
     "new_folder",
     "suspects_csv",
@@ -172,27 +167,6 @@ def model_card(run: TableRun, decision: Decision) -> str:
         settings=pages.list_settings(run),
         notes=[note for note in run.notes if note_kind(note) in ("warning", "remark")],
     )
-
-
-def columns_csv(
-    columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True, separator: str = ","
-) -> str:
-    r"""Write columns as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to.
-
-    Examples
-    --------
-    >>> print(columns_csv({"a": ["=1+1", "x;=2", "-3"]}), end="")
-    a
-    '=1+1
-    x;'=2
-    -3
-    """
-    rows = chain([columns], zip(*columns.values(), strict=True))
-    if escape_formulas:
-        return csv_text(rows, separator)
-    stream = io.StringIO()
-    csv.writer(stream, delimiter=separator, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
 
 
 def suspects_csv(suspects: Mapping[str, Any], table: InputTable) -> str:

@@ -11,13 +11,13 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.evaluation import Gap, Share
-from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
 from fairsieve.tabular.reasons import keeps_plain, main_gaps
 from fairsieve.tabular.report.pages import kept_point, model_file
 from fairsieve.tabular.report.tables import column_treatment
-from fairsieve.tabular.request import data_name
+from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.verified_change import VerifiedChange, rate_records
 from fairsieve.tabular.words import group_name

@@ -7,7 +7,7 @@ from typing import Any
 from fairsieve.notebook import Bar, table_html
 from fairsieve.report.text import percent
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.label_audit import Audit
+from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.reasons import main_rates
 from fairsieve.tabular.report.pages import stored_sentence
 from fairsieve.tabular.table_run import TableRun

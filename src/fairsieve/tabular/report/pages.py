@@ -8,9 +8,9 @@ from typing import Any
 from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
 from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.model_choice import TITLES
-from fairsieve.tabular.notes import note_kind
+from fairsieve.tabular.models import TITLES
 from fairsieve.tabular.prediction_audit import PredictionAudit
+from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reasons import dropping_verdict, is_inconclusive, keeps_plain
 from fairsieve.tabular.report.figures import (
     bars_figure,
@@ -31,7 +31,7 @@ from fairsieve.tabular.report.tables import (
     shown_values,
     suspects_table,
 )
-from fairsieve.tabular.request import data_name
+from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun, TradeOffPoint
 from fairsieve.tabular.words import estimate_sentence
 from fairsieve.tabular.words import say as word

@@ -19,13 +19,14 @@ from fairsieve.files import (
     sync_folder,
     write_whole,
 )
-from fairsieve.report.review_page import render_review
+from fairsieve.report.looks import THEMES
+from fairsieve.report.page import content_policy, resource, script_hash, templates
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
 from fairsieve.tabular.decision import Step
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.reading.read import is_frame
-from fairsieve.tabular.request import Asked, data_name, table_options
+from fairsieve.tabular.settings import TableSettings, data_name, table_options
 from fairsieve.tabular.words import estimate_sentence, group_name
 
 __all__ = ["check_place", "new_page", "review_step", "training_step", "write_review"]
@@ -69,7 +70,7 @@ def new_page(page: Path) -> Path:
     return found
 
 
-def training_step(asked: Asked, table: Path) -> str:
+def training_step(asked: TableSettings, table: Path) -> str:
     """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
     files = [word for path in (*asked.verified, table) for word in ("--verified", str(path))]
     folder, number = Path("run-2"), 2
@@ -81,7 +82,7 @@ def training_step(asked: Asked, table: Path) -> str:
     )
 
 
-def review_step(asked: Asked) -> Step:
+def review_step(asked: TableSettings) -> Step:
     """Have labels checked that nobody checked yet, and use the answers."""
     if is_frame(asked.data):
         return Step("review", {"words": [], "again": []})
@@ -95,8 +96,7 @@ def review_step(asked: Asked) -> Step:
 def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
     """Write the page and the CSV file beside it, both or neither; return where that is."""
     table = check_place(page, force=force)
-    sheet = render_review(_review_sheet(found, table.name))
-    contents = {table: _review_csv(found).encode(), page: sheet.encode()}
+    contents = {table: _review_csv(found).encode(), page: _review_page(found, table.name).encode()}
     with output_errors(page):
         clear_stale(page.parent, "review")
         made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
@@ -138,15 +138,16 @@ def _line(row: RowToCheck) -> tuple[str, str]:
     return before.rstrip("\n"), f",{row.weight:.6g},{row.checksum}"
 
 
-def _review_sheet(found: LabelReview, file_name: str) -> dict[str, Any]:
-    """Lay out the page on which a person answers."""
+def _review_page(found: LabelReview, file_name: str) -> str:
+    """Write the page on which a person answers; all text in it is shown as text, whatever it says."""
     # Another choice of rows from the same table starts with no answers.
     choice = sha256("".join(row.checksum for row in found.rows).encode()).hexdigest()[:8]
     words = (*found.classes, unsure_word(found.classes))
-    return {
+    sheet = {
         "label": found.asked.label,
         "data": data_name(found.asked.data),
         "estimate": estimate_sentence(found.estimate) if found.estimate.credible else None,
+        # What the answers are kept under in the browser.
         "key": f"fairsieve-review-{found.checksum}-{found.asked.label}-{choice}",
         "choices": list(found.classes),
         "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
@@ -155,6 +156,14 @@ def _review_sheet(found: LabelReview, file_name: str) -> dict[str, Any]:
         "file_name": file_name,
         "items": [_item(row, found) for row in found.rows],
     }
+    style, script = resource("review.css"), resource("review.js")
+    page = templates().get_template("review.html")
+    policy = content_policy(script_hash(script))
+    return str(
+        page.render(
+            sheet=sheet, rows=sheet["items"], themes=THEMES, style=style, script=script, policy=policy
+        )
+    )
 
 
 def _item(row: RowToCheck, found: LabelReview) -> dict[str, Any]:

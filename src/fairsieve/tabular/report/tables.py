@@ -16,7 +16,7 @@ from fairsieve.tabular.bootstrap import Score
 from fairsieve.tabular.dropped import DroppedCell
 from fairsieve.tabular.evaluation import Measure, Share, gap_between
 from fairsieve.tabular.quality import EVERYONE
-from fairsieve.tabular.reading.features import Feature
+from fairsieve.tabular.reading.encoding import Feature
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.words import group_name
 

@@ -1,6 +1,6 @@
 """The settings of a table, in one place.
 
-The fields of :class:`Asked` are the options of the command line, the parameters of the functions of
+The fields of :class:`TableSettings` are the options of the command line, the parameters of the functions of
 ``fairsieve.tabular``, what ``metrics.json`` records of a run, and what is read back from there.
 
 Nothing heavy is imported here, so that ``--help`` answers at once.
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from fairsieve.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
-    from fairsieve.tabular.reading.table import Reading
+    from fairsieve.tabular.reading.columns import Reading
 
 __all__ = [
     "OLD_NAMES",
-    "Asked",
     "Setting",
+    "TableSettings",
     "data_name",
     "read_settings",
     "refuse_old_names",
@@ -86,7 +86,7 @@ def _setting(default: Any, help: str, panel: str = "", **more: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
     data: Any
@@ -321,7 +321,7 @@ class Asked:
     @property
     def reading(self) -> Reading:
         """How the text of a CSV file is read."""
-        from fairsieve.tabular.reading.table import Reading
+        from fairsieve.tabular.reading.columns import Reading
 
         return Reading(self.separator, self.decimal, self.missing)
 
@@ -342,7 +342,9 @@ class Asked:
 @functools.cache
 def settings_of(command: str | None = None) -> tuple[tuple[str, Setting], ...]:
     """List the settings of a command, or all; ``data`` is none."""
-    every = [(one.name, one.metadata["setting"]) for one in fields(Asked) if "setting" in one.metadata]
+    every = [
+        (one.name, one.metadata["setting"]) for one in fields(TableSettings) if "setting" in one.metadata
+    ]
     return tuple((name, one) for name, one in every if command is None or command in one.commands)
 
 
@@ -370,7 +372,7 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
     """
 
     def decorate(function: Function) -> Function:
-        known: Mapping[str, Field[Any]] = {one.name: one for one in fields(Asked)}
+        known: Mapping[str, Field[Any]] = {one.name: one for one in fields(TableSettings)}
         own = inspect.signature(function)
         first = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
         added = []
@@ -406,7 +408,7 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
 
 def _refuse_name(name: str, known: Sequence[str]) -> None:
-    from fairsieve.tabular.reading.table import closest
+    from fairsieve.tabular.reading.columns import closest
 
     close = closest(name, known)
     hint = f". Did you mean {close!r}?" if close else f"; the settings are {', '.join(known)}"
@@ -447,14 +449,14 @@ def read_settings(run: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in ("test_file", "verified")}
 
 
-def table_options(asked: Asked) -> list[str]:
+def table_options(asked: TableSettings) -> list[str]:
     """Write what a table is and how it is read as options of a command, which another command can be given too.
 
-    >>> " ".join(table_options(Asked("people.csv", "income", ["sex", "age"], bins="age=30,50")))
+    >>> " ".join(table_options(TableSettings("people.csv", "income", ["sex", "age"], bins="age=30,50")))
     '--label income --sensitive sex --sensitive age --bins age=30,50'
     """
     words = []
-    defaults = {one.name: one.default for one in fields(Asked)}
+    defaults = {one.name: one.default for one in fields(TableSettings)}
     ordinary = (asked.separator, asked.decimal) in ((",", "."), ("auto", "auto"))  # found without asking
     for name, setting in settings_of():
         value = getattr(asked, name)
