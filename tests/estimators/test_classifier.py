@@ -193,6 +193,9 @@ def test_the_limit_is_told():
 def test_without_groups_no_fairness_is_asked_for(data):
     with pytest.warns(FairnessWarning, match="no fairness was asked for, since no group was named"):
         FairRobustClassifier(clean_ratio=1.0).fit(data.features, data.labels)
+    in_pipeline = make_pipeline(FairRobustClassifier(clean_ratio=1.0))
+    with pytest.warns(FairnessWarning, match="pipeline as STEP__sensitive_features=.*metadata routing"):
+        in_pipeline.fit(data.features, data.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = FairRobustClassifier(None, clean_ratio=1.0).fit(data.features, data.labels)

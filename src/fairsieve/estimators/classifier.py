@@ -296,7 +296,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         comparisons(self.fairness, checked.data.cells, self.pos_label)  # names what is wrong before any work
         if sensitive_features is None:
             warnings.warn(
-                "no fairness was asked for, since no group was named: pass sensitive_features= to fit, or "
+                "no fairness was asked for, since no group was named: pass sensitive_features= to fit (to that of a "
+                "pipeline as STEP__sensitive_features=, STEP being this step's name, or through metadata routing), or "
                 "fairness=None if that is meant",
                 FairnessWarning,
                 stacklevel=3,
