@@ -19,7 +19,7 @@ from fairsieve.data import flip_group_targeted, make_synthetic, synthetic_splits
 from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.paper import run as run_module
 from fairsieve.paper.attacks import add_noise
-from fairsieve.paper.methods.contract import Method, Trained
+from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.problems import make_problem, paper_settings
 from fairsieve.paper.records import _read_records, append_record, fingerprint
@@ -139,7 +139,7 @@ def test_tuning_takes_the_fairest_of_the_accurate():
         train=train,
         candidates={"kind": ("accurate", "poor", "fair")},
     )
-    assert choose(method, data, Settings(), seed=0) == {"kind": "fair"}
+    assert choose(method, TrainingInput(data=data, settings=Settings(), seed=0)) == {"kind": "fair"}
 
 
 def test_fairness_comes_first_among_those_close_to_the_best_accuracy():

@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "compare",
     "fold_scores",
+    "measure",
     "package_versions",
     "run_one",
 ]
@@ -140,48 +141,29 @@ def candidates(method: Method) -> list[dict[str, Any]]:
     return [dict(zip(names, values, strict=True)) for values in product(*method.candidates.values())]
 
 
-def choose(
-    method: Method,
-    data: Samples,
-    settings: Settings,
-    *,
-    seed: int,
-    validation: Samples | None = None,
-    folds: int = 5,
-) -> dict[str, Any]:
-    """Choose the hyperparameters to use on ``data``."""
+def choose(method: Method, given: TrainingInput, folds: int = 5) -> dict[str, Any]:
+    """Choose the hyperparameters to use on some data."""
     options = candidates(method)
-    if len(options) == 1:
-        return options[0]
-    return options[pick(*fold_scores(method, data, settings, seed=seed, validation=validation, folds=folds))]
+    return options[pick(*fold_scores(method, given, folds))] if len(options) > 1 else options[0]
 
 
-def fold_scores(
-    method: Method,
-    data: Samples,
-    settings: Settings,
-    *,
-    seed: int,
-    validation: Samples | None = None,
-    folds: int = 5,
-) -> NDArray[np.float64]:
+def fold_scores(method: Method, given: TrainingInput, folds: int) -> NDArray[np.float64]:
     """Measure accuracies and disparities of the candidates on noisy held-out folds: (2, folds, candidates).
 
     Methods that have a validation set train once on all of the data, and are measured on that set.
     """
-    options = candidates(method)
-    if validation is not None:
-        parts = [(data, validation)]
+    options, data = candidates(method), given.data
+    if given.validation is not None:
+        parts = [(data, given.validation)]
     else:
-        fold = fold_numbers(data.cells, folds, seed)
-        parts = [
-            (data.take(np.flatnonzero(fold != k)), data.take(np.flatnonzero(fold == k))) for k in range(folds)
-        ]
+        fold = fold_numbers(data.cells, folds, given.seed)
+        parts = [(data.take(np.flatnonzero(fold != k)), data.take(np.flatnonzero(fold == k)))
+                 for k in range(folds)]  # fmt: skip
     scores = np.zeros((2, len(parts), len(options)))
     for place, (train, held) in enumerate(parts):
         for i, values in enumerate(options):
-            trained = _train(method, train, settings, values, seed=seed, validation=validation)
-            scores[:, place, i] = measure(trained, held, settings.fairness)
+            found = measure(method.fit(replace(given, data=train), values), held)
+            scores[:, place, i] = found["accuracy"], found[given.settings.fairness]
     return scores
 
 
@@ -200,27 +182,11 @@ def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> i
     return int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
 
 
-def _train(
-    method: Method,
-    data: Samples,
-    settings: Settings,
-    values: Mapping[str, Any],
-    *,
-    seed: int,
-    validation: Samples | None,
-) -> Trained:
-    """Train with hyperparameters: those that are settings change them, others are passed on."""
-    known = {name: value for name, value in values.items() if name in settings.__dataclass_fields__}
-    own = {name: value for name, value in values.items() if name not in known}
-    method.check(data, validation)
-    given = TrainingInput(data=data, settings=replace(settings, **known), seed=seed, validation=validation)
-    return method.train(given, **own)
-
-
-def measure(trained: Trained, samples: Samples, fairness: str) -> tuple[float, float]:
-    """Measure accuracy and disparity."""
+def measure(trained: Trained, samples: Samples) -> dict[str, float]:
+    """Measure accuracy and every disparity."""
     table, *_ = confusion_table(samples.labels, trained.predict(samples), samples.groups)
-    return float(accuracy_from_table(table)), float(disparity_from_table(table, fairness))
+    found = {"accuracy": float(accuracy_from_table(table))}
+    return found | {name: float(disparity_from_table(table, name)) for name in get_args(FairnessName)}
 
 
 def compare(
@@ -263,16 +229,15 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
     settings = replace(comparison.training_settings(), **problem.changes)
     validation = comparison.validation_samples(problem, method)
+    given = TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
     started = time.process_time()
     if comparison.fixed is not None:
         chosen = dict(comparison.fixed)
-    elif comparison.tune:
-        chosen = choose(method, problem.train, settings, seed=seed, validation=validation)
     else:
-        chosen = method.defaults
+        chosen = choose(method, given) if comparison.tune else method.defaults
     own = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
     began, wall = time.process_time(), time.perf_counter()
-    trained = _train(method, problem.train, settings, chosen | own, seed=seed, validation=validation)
+    trained = method.fit(given, chosen | own)
     result: Record = {
         "seconds": round(time.perf_counter() - wall, 4),
         "cpu_seconds": round(time.process_time() - began, 4),
@@ -284,17 +249,13 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
         "attacked": {name: round(share, 4) for name, share in problem.attacked.items() if share > 0},
     }
     if comparison.table is not None:
-        result |= _table_results(trained, problem)
+        result["clean_ratio"] = problem.changes["clean_ratio"]
+        if problem.weights is not None:
+            result["predicted"] = trained.predict(problem.test).tolist()
     if comparison.history:
+        if method.name == "sample-selection":  # the compiled loop tells nothing of single epochs
+            trained = replace(method, train=partial(train_as_authors, as_text=True)).fit(given, chosen)
         result["history"] = dict(trained.trace)
-        if method.name.startswith("sample-selection"):
-            names = {name: value for name, value in chosen.items() if name in settings.__dataclass_fields__}
-            given = TrainingInput(data=problem.train, settings=replace(settings, **names), seed=seed)
-            traced = train_as_authors(given, as_text=method.name == "sample-selection")
-            result["history"] = {
-                "prefix_differences": list(traced.trace["prefix_differences"]),
-                "selecting": round(traced.trace["selecting"], 4),
-            }
     return result
 
 
@@ -311,36 +272,23 @@ def _cached_problem(
 
 
 def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
-    """Measure accuracy and disparities on the test samples, and how many of the flips were dropped."""
-    measured: dict[str, float] = {}
-    table, *_ = confusion_table(problem.test.labels, trained.predict(problem.test), problem.test.groups)
-    measured["accuracy"] = float(accuracy_from_table(table))
-    for fairness in get_args(FairnessName):
-        measured[fairness] = float(disparity_from_table(table, fairness))
+    """Measure on the test samples; on a table by their weights, and without cells of few people."""
+    measured = measure(trained, problem.test)
     dropped = np.ones(len(problem.train), dtype=bool)
     dropped[trained.indices] = False
     measured["kept"] = 1 - float(dropped.mean())
     if problem.flipped.any():
         measured["flips_dropped"] = float(dropped[problem.flipped].mean())
+    if problem.changes:
+        from fairsieve.paper.table_problems import measure_tables, prediction_tables
+
+        weights = np.ones(len(problem.test)) if problem.weights is None else problem.weights
+        tables = prediction_tables(problem.test, trained.predict(problem.test), weights)
+        for fairness in get_args(FairnessName):
+            measured |= {
+                name: float(value) for name, value in measure_tables(tables, problem.test, fairness).items()
+            }
     return {name: round(value, 6) for name, value in measured.items()}
-
-
-def _table_results(trained: Trained, problem: NoisyProblem) -> Record:
-    """Measure on the test samples as tables are measured: by their weights, and without cells of few people."""
-    from fairsieve.paper.table_problems import measure_tables, prediction_tables
-
-    test = problem.test
-    predicted = trained.predict(test).astype(np.int64)
-    weights = np.ones(len(test)) if problem.weights is None else problem.weights
-    tables = prediction_tables(test, predicted, weights)
-    metrics = _test_metrics(trained, problem)
-    for fairness in get_args(FairnessName):
-        found = measure_tables(tables, test, fairness)
-        metrics |= {name: round(float(value), 6) for name, value in found.items()}
-    result: Record = {"metrics": metrics, "clean_ratio": problem.changes["clean_ratio"]}
-    if problem.weights is not None:
-        result["predicted"] = predicted.tolist()
-    return result
 
 
 def package_versions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -118,6 +118,13 @@ class Method:
     def defaults(self) -> dict[str, Any]:
         """The first candidate of each hyperparameter."""
         return {name: values[0] for name, values in self.candidates.items()}
+
+    def fit(self, given: TrainingInput, values: Mapping[str, Any]) -> Trained:
+        """Check the data and train; values that are settings change those, the others are passed on."""
+        self.check(given.data, given.validation)
+        known = {name: value for name, value in values.items() if name in given.settings.__dataclass_fields__}
+        own = {name: value for name, value in values.items() if name not in known}
+        return self.train(replace(given, settings=replace(given.settings, **known)), **own)
 
     def check(self, data: Samples, validation: Samples | None = None) -> None:
         """Raise an error that says what the method cannot do, before any work is done."""

@@ -163,5 +163,8 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperpara
         data,
         indices=np.asarray(plan.indices),
         epochs=settings.epochs,
-        trace={"prefix_differences": apart, "selecting": selecting / (time.perf_counter() - started)},
+        trace={
+            "prefix_differences": apart,
+            "selecting": round(selecting / (time.perf_counter() - started), 4),
+        },
     )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-import joblib
 import numpy as np
 
+from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
@@ -23,8 +23,8 @@ from fairsieve.paper.workers import Work, run_and_record
 
 __all__ = ["check_data_sets", "reproduce"]
 
-# Seconds to expect of a run before one like it was measured.
-EXPECTED = {"synthetic": 0.2, "compas": 0.5, "adult": 5.0}
+# Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
+EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
 FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
 
 
@@ -47,38 +47,24 @@ class _Job:
     work: Work
 
     @property
-    def kind(self) -> tuple[str, str, bool]:
-        """Jobs of one kind take about equally long."""
-        return self.experiment.data, self.experiment.method, self.seed is None
+    def expected(self) -> float:
+        """The seconds to expect of it."""
+        factor = TUNING_FACTOR if self.seed is None else 1
+        return EXPECTED[self.experiment.data] * factor * (FR_TRAIN_FACTOR if self.is_slow else 1)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it trains FR-Train."""
+        return self.experiment.method.startswith("fr-train")
+
+    @property
+    def shares_problem(self) -> bool:
+        """Whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
+        return self.experiment.data == "adult" and self.seed is not None and not self.is_slow
 
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
         return f"{self.experiment.data}, {METHODS[self.experiment.method].short}, {doing}"
-
-
-class _Clock:
-    """How long what is left will take, from what was measured so far."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers, self.done = workers, 0
-        self.left: Counter[tuple[str, str, bool]] = Counter()
-        self.seconds: defaultdict[tuple[str, str, bool], list[float]] = defaultdict(list)
-
-    def note(self, job: _Job, seconds: float) -> _Progress:
-        """Count a job as done, and return the progress."""
-        self.done += 1
-        self.left[job.kind] -= 1
-        self.seconds[job.kind].append(seconds)
-        remaining = sum(count * self.expected(kind) for kind, count in self.left.items()) / self.workers
-        return _Progress(self.done, self.done + self.left.total(), remaining, str(job))
-
-    def expected(self, kind: tuple[str, str, bool]) -> float:
-        """Estimate the seconds of one job: the mean of those measured, or a first guess."""
-        if kind in self.seconds:
-            return float(np.mean(self.seconds[kind]))
-        data, method, tuning = kind
-        guess = EXPECTED[data] * (FR_TRAIN_FACTOR if method.startswith("fr-train") else 1)
-        return guess * (TUNING_FACTOR if tuning else 1)
 
 
 def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
@@ -95,32 +81,27 @@ def reproduce(
     Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
     nothing is made twice, and a reproduction that was stopped continues.
     """
-    clock = _Clock(joblib.effective_n_jobs(jobs))
+    began, made, done = time.perf_counter(), 0.0, 0
     for find in (_tuning_jobs, _run_jobs):
         todo = find(experiments, results)
         later = [] if find is _run_jobs else _run_jobs(experiments, results)
-        clock.left = Counter(job.kind for job in [*todo, *later])
-        for sharing, found in groupby(todo, _shares_problem):
+        left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
+        for sharing, found in groupby(todo, lambda job: job.shares_problem):
             part = list(found)
             problems = Counter((job.experiment.noise, job.seed) for job in part)
             together = max(problems.values()) if sharing else 1
             for finished in run_and_record([job.work for job in part], path, jobs=jobs, together=together):
                 results.add(finished.record)
-                yield clock.note(part[finished.place], finished.seconds)
-
-
-def _shares_problem(job: _Job) -> bool:
-    """Return whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
-    slow = job.experiment.method.startswith("fr-train")
-    return job.experiment.data == "adult" and job.seed is not None and not slow
+                job = part[finished.place]
+                done, made, left = done + 1, made + job.expected, left - job.expected
+                yield _Progress(done, total, (time.perf_counter() - began) * left / made, str(job))
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
     """List the choices of hyperparameters that are not recorded yet, slow ones first."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
     todo = [each for each in wanted if each is not None and results.chosen(each) is None]
-    order = list(reversed(EXPECTED))
-    todo.sort(key=lambda each: (order.index(each.data), not each.method.startswith("fr-train")))
+    todo.sort(key=lambda each: (list(EXPECTED).index(each.data), not each.method.startswith("fr-train")))
     return [_Job(experiment, None, partial(_choose_once, experiment, results.scope)) for experiment in todo]
 
 
@@ -133,19 +114,11 @@ def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]
         for seed in scope.seeds_for(experiment)
         if results.run(experiment, seed) is None
     }
-    order = list(reversed(EXPECTED))
 
     def place(run: tuple[Experiment, int]) -> tuple[object, ...]:
-        experiment, seed = run
-        slow = experiment.method.startswith("fr-train")
-        return (
-            order.index(experiment.data),
-            not slow,
-            experiment.noise,
-            experiment.rate,
-            seed,
-            experiment.method,
-        )
+        each, seed = run
+        slow = each.method.startswith("fr-train")
+        return list(EXPECTED).index(each.data), not slow, each.noise, each.rate, seed, each.method
 
     return [
         _Job(each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed))
@@ -163,11 +136,8 @@ def _choose_once(experiment: Experiment, scope: Scope) -> Record:
             comparison.data, comparison.noise, comparison.rate, seed, arrays=comparison.arrays
         )
         validation = comparison.validation_samples(problem, method)
-        scores.append(
-            fold_scores(
-                method, problem.train, settings, seed=seed, validation=validation, folds=asked["folds"]
-            )
-        )
+        given = TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
+        scores.append(fold_scores(method, given, asked["folds"]))
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),
