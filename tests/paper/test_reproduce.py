@@ -28,7 +28,7 @@ from fairsieve.paper.reproduce.experiments import (
     find_items,
 )
 from fairsieve.paper.reproduce.page import write_reproduction
-from fairsieve.paper.reproduce.published import Line, Number, paper_tables
+from fairsieve.paper.reproduce.published import Number, paper_tables
 from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.runner import _run_jobs, _tuning_jobs, reproduce
 from fairsieve.paper.reproduce.statistics import Pairing, holm, judge, pool, read_gain
@@ -54,7 +54,7 @@ def test_every_table_is_there_whole():
     shapes = {number: (len(table.lines), len(table.columns)) for number, table in paper_tables().items()}
     # Adult has either group attacked
     assert shapes == {1: (7, 4), 2: (7, 4), 3: (4, 2), 4: (2, 2), 5: (4, 4), 6: (6, 4), 7: (7, 6)}
-    assert paper_tables()[2].lines[Line("fr-train")][3] == (
+    assert paper_tables()[2].lines["fr-train"][3] == (
         Number(0.597, 0.039, "best"),
         Number(0.045, 0.014, "second"),
     )
@@ -224,7 +224,7 @@ def as_printed():
         for line, cells in table.lines.items():
             for column, numbers in zip(table.columns, cells, strict=True):
                 names = ("cpu_seconds",) if table.number == 4 else ("accuracy", column.fairness)
-                mine = measured.setdefault(sets.table_experiment(line, column), {})
+                mine = measured.setdefault(sets.variant_experiment(line, column), {})
                 for name, number in zip(names, numbers, strict=True):
                     mine.setdefault(name, number.value + SPREAD * (number.deviation or 0) / 10)
     for experiment, found in measured.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.reproduce.published import Line, PaperColumn, paper_tables
+from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
 from fairsieve.paper.run import Comparison, ValidationKind
 from fairsieve.validation import closest_hint
 
@@ -25,7 +25,6 @@ __all__ = [
     "collect_experiments",
     "column_experiment",
     "find_items",
-    "table_experiment",
     "variant_experiment",
 ]
 
@@ -60,6 +59,7 @@ CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
     OURS: ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
     "fr-train": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.59)),
 }
+RATE_FIGURES = {"figure3": "demographic_parity", "figure6": "equalized_odds"}
 RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
 
 Attack = Literal["without-group", "with-group", "offset"]
@@ -123,11 +123,6 @@ def variant_experiment(name: str, column: PaperColumn) -> Experiment:
     if variant == "traced":
         return column_experiment(method, column, traced=True)
     return column_experiment(method, column, validation=variant or "clean")
-
-
-def table_experiment(line: Line, column: PaperColumn) -> Experiment:
-    """Return the experiment behind an entry of a table."""
-    return column_experiment(line.method, column, validation=line.validation)
 
 
 @dataclass(frozen=True)
@@ -299,90 +294,57 @@ def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
 
 
 PLAIN_COMPAS = Experiment("lr", "compas", rate=0, traced=True)  # Fig. 1
-
-
-def _table_experiments(number: int) -> tuple[Experiment, ...]:
-    table = paper_tables()[number]
-    found = [table_experiment(line, column) for line in table.lines for column in table.columns]
-    if number in (1, 2):  # the published settings of FR-Train are one row, the authors' selection another
-        found += [
-            column_experiment(name, each)
-            for name in ("fr-train-published", AUTHORS)
-            for each in table.columns
-        ]
-    return tuple(found)
-
-
-def _every(*lists: Iterable[Experiment]) -> tuple[Experiment, ...]:
-    return tuple(experiment for each in lists for experiment in each)
-
-
 TABLE1, TABLE2 = (paper_tables()[number].columns for number in (1, 2))
-ITEMS = {
-    item.name: item
-    for item in (
-        Item("table1", "Synthetic data", _table_experiments(1)),
-        Item("table2", "COMPAS", _table_experiments(2)),
-        Item("table3", "FR-Train's three validation sets on COMPAS", _table_experiments(3)),
-        Item("table4", "Seconds of the method and FR-Train", _table_experiments(4)),
-        Item("table5", "Ablation on the synthetic data and COMPAS", _table_experiments(5)),
-        Item("table6", "The other two-step methods on the synthetic data", _table_experiments(6)),
-        Item("table7", "AdultCensus", _table_experiments(7)),
-        Item("figure1", "Cell sizes and losses on COMPAS", (PLAIN_COMPAS,)),
-        Item(
-            "figure2",
-            "LR and ITLM on COMPAS by noise rate",
-            _every(*(compas_rate_experiments(method) for method in ("lr", "itlm"))),
-        ),
-        *(
-            Item(
-                name,
-                f"Synthetic data by noise rate, {fairness.replace('_', ' ')}",
-                _every(*(rate_experiments(method, fairness) for method in RATE_METHODS)),
-            )
-            for name, fairness in (("figure3", "demographic_parity"), ("figure6", "equalized_odds"))
-        ),
-        Item("figure4", "The synthetic data", ()),
-        Item(
-            "figure5",
-            "Accuracy against EO disparity, the method and FR-Train",
-            _every(
-                *(
-                    curve_experiments(method, noise)
-                    for method in CURVES
-                    for noise in ("label", "group-targeted")
-                )
-            ),
-        ),
-        Item(
-            "constraints",
-            "What the fairness constraints do (not in the paper)",
-            _every(
-                (column_experiment(OURS, column) for column in TABLE1),
-                (
-                    column_experiment(name, column, traced=True)
-                    for name in (OURS, AUTHORS)
-                    for column in TABLE1
-                ),
-                *(clean_ratio_experiments(column) for column in TABLE1),
-            ),
-        ),
-        Item(
-            "convergence",
-            "Training about twice as long (not in the paper)",
-            _every(
-                (column_experiment(OURS, column) for column in TABLE1),
-                (variant_experiment(f"{OURS} longer", column) for column in TABLE1),
-            ),
-        ),
-        Item(
-            "rivals",
-            "Methods since 2018 (not in the paper)",
-            _every(
-                column_experiment(method, column)
-                for method in (OURS, "lr", *RIVALS)
-                for column in (*TABLE1, *TABLE2)
-            ),
-        ),
-    )
+TITLES = {
+    "table1": "Synthetic data",
+    "table2": "COMPAS",
+    "table3": "FR-Train's three validation sets on COMPAS",
+    "table4": "Seconds of the method and FR-Train",
+    "table5": "Ablation on the synthetic data and COMPAS",
+    "table6": "The other two-step methods on the synthetic data",
+    "table7": "AdultCensus",
+    "figure1": "Cell sizes and losses on COMPAS",
+    "figure2": "LR and ITLM on COMPAS by noise rate",
+    "figure3": "Synthetic data by noise rate, demographic parity",
+    "figure4": "The synthetic data",
+    "figure5": "Accuracy against EO disparity, the method and FR-Train",
+    "figure6": "Synthetic data by noise rate, equalized odds",
+    "constraints": "What the fairness constraints do (not in the paper)",
+    "convergence": "Training about twice as long (not in the paper)",
+    "rivals": "Methods since 2018 (not in the paper)",
 }
+
+
+def _experiments(item: str) -> Iterator[Experiment]:
+    """Yield the experiments of a table or figure."""
+
+    def in_columns(names: Iterable[str], columns: Iterable[PaperColumn]) -> Iterator[Experiment]:
+        return (variant_experiment(name, column) for name in names for column in columns)
+
+    if item.startswith("table"):
+        table = paper_tables()[int(item.removeprefix("table"))]
+        # The published settings of FR-Train are one row, the authors' selection another.
+        extra = ("fr-train-published", AUTHORS) if table.number in (1, 2) else ()
+        yield from in_columns([*table.lines, *extra], table.columns)
+    elif item == "figure1":
+        yield PLAIN_COMPAS
+    elif item == "figure2":
+        yield from (each for method in ("lr", "itlm") for each in compas_rate_experiments(method))
+    elif item in RATE_FIGURES:
+        for method in RATE_METHODS:
+            yield from rate_experiments(method, RATE_FIGURES[item])
+    elif item == "figure5":
+        for method in CURVES:
+            yield from (
+                each for noise in ("label", "group-targeted") for each in curve_experiments(method, noise)
+            )
+    elif item == "constraints":
+        yield from in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
+        yield from (each for column in TABLE1 for each in clean_ratio_experiments(column))
+    elif item == "convergence":
+        yield from in_columns((OURS, f"{OURS} longer"), TABLE1)
+    elif item == "rivals":
+        yield from in_columns((OURS, "lr", *RIVALS), (*TABLE1, *TABLE2))
+
+
+ITEMS = {name: Item(name, title, tuple(_experiments(name))) for name, title in TITLES.items()}

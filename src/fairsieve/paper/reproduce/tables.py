@@ -17,10 +17,9 @@ from fairsieve.paper.reproduce.experiments import (
     RIVALS,
     TABLE1,
     TABLE2,
-    column_experiment,
-    table_experiment,
+    variant_experiment,
 )
-from fairsieve.paper.reproduce.published import Line, Number, PaperColumn, PaperTable, paper_tables
+from fairsieve.paper.reproduce.published import Number, PaperColumn, PaperTable, paper_tables
 from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
@@ -47,7 +46,12 @@ FLIPS = {
     "group-targeted:Female": "flips among women",
     "group-targeted:Male": "flips among men",
 }
-SETS = {"clean": "", "noisy": ", noisy validation set", "cleaned": ", noisy validation set cleaned by ITLM"}
+SETS = {
+    "": "",
+    "clean": "",
+    "noisy": ", noisy validation set",
+    "cleaned": ", noisy validation set cleaned by ITLM",
+}
 FR_TRAIN = (
     " FR-Train is our implementation with settings of ours, tuned on validation data: with its published settings the "
     "paper's numbers are not reached."
@@ -60,9 +64,10 @@ def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
-def line_title(line: Line) -> str:
+def line_title(name: str) -> str:
     """Return a method's title, with its validation set where that is not clean."""
-    return METHODS[line.method].short + SETS[line.validation]
+    method, _, validation = name.partition(" ")
+    return METHODS[method].short + SETS[validation]
 
 
 def plus_minus(values: ArrayLike) -> str:
@@ -85,49 +90,53 @@ def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
         return [_seconds_table(protocols.fresh, table)]
     if what != 7:
         return [_paper_table(protocols, table, f"table{what}")]
-    parts = []
-    for name, women in (("table7", False), ("table7-women", True)):
-        places = [i for i, column in enumerate(table.columns) if column.noise.endswith(":Female") == women]
-        lines = {line: tuple(cells[place] for place in places) for line, cells in table.lines.items()}
-        part = PaperTable(7, tuple(table.columns[place] for place in places), lines)
-        parts.append(_paper_table(protocols, part, name))
-    return parts
+    women = [place for place, column in enumerate(table.columns) if column.noise.endswith(":Female")]
+    rest = [place for place in range(len(table.columns)) if place not in women]
+    return [
+        _paper_table(protocols, table.pick(rest), "table7"),
+        _paper_table(protocols, table.pick(women), "table7-women"),
+    ]
 
 
 def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
     """Make a table: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
     several = len({column.data for column in table.columns}) > 1
-    heads = [Column("method"), Column("whose")]
-    for column in table.columns:
-        group = column_title(column, with_data=several)
-        heads += [Column(head, True, group=group) for head in ("acc. ↑", "disp. ↓")]
-    extra = [Line(method) for method in ("fr-train-published", AUTHORS) if table.number in (1, 2)]
+    extra = ("fr-train-published", AUTHORS) if table.number in (1, 2) else ()
     whose = list(dict.fromkeys(one for column in table.columns for one, _ in protocols.each(column.data)))
     rows = []
-    for line in [*table.lines, *extra]:
-        title = "w/o both (ITLM)" if (table.number, line.method) == (5, "itlm") else line_title(line)
-        printed = table.lines.get(line)
-        if printed is not None:
-            rows.append(
-                [Cell(title), Cell("paper"), *(_printed_cell(one) for pair in printed for one in pair)]
-            )
+    for line in (*table.lines, *extra):
+        title = Cell("w/o both (ITLM)" if (table.number, line) == (5, "itlm") else line_title(line))
+        printed = [number for pair in table.lines.get(line, ()) for number in pair]
+        if printed:
+            rows.append([title, Cell("paper"), *map(_printed_cell, printed)])
         for protocol in whose:
-            row = [Cell(title), Cell(protocol)]
-            for i, column in enumerate(table.columns):
+            row: list[Cell] = []
+            for column in table.columns:
                 results = dict(protocols.each(column.data)).get(protocol)
-                for j, measure in enumerate(("accuracy", column.fairness)):
+                for measure in ("accuracy", column.fairness):
+                    theirs = printed[len(row)] if printed else None
                     if results is None:
                         row.append(Cell(""))
-                        continue
-                    values = results.values(table_experiment(line, column), measure)
-                    row.append(_number_cell(values, None if printed is None else printed[i][j]))
-            if any(cell.text not in ("", "–") for cell in row[2:]):
-                rows.append(row)
+                    else:
+                        values = results.values(variant_experiment(line, column), measure)
+                        row.append(_number_cell(values, theirs))
+            if any(cell.text not in ("", "–") for cell in row):
+                rows.append([title, Cell(protocol), *row])
     what = ITEMS[f"table{table.number}"].title
     if name.endswith("-women"):
         what += ", flips among women (by the paper's rule men are attacked)"
-    note = FR_TRAIN if any(line.method == "fr-train" for line in table.lines) else ""
-    return Table(name, f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}{note}", heads, rows)
+    note = FR_TRAIN if "fr-train" in table.lines else ""
+    caption = f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}{note}"
+    return Table(name, caption, [Column("method"), Column("whose"), *_heads(table.columns, several)], rows)
+
+
+def _heads(columns: Iterable[PaperColumn], with_data: bool) -> list[Column]:
+    """Make the heads of accuracy and disparity in some columns of the paper."""
+    return [
+        Column(head, True, group=column_title(column, with_data=with_data))
+        for column in columns
+        for head in ("acc. ↑", "disp. ↓")
+    ]
 
 
 def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
@@ -137,7 +146,7 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
         columns = [column for column in table.columns if column.data == data]
         for name, results in protocols.each(data):
             counts = {
-                max((len(results.runs(table_experiment(line, column))) for column in columns), default=0)
+                max((len(results.runs(variant_experiment(line, column))) for column in columns), default=0)
                 for line in table.lines
             } - {0}
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
@@ -174,7 +183,7 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
     for line, printed in table.lines.items():
         row = [Cell(line_title(line))]
         for column, (seconds,) in zip(table.columns, printed, strict=True):
-            values = results.values(table_experiment(line, column), "cpu_seconds")
+            values = results.values(variant_experiment(line, column), "cpu_seconds")
             here = np.nan if np.isnan(values).all() else float(np.nanmedian(values))
             text = "–" if np.isnan(here) else f"{here:.2f}"
             row.append(Cell(text, value=here, reference=f"{seconds.value:.1f}"))
@@ -189,94 +198,67 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
 def rivals_table(results: Results) -> Table:
     """Make a table of methods that the paper does not compare with, beside the method and LR."""
     columns = (*TABLE1, *TABLE2)
-    heads = [Column("method")]
-    for column in columns:
-        group = column_title(column, with_data=True)
-        heads += [Column(head, True, group=group) for head in ("acc. ↑", "disp. ↓")]
     rows = []
     for name in (OURS, "lr", *RIVALS):
         row = [Cell(METHODS[name].title if name != OURS else METHODS[name].short)]
         for column in columns:
             for measure in ("accuracy", column.fairness):
-                row.append(_number_cell(results.values(column_experiment(name, column), measure)[:10], None))
+                row.append(_number_cell(results.values(variant_experiment(name, column), measure)[:10], None))
         rows.append(row)
     caption = (
         "Methods that the paper does not compare with: the first ten draws or splits of all. Surrogate and group peer "
         "loss with estimated noise rates; learning to reweight has the clean validation set; fairsieve is the "
         "library's default"
     )
-    return Table("rivals", caption, heads, rows)
+    return Table("rivals", caption, [Column("method"), *_heads(columns, True)], rows)
+
+
+def _text_table(
+    name: str, caption: str, titles: str, rows: Iterable[Sequence[str | Cell]], **more: Any
+) -> Table:
+    """Make a table of texts; the titles of its columns stand between bars."""
+    made = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    return Table(name, caption, [Column(title) for title in titles.split("|")], made, **more)
 
 
 def claims_table(judgements: Sequence[Judgement]) -> Table:
     """Make a table of the claims with their verdicts."""
     rows = [
-        [
-            Cell(each.claim.id),
-            Cell(each.claim.where),
-            Cell(each.claim.text),
-            Cell(verdict_word(each.fresh.holds)),
-            Cell(verdict_word(each.corrected)),
-            Cell("–" if each.authors is None else verdict_word(each.authors.holds)),
-            Cell(each.fresh.summary + "."),
-        ]
+        (
+            each.claim.id,
+            each.claim.where,
+            each.claim.text,
+            verdict_word(each.fresh.holds),
+            verdict_word(each.corrected),
+            "–" if each.authors is None else verdict_word(each.authors.holds),
+            f"{each.fresh.summary}.",
+        )
         for each in judgements
     ]
-    titles = (
-        "claim",
-        "where",
-        "what it says",
-        "verdict",
-        "corrected over all claims",
-        "the authors' draw",
-        "numbers",
-    )
+    titles = "claim|where|what it says|verdict|corrected over all claims|the authors' draw|numbers"
     caption = "The paper's claims, and whether they hold on fresh draws or splits, against FR-Train with our settings"
-    return Table("claims", caption, [Column(title) for title in titles], rows, filterable=True)
+    return _text_table("claims", caption, titles, rows, filterable=True)
 
 
 def comparisons_table(judgements: Sequence[Judgement]) -> Table:
     """Make a table of every comparison: both means, the gain and its interval."""
     rows = [
-        [
-            Cell(each.claim.id),
-            *_comparison_cells(gain),
-            Cell(each.fresh.words[i] if i < len(each.fresh.words) else ""),
-        ]
+        (each.claim.id, *_comparison(gain), each.fresh.words[i] if i < len(each.fresh.words) else "")
         for each in judgements
         for i, gain in enumerate(each.fresh.gains)
     ]
-    titles = (
-        "claim",
-        "data",
-        "flips",
-        "rate",
-        "measure",
-        "first",
-        "second",
-        "mean of first",
-        "mean of second",
-        "gain",
-        "low",
-        "high",
-        "runs",
-        "says",
-    )
-    return Table(
-        "comparisons", "Every comparison behind the claims", [Column(title) for title in titles], rows
-    )
+    titles = "claim|data|flips|rate|measure|first|second|mean of first|mean of second|gain|low|high|runs|says"
+    return _text_table("comparisons", "Every comparison behind the claims", titles, rows)
 
 
-def _comparison_cells(gain: Gain) -> list[Cell]:
-    one, other = gain.pairing.one, gain.pairing.other
-    texts = [one.data, FLIPS[one.noise], f"{one.rate:g}", gain.pairing.measure]
-    texts += [line_title(Line(each.method, each.validation)) + _fixed(each.fixed) for each in (one, other)]
-    numbers = [gain.one, gain.other, gain.mean, gain.mean - gain.half, gain.mean + gain.half]
-    return [
-        *(Cell(text) for text in texts),
-        *(Cell(f"{value:.4f}", value=value) for value in numbers),
-        Cell(str(gain.n)),
+def _comparison(gain: Gain) -> list[str]:
+    pair = gain.pairing
+    texts = [pair.one.data, FLIPS[pair.one.noise], f"{pair.one.rate:g}", pair.measure]
+    texts += [
+        line_title(f"{each.method} {each.validation}") + _fixed(each.fixed) for each in (pair.one, pair.other)
     ]
+    numbers = (gain.one, gain.other, gain.mean, gain.mean - gain.half, gain.mean + gain.half)
+    return [*texts, *(f"{value:.4f}" for value in numbers), str(gain.n)]
 
 
 def _fixed(fixed: Sequence[tuple[str, float]]) -> str:
@@ -293,7 +275,7 @@ def prefixes_table(protocols: Protocols) -> Table:
     for column in TABLE1:
         for whose, results in protocols.each("synthetic"):
             for method, title in ((OURS, "as the text"), (AUTHORS, "as the authors' code")):
-                records = results.runs(column_experiment(method, column, traced=True))
+                records = results.runs(variant_experiment(f"{method} traced", column))
                 apart = np.array([n for one in records for n in one["history"]["prefix_differences"]])
                 if len(apart):
                     kept = 2000 * float(np.mean([one["metrics"]["kept"] for one in records]))
@@ -316,17 +298,17 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         draw = ", the authors' draw" if record["settings"]["arrays"] else ""
         noise = asked["noise"].replace("-without-group", "")
         rows.append(
-            [
-                Cell(TITLES[asked["data"]] + draw),
-                Cell(f"{FLIPS.get(noise, noise)}, {ABBREVIATIONS[asked['fairness']]}"),
-                Cell(line_title(Line(asked["method"], asked["validation"]))),
-                Cell(", ".join(f"{name} {value:g}" for name, value in chosen.items())),
-                Cell(", ".join(ends) or "–"),
-            ]
+            (
+                TITLES[asked["data"]] + draw,
+                f"{FLIPS.get(noise, noise)}, {ABBREVIATIONS[asked['fairness']]}",
+                line_title(f"{asked['method']} {asked['validation']}"),
+                ", ".join(f"{name} {value:g}" for name, value in chosen.items()),
+                ", ".join(ends) or "–",
+            )
         )
-    heads = [Column(title) for title in ("data", "column", "method", "chosen", "at an end")]
     caption = "Hyperparameters, chosen once for each method and column"
-    return Table("choices", caption, heads, sorted(rows, key=lambda row: [cell.text for cell in row]), True)
+    titles = "data|column|method|chosen|at an end"
+    return _text_table("choices", caption, titles, sorted(rows), filterable=True)
 
 
 def at_an_end(value: float, grid: Sequence[float]) -> bool:
