@@ -10,8 +10,7 @@ import pytest
 
 from fairsieve import tabular
 from fairsieve.report.page import render_page
-from fairsieve.tabular.dropped import DroppedCell
-from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.evaluation import DroppedCell, Share
 from fairsieve.tabular.reasons import decide_run, dropping_verdict, main_rates
 from fairsieve.tabular.report.files import model_card
 from fairsieve.tabular.report.pages import run_document

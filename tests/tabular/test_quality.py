@@ -15,8 +15,7 @@ from sklearn.metrics import (
 
 from fairsieve.intervals import average_of_shares
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.calibration import measure_calibration
-from fairsieve.tabular.quality import ModelOutput, measure_quality
+from fairsieve.tabular.quality import ModelOutput, measure_calibration, measure_quality
 from fairsieve.tabular.reading.roles import Labels
 
 fairlearn = pytest.importorskip("fairlearn.metrics")
@@ -38,7 +37,7 @@ def test_the_numbers_are_those_of_other_libraries(classes):
     cells, model, codes, groups = outputs(0, classes)
     names = tuple(f"c{i}" for i in range(classes))
     labels = Labels("label", names, names[1] if classes == 2 else None)
-    found = measure_quality(cells, model, model, labels, 0)
+    found = measure_quality(cells, model, model, labels)
     metrics = {
         "auc": roc_auc_score,
         "average_precision": average_precision_score,
@@ -70,7 +69,7 @@ def test_intervals_shrink_with_more_people(seed):
     widths = []
     for size in (60, 1200):
         cells, model, _, _ = outputs(seed, 2, size)
-        found = {one.name: one.plain[-1].interval for one in measure_quality(cells, model, model, labels, 0)}
+        found = {one.name: one.plain[-1].interval for one in measure_quality(cells, model, model, labels)}
         widths.append({name: high - low for name, (low, high) in found.items()})
     assert all(widths[1][name] < widths[0][name] for name in widths[0])
 
@@ -86,7 +85,7 @@ def test_the_interval_of_the_auc_holds_the_truth_as_often_as_it_says():
         chances = np.column_stack([1 - scores, scores])
         model = ModelOutput(chances, chances.argmax(axis=1))
         cells = Cells.of(codes, np.zeros(150, int))
-        low, high = measure_quality(cells, model, model, labels, 0)[0].plain[-1].interval
+        low, high = measure_quality(cells, model, model, labels)[0].plain[-1].interval
         inside += low <= truth <= high
     assert inside >= 35  # 38 expected; fewer than 35 happens once in seventy
 
@@ -96,7 +95,7 @@ def test_a_group_without_a_label_has_no_numbers_of_it():
     chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.9, 0.1], [0.9, 0.1]])
     model = ModelOutput(chances, chances.argmax(axis=1))
     found = {
-        one.name: one.plain for one in measure_quality(cells, model, model, Labels("y", ("n", "y"), "y"), 0)
+        one.name: one.plain for one in measure_quality(cells, model, model, Labels("y", ("n", "y"), "y"))
     }
     assert all(found[name][1] is None for name in found)
     assert found["auc"][0].value == 1.0

@@ -39,6 +39,7 @@ def train_command(
     from fairsieve.files import keep_inputs
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.report import files as folders
+    from fairsieve.tabular.table_results import for_commands
     from fairsieve.tabular.table_run import STAGES
 
     worst = check_fail_on(fail_on)
@@ -48,7 +49,7 @@ def train_command(
         folders.new_folder(out, force=force) as folder,
         stages(len(STAGES) + 1 + bool(settings.get("verified"))) as tell,
     ):
-        result = tabular.train(data, report=tell, **settings)
+        result = for_commands(tabular.train(data, report=tell, **settings))
         tell("writing the report")
         result.write(folder)
     say_run(result, out)
@@ -148,6 +149,7 @@ def audit_command(
     from fairsieve.cli.table_output import say_audit
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
+    from fairsieve.tabular.table_results import for_commands
 
     worst = check_fail_on(fail_on)
     if out is not None:
@@ -155,7 +157,9 @@ def audit_command(
     if out is not None and prediction is None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as tell:
-        result = tabular.audit(data, prediction=prediction, score=score, report=tell, **settings)
+        result = for_commands(
+            tabular.audit(data, prediction=prediction, score=score, report=tell, **settings)
+        )
     say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)

@@ -11,13 +11,12 @@ from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.text import interval, number, percent
-from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reading.encoding import Feature, used
 from fairsieve.tabular.report.pages import run_lines
 from fairsieve.tabular.table_results import AuditResult, TrainResult
-from fairsieve.tabular.words import group_name
 
 __all__ = ["say_audit", "say_run"]
 

@@ -2,24 +2,38 @@
 
 A decision is data: an outcome, verdicts, reasons and next steps, each a kind with its numbers. The sentences are in
 ``templates/decision.j2``, one macro for each kind, and read alike in the terminal, on the page, in the card and in
-``metrics.json``. Whoever finds a new reason adds a small function to a list in :mod:`fairsieve.tabular.reasons` (or
-:mod:`~fairsieve.tabular.audit_reasons`) and a macro ``reason_…`` to the template.
+``metrics.json``. Whoever finds a new reason adds a small function to :mod:`fairsieve.tabular.reasons` and a macro
+``reason_…`` to the template.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.report.document import Verdict
-from fairsieve.tabular.reading.columns import closest
-from fairsieve.tabular.words import say, upper
+from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.report.text import load_sentences, upper
+from fairsieve.validation import check_choice
 
-__all__ = ["Decision", "Outcome", "Reason", "Status", "Step", "TableVerdict", "check_fail_on", "decide"]
+__all__ = [
+    "Decision",
+    "Outcome",
+    "Reason",
+    "Status",
+    "Step",
+    "TableVerdict",
+    "advise",
+    "check_fail_on",
+    "decide",
+    "estimate_facts",
+    "estimate_sentence",
+    "group_name",
+    "say",
+]
 
 Outcome = Literal["use", "inconclusive", "do-not-use"]
 Status = Literal["fails", "inconclusive", "holds"]
@@ -27,6 +41,62 @@ Subject = Literal["model", "labels", "predictions"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)  # from the best to the worst
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which they are shown
 WORDS: dict[Status, str] = {"fails": "does not hold", "inconclusive": "inconclusive", "holds": "holds"}
+NO_GROUP = "(no group)"
+# An option of the command line in a note, with its value where one follows.
+OPTION = re.compile(
+    r"--([a-z]+(?:-[a-z]+)*)(?: ('[^']*'|,|[A-Z]{2,}\b|[a-z]+(?=\s+(?:to|chose)\b)|\w+=[\d.,]*\d))?"
+)
+
+
+def group_name(group: str | None) -> str:
+    """Name a group."""
+    return NO_GROUP if group is None else group
+
+
+def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
+    """Word one sentence or a few in one line: the macro ``name`` of a template.
+
+    With ``in_python``, advice names parameters instead of options of the command line.
+    """
+    macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
+    return " ".join(str(getattr(macros, name)(**(facts or {}))).split())
+
+
+def advise(text: str, *, in_python: bool) -> str:
+    """Name parameters instead of options of the command line in a note, for those who call functions.
+
+    >>> advise("Add --small-groups merge to make them one, or --drop 'code'; see --test-file.", in_python=True)
+    "Add small_groups='merge' to make them one, or drop='code'; see test_file."
+    """
+
+    def parameter(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2]
+        if value is None:
+            return name
+        return f"{name}={value if value.isupper() or value.startswith(chr(39)) else repr(value)}"
+
+    return OPTION.sub(parameter, text) if in_python else text
+
+
+def estimate_facts(estimate: CleanRatioEstimate) -> dict[str, Any]:
+    """Collect what is said of an estimate."""
+    low, high = estimate.interval
+    return {
+        "conclusive": bool(estimate.credible),
+        "why": str(estimate.credible).rstrip("."),
+        "training": estimate.training,
+        "checked": estimate.verified is not None,
+        "found": bool(estimate.flip_rates.any()),
+        "aimed": estimate.aimed,
+        "wrong": float(estimate.wrong.mean()),
+        "bounds": (1 - high, 1 - low),
+        "most": max(math.ceil(100 * (1 - low) - 1e-9), 1),
+    }
+
+
+def estimate_sentence(estimate: CleanRatioEstimate) -> str:
+    """Say how many labels were found to be wrong, how they came about, and what cannot be known."""
+    return say("decision.j2", "estimate", {"it": estimate_facts(estimate)})
 
 
 @dataclass(frozen=True)
@@ -73,11 +143,6 @@ class TableVerdict:
         """What was found, with the numbers."""
         return say("decision.j2", f"found_{self.kind or self.name}", {"verdict": self, **self.facts})
 
-    def as_block(self) -> Verdict:
-        """Return the verdict as a block of a page."""
-        holds = {"fails": False, "inconclusive": None, "holds": True}[self.status]
-        return Verdict(self.claim, self.source, holds, self.sentence)
-
 
 @dataclass(frozen=True)
 class Step:
@@ -111,11 +176,6 @@ class Reason:
     steps: tuple[Step, ...] = ()
     warning: bool = False
 
-    @cached_property
-    def text(self) -> str:
-        """The reason, as a full sentence."""
-        return say("decision.j2", f"reason_{self.kind}", self.facts)
-
 
 @dataclass(frozen=True)
 class Decision:
@@ -147,20 +207,27 @@ class Decision:
     verdicts: list[TableVerdict]
     findings: list[Reason]
     facts: dict[str, Any] = field(default_factory=dict)
-    in_python: bool = False
+    in_python: bool = True
+
+    def word(self, *reasons: Reason) -> list[str]:
+        """Say reasons as full sentences, each once."""
+        told = (
+            say("decision.j2", f"reason_{one.kind}", one.facts, in_python=self.in_python) for one in reasons
+        )
+        return list(dict.fromkeys(advise(text, in_python=self.in_python) for text in told))
 
     @cached_property
     def sentence(self) -> str:
         """The decision, in a sentence or two."""
         name = f"sentence_{self.subject}_{self.outcome.replace('-', '_')}"
-        reason = self.findings[0].text if self.findings else ""
+        reason = "".join(self.word(*self.findings[:1]))
         facts = {"reason": reason[:1].lower() + reason[1:], "facts": self.facts}
         return upper(say("decision.j2", name, facts))
 
     @cached_property
     def reasons(self) -> list[str]:
         """The reasons as sentences, the weightiest first."""
-        return list(dict.fromkeys(reason.text for reason in self.findings))
+        return self.word(*self.findings)
 
     @cached_property
     def next_steps(self) -> list[str]:
@@ -168,19 +235,14 @@ class Decision:
         # What to do about a doubt matters little where something worse is certain.
         weighty = [reason for reason in self.findings if reason.outcome in (self.outcome, "use")]
         steps = [step for reason in weighty for step in reason.steps]
-        told = (
-            say("decision.j2", f"step_{step.kind}", step.facts, in_python=self.in_python) for step in steps
-        )
+        told = (say("decision.j2", f"step_{one.kind}", one.facts, in_python=self.in_python) for one in steps)
         return list(dict.fromkeys(told))
 
     @property
     def warnings(self) -> list[str]:
-        """The reasons that a reader must not miss, as sentences."""
-        return list(dict.fromkeys(reason.text for reason in self.findings if reason.warning))
-
-    def for_python(self) -> Decision:
-        """Return the decision with advice for those who call functions."""
-        return replace(self, in_python=True)
+        """What a reader must not miss, as sentences; but for what the decision says itself."""
+        told = self.word(*(reason for reason in self.findings if reason.warning))
+        return [text for text in told if text[1:] not in self.sentence]
 
     def fails(self, at: Outcome | None) -> bool:
         """Return whether the outcome is as bad as ``at``, or worse; never where that is None.
@@ -192,22 +254,13 @@ class Decision:
 
     def record(self) -> dict[str, Any]:
         """Return what ``metrics.json`` holds of the decision."""
+        names = ("name", "claim", "status", "sentence", "value", "interval")
         return {
             "decision": self.outcome,
             "decision_sentence": self.sentence,
-            "reasons": list(self.reasons),
-            "next_steps": list(self.next_steps),
-            "verdicts": [
-                {
-                    "name": one.name,
-                    "claim": one.claim,
-                    "status": one.status,
-                    "sentence": one.sentence,
-                    "value": None if one.value is None or not math.isfinite(one.value) else one.value,
-                    "interval": None if one.interval is None else list(one.interval),
-                }
-                for one in self.verdicts
-            ],
+            "reasons": self.reasons,
+            "next_steps": self.next_steps,
+            "verdicts": [{name: getattr(one, name) for name in names} for one in self.verdicts],
         }
 
 
@@ -216,8 +269,6 @@ def decide(
     verdicts: Iterable[TableVerdict],
     reasons: Iterable[Reason],
     facts: dict[str, Any] | None = None,
-    *,
-    in_python: bool = False,
 ) -> Decision:
     """Decide as the weightiest reason says; without any, to use.
 
@@ -229,26 +280,12 @@ def decide(
     ('do-not-use', ['leak', 'few'])
     """
     ordered = sorted(reasons, key=lambda reason: -OUTCOMES.index(reason.outcome))
-    return Decision(
-        subject,
-        ordered[0].outcome if ordered else "use",
-        sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status)),
-        ordered,
-        facts or {},
-        in_python,
-    )
+    judged = sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status))
+    return Decision(subject, ordered[0].outcome if ordered else "use", judged, ordered, facts or {})
 
 
 def check_fail_on(value: str | None) -> Outcome | None:
     """Check the value of ``--fail-on``."""
-    known: dict[str | None, Outcome | None] = {
-        None: None,
-        "inconclusive": "inconclusive",
-        "do-not-use": "do-not-use",
-    }
-    if value in known:
-        return known[value]
-    assert value is not None
-    close = closest(value, ("inconclusive", "do-not-use"))
-    hint = f". Did you mean {close!r}?" if close else ""
-    raise InvalidInputError(f"--fail-on must be inconclusive or do-not-use; got {value!r}{hint}")
+    if value is not None:
+        check_choice("--fail-on", value, OUTCOMES[1:])
+    return value  # type: ignore[return-value]

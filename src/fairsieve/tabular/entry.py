@@ -9,12 +9,11 @@ from typing import Any
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_review, predictions, table_run
-from fairsieve.tabular.audit_reasons import decide_audit, decide_predictions
 from fairsieve.tabular.model_files import find_model, read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.reading.columns import Reading
 from fairsieve.tabular.reading.read import read_data
-from fairsieve.tabular.reasons import decide_run
+from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.bootstrap import Score, score_models
-from fairsieve.tabular.calibration import Calibration, calibrate_scores
-from fairsieve.tabular.evaluation import FEW, Gap, Measure, gap_between, measure_groups
+from fairsieve.tabular.evaluation import FEW, Gap, Measure, Score, list_gaps, measure_groups, score_models
 from fairsieve.tabular.label_review import Audit, audit_table
+from fairsieve.tabular.quality import Calibration, calibrate_scores
 from fairsieve.tabular.reading.columns import InputTable, canonical, find_column, parse_numbers, used_texts
 from fairsieve.tabular.reading.read import named_rows, read_data
 from fairsieve.tabular.reading.roles import Labels, coded_by
@@ -70,16 +69,8 @@ class PredictionAudit:
 
         Rates of fewer than ten people are left out.
         """
-        groups = range(self.cells.named_groups)
-        found = [
-            gap_between(measure, low, high)
-            for measure in self.measures
-            if self.asked.fairness in measure.notions
-            for low in groups
-            for high in groups
-            if low != high and min(measure.plain[low].total, measure.plain[high].total) >= FEW
-        ]
-        return sorted((gap for gap in found if gap.plain >= 0), key=lambda gap: -gap.plain)
+        found = list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
+        return sorted((gap for gap in found if gap.plain.value >= 0), key=lambda gap: -gap.plain.value)
 
 
 def audit_predictions(

@@ -1,4 +1,4 @@
-"""How well models tell labels apart in each group: AUC, average precision, precision, recall, balanced accuracy.
+"""How well models tell labels apart in each group, and whether their probabilities mean what they say.
 
 Accuracy says little where a label is rare: to predict it for nobody is right almost always.
 """
@@ -6,27 +6,34 @@ Accuracy says little where a label is rare: to predict it for nobody is right al
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score
 
-from fairsieve.intervals import average_of_shares, wilson
-from fairsieve.metrics import count_table
+from fairsieve.intervals import NORMAL, average_of_shares, wilson
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.bootstrap import Score
-from fairsieve.tabular.evaluation import told_classes
+from fairsieve.tabular.evaluation import FEW, Score, Share, told_classes
 from fairsieve.tabular.reading.roles import Labels
 
-__all__ = ["EVERYONE", "ModelOutput", "Quality", "measure_quality"]
+__all__ = [
+    "EVERYONE",
+    "Calibration",
+    "ModelOutput",
+    "Quality",
+    "calibrate_scores",
+    "measure_calibration",
+    "measure_quality",
+]
 
 EVERYONE = "everyone"
-MOST_DRAWS, FEWEST_DRAWS, CHUNK = 200, 50, 2_000_000
-NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
+BINS = 10  # of probabilities
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 class ModelOutput(NamedTuple):
@@ -36,8 +43,7 @@ class ModelOutput(NamedTuple):
     codes: NDArray[np.int64]  # the predicted classes
 
 
-@dataclass(frozen=True)
-class Quality:
+class Quality(NamedTuple):
     """A number of both models, group by group.
 
     Attributes
@@ -59,143 +65,167 @@ class Quality:
     fair: list[Score | None]
 
 
-def measure_quality(
-    cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels, seed: int
-) -> list[Quality]:
-    """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals.
-
-    Parameters
-    ----------
-    cells : Cells
-        Labels and groups of the test part.
-    plain, fair : ModelOutput
-    seed : int
-        Of the draws behind the intervals of AUC and average precision.
-    """
-    parts = [*(np.flatnonzero(cells.group_codes == group) for group in range(cells.shape[1]))]
-    parts.append(np.arange(len(cells)))
+def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
+    """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals."""
+    parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
     found: list[Quality] = []
     for code, label in told_classes(labels):
-        columns = [[_tell(cells, model, part, code, seed) for part in parts] for model in (plain, fair)]
-        for name, (title, meaning) in _describe(label, labels).items():
-            values = [[one[name] for one in column] for column in columns]
-            found.append(Quality(name, title, meaning, label, *values))
-    balanced = [[_balanced(cells, model, part) for part in parts] for model in (plain, fair)]
+        which = "" if len(labels.classes) == 2 else f" of {label}"
+        columns = [
+            [
+                _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
+                for part in parts
+            ]
+            for one in (plain, fair)
+        ]
+        meanings = {
+            "AUC": f"how often one labelled {label} scores higher than one who is not",
+            "average precision": f"the mean share labelled {label} among those who score highest",
+            "precision": f"of those predicted {label}, labelled {label}",
+            "recall": f"of those labelled {label}, predicted {label}",
+        }
+        for title, meaning in meanings.items():
+            values = [[one[title] for one in column] for column in columns]
+            found.append(
+                Quality(title.lower().replace(" ", "_"), title + which, meaning, label, values[0], values[1])
+            )
+    balanced = [
+        [_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in (plain, fair)
+    ]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
-    found.append(Quality("balanced_accuracy", "balanced accuracy", meaning, "", *balanced))
+    return [*found, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
+
+
+def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score | None]:
+    """Measure how well a label is told from the others among some rows."""
+    hits = int((positive & predicted).sum())
+    totals = {"precision": int(predicted.sum()), "recall": int(positive.sum())}
+    found: dict[str, Score | None] = dict.fromkeys(("AUC", "average precision"))
+    for name, total in totals.items():
+        found[name] = Score(hits / total, wilson(hits, total)) if total else None
+    count = int(positive.sum())
+    if 0 < count < len(positive):
+        fewest = min(count, len(positive) - count)
+        found["AUC"] = _logit_score(*_auc(positive, scores), fewest)
+        precision = float(average_precision_score(positive, scores))
+        # As of a share of those with the label (Boyd, Eng and Page 2013).
+        found["average precision"] = _logit_score(
+            precision, math.sqrt(precision * (1 - precision) / count), fewest
+        )
     return found
 
 
-def _describe(label: str, labels: Labels) -> dict[str, tuple[str, str]]:
-    """Name what is computed for one label."""
-    which = "" if len(labels.classes) == 2 else f" of {label}"
-    return {
-        "auc": (f"AUC{which}", f"how often one labelled {label} scores higher than one who is not"),
-        "average_precision": (
-            f"average precision{which}",
-            f"the mean share labelled {label} among those who score highest",
-        ),
-        "precision": (f"precision{which}", f"of those predicted {label}, labelled {label}"),
-        "recall": (f"recall{which}", f"of those labelled {label}, predicted {label}"),
-    }
+def _auc(positive: Flags, scores: Floats) -> tuple[float, float]:
+    """Compute the AUC and its standard deviation (DeLong, by ranks as Sun and Xu 2014)."""
+    ranks = rankdata(scores)
+    counts = [int((~positive).sum()), int(positive.sum())]
+    # How many of the other label each sample stands above, as a share.
+    above = [
+        (ranks[positive == one] - rankdata(scores[positive == one])) / counts[not one]
+        for one in (False, True)
+    ]
+    spread = [side.var(ddof=1) / len(side) if len(side) > 1 else math.inf for side in above]
+    return float(above[1].mean()), math.sqrt(sum(spread))
 
 
-def _tell(
-    cells: Cells, model: ModelOutput, part: NDArray[Any], code: int, seed: int
-) -> dict[str, Score | None]:
-    """Measure how well a label is told from the others among some rows."""
-    positive = cells.label_codes[part] == code
-    predicted = model.codes[part] == code
-    hits = int((positive & predicted).sum())
-    found = {
-        "precision": _share(hits, int(predicted.sum())),
-        "recall": _share(hits, int(positive.sum())),
-    }
-    return found | _rank(model.chances[part, code], positive, seed)
+def _logit_score(value: float, deviation: float, fewest: int) -> Score:
+    """Give a value in [0, 1] an interval on the scale of logits.
 
-
-def _share(hits: int, total: int) -> Score | None:
-    """Return a share with Wilson's interval; None where it is of nobody."""
-    return Score(hits / total, wilson(hits, total)) if total else None
-
-
-def _balanced(cells: Cells, model: ModelOutput, part: NDArray[Any]) -> Score | None:
-    """Average the recalls of the labels that there are."""
-    classes = cells.shape[0]
-    nobody = np.zeros(len(part), np.int64)
-    table = count_table(cells.label_codes[part], nobody, model.codes[part], classes, 1)[:, 0]
-    shares = [(float(table[row, row]), float(table[row].sum())) for row in range(classes) if table[row].any()]
-    if len(shares) < 2:
-        return None
-    value = float(np.mean([hits / total for hits, total in shares]))
-    return Score(value, average_of_shares(shares))
-
-
-def _rank(scores: Floats, positive: NDArray[np.bool_], seed: int) -> dict[str, Score | None]:
-    """Compute AUC and average precision; their intervals come from drawing the rows again (bootstrap)."""
-    count, wanted = len(scores), int(positive.sum())
-    if not 0 < wanted < count:
-        return {"auc": None, "average_precision": None}
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), count - 1)  # of those with the same score
-    ordered = positive[order].astype(np.float64)
-    values = _rank_scores(np.ones((1, count)), ordered, ends)
-    drawn = [_rank_scores(weights, ordered, ends) for weights in _draws(count, seed)]
-    fewest = min(wanted, count - wanted)
-    return {
-        name: _logit_score(float(value[0]), np.concatenate([one[name] for one in drawn]), fewest)
-        for name, value in values.items()
-    }
-
-
-def _draws(count: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each row is drawn, in some of the draws at a time; fewer draws of many rows."""
-    generator = np.random.default_rng(seed)
-    left = int(np.clip(2 * CHUNK // count, FEWEST_DRAWS, MOST_DRAWS))
-    while left:
-        size = min(left, max(1, CHUNK // count))
-        picked = generator.integers(0, count, (size, count)) + count * np.arange(size)[:, None]
-        yield np.bincount(picked.reshape(-1), minlength=size * count).reshape(size, count).astype(np.float64)
-        left -= size
-
-
-def _rank_scores(weights: Floats, positive: Floats, ends: NDArray[Any]) -> dict[str, Floats]:
-    """Compute AUC and average precision for each row of weights; NaN where a label has no weight.
-
-    Parameters
-    ----------
-    weights : array of shape (draws, n)
-        Of the samples, the highest score first.
-    positive : array of shape (n,)
-        1 where a sample has the label, 0 where it has not.
-    ends : integer array
-        The last of each run of equal scores.
-    """
-    hits = np.cumsum(weights * positive, axis=1)[:, ends]
-    flagged = np.cumsum(weights, axis=1)[:, ends]
-    steps = np.diff(hits, axis=1, prepend=0.0)
-    false_steps = np.diff(flagged, axis=1, prepend=0.0) - steps
-    area = (false_steps * (hits - steps / 2)).sum(axis=1)
-    precision = np.divide(hits, flagged, out=np.zeros_like(hits), where=flagged > 0)
-    wanted, others = hits[:, -1], flagged[:, -1] - hits[:, -1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return {
-            "auc": np.asarray(area / (wanted * others)),
-            "average_precision": np.asarray((steps * precision).sum(axis=1) / wanted),
-        }
-
-
-def _logit_score(value: float, drawn: Floats, fewest: int) -> Score:
-    """Give a value in [0, 1] an interval, from the deviation of its draws on the scale of logits.
-
-    At 0 and 1 the draws say nothing; then the interval is that of a share of the rarer label.
+    At 0 and 1 the deviation says nothing; then the interval is that of a share of the rarer label.
     """
     if not 0 < value < 1:
         return Score(value, wilson(round(value * fewest), fewest))
-    drawn = np.clip(drawn[np.isfinite(drawn)], 1e-6, 1 - 1e-6)
-    deviation = float(np.log(drawn / (1 - drawn)).std(ddof=1)) if len(drawn) > 1 else math.inf
-    middle = math.log(value / (1 - value))
-    low, high = (
-        1 / (1 + math.exp(-np.clip(middle + side * NORMAL * deviation, -50, 50))) for side in (-1, 1)
-    )
+    middle, half = math.log(value / (1 - value)), NORMAL * deviation / (value * (1 - value))
+    low, high = (1 / (1 + math.exp(-np.clip(middle + side * half, -50, 50))) for side in (-1, 1))
     return Score(value, (low, high))
+
+
+def _balance(codes: NDArray[np.int64], predicted: NDArray[np.int64]) -> Score | None:
+    """Average the recalls of the labels that there are."""
+    shares = [
+        (float((predicted[codes == one] == one).sum()), float((codes == one).sum())) for one in set(codes)
+    ]
+    if len(shares) < 2:
+        return None
+    return Score(sum(hits / total for hits, total in shares) / len(shares), average_of_shares(shares))
+
+
+# ---- Probabilities
+
+
+class _CalibrationBin(NamedTuple):
+    """People with about the same probability: its mean, and the share of them that has the label."""
+
+    predicted: float
+    observed: Share
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The probabilities of one model in one group.
+
+    Attributes
+    ----------
+    model : {"plain", "fair"}
+    group : str or None
+    label : str
+        What the probabilities are of; empty for the predicted label, where no label of many is named.
+    bins : list of _CalibrationBin
+        From low to high probabilities; those of fewer than ten people of the group are left out.
+    predicted : float
+        The mean probability.
+    observed : Share
+        Those of the group that have the label.
+    """
+
+    model: str
+    group: str | None
+    label: str
+    bins: list[_CalibrationBin]
+    predicted: float
+    observed: Share
+
+    @property
+    def error(self) -> Score:
+        """How far the share that has the label lies above the mean probability, with its 95 % interval."""
+        low, high = self.observed.interval
+        return Score(self.observed.value - self.predicted, (low - self.predicted, high - self.predicted))
+
+
+def measure_calibration(
+    cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels
+) -> list[Calibration]:
+    """Compare the probabilities of both models with what was found, in every group of ``cells``."""
+    found = []
+    for name, model in (("plain", plain), ("fair", fair)):
+        if labels.positive is None:  # many labels, and none of them named
+            scores, hits = model.chances.max(axis=1), model.chances.argmax(axis=1) == cells.label_codes
+        else:
+            place = labels.classes.index(labels.positive)
+            scores, hits = model.chances[:, place], cells.label_codes == place
+        found += calibrate_scores(name, cells, scores, hits, labels.positive or "")
+    return found
+
+
+def calibrate_scores(model: str, cells: Cells, scores: Floats, hits: Flags, label: str) -> list[Calibration]:
+    """Compare the scores of one model with what was found (``hits``), in every group of ``cells``.
+
+    Everybody's scores are cut into ten parts of equally many people, the same for all groups; into fewer where a group
+    is small.
+    """
+    people = np.bincount(cells.group_codes, minlength=cells.shape[1])[: cells.named_groups]
+    parts = int(np.clip(people.min(initial=len(cells)) // (2 * FEW), 2, BINS))
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, parts + 1)[1:-1]))
+    places = np.searchsorted(edges, scores, side="right")
+
+    def describe(rows: NDArray[Any]) -> _CalibrationBin:
+        return _CalibrationBin(float(scores[rows].mean()), Share(int(hits[rows].sum()), len(rows)))
+
+    found = []
+    for code, group in enumerate(cells.groups):
+        inside = np.flatnonzero(cells.group_codes == code)
+        if len(inside):
+            bins = [inside[places[inside] == place] for place in np.unique(places[inside])]
+            told = [describe(rows) for rows in bins if len(rows) >= FEW]
+            found.append(Calibration(model, group, label, told, *describe(inside)))
+    return found

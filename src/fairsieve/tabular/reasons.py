@@ -1,66 +1,53 @@
-"""Reasons for and against using a model that was trained on a table.
+"""Reasons for and against using a model that was trained on a table, its labels, or predictions that it has already.
 
-Each function takes a run and yields reasons; to add one, write a function, name it in :data:`RUN_REASONS`, and word it
-in ``templates/decision.j2``.
+Each function takes a run or an audit and yields reasons; to add one, write a function, name it in the list that
+decides, and word it in ``templates/decision.j2``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from itertools import starmap
 from typing import Any, Literal
 
-from fairsieve.intervals import NORMAL, newcombe
-from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide
-from fairsieve.tabular.dropped import drops_by_label, most_uneven
-from fairsieve.tabular.evaluation import Gap, GroupRate, Measure, Share, widest_gap
+from fairsieve.tabular.decision import (
+    Decision,
+    Outcome,
+    Reason,
+    Status,
+    Step,
+    TableVerdict,
+    decide,
+    estimate_facts,
+    group_name,
+)
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Measure, Score, Share, list_gaps, most_uneven
+from fairsieve.tabular.label_review import Audit
+from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.tabular.words import estimate_facts, group_name
 
-__all__ = ["decide_run", "is_inconclusive", "keeps_plain", "main_gaps", "main_rates"]
+__all__ = [
+    "decide_audit",
+    "decide_predictions",
+    "decide_run",
+    "dropping_verdict",
+    "main_gaps",
+    "main_rates",
+]
 
 PRICE = 0.01  # of accuracy, that fairness may cost
-SMALL = 0.05  # a disparity that few would act on
+SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
 SAME = 0.02  # a change of the disparity that few would act on
 LARGE = 0.1  # a gap between two groups that nobody would overlook
 MUCH = 0.25  # of a label, that is dropped
-USELESS = 0.1  # a model whose rates for two labels differ by less tells little
+MOST = 0.5  # of a cell, that is dropped
+USELESS = 0.05  # above a guess; a model that recognises labels no better tells little
 RARE = 0.05  # a label of fewer of the rows
+HARDLY_THERE = 0.02  # a label of fewer of the rows, among which wrong ones would hardly show
 BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
-
-Bounds = tuple[float, float]
-
-
-def decide_run(run: TableRun) -> Decision:
-    """Decide whether to use the model that a run made."""
-    reasons = [reason for find in RUN_REASONS for reason in find(run)]
-    return decide("model", run_verdicts(run), reasons, _facts(run), in_python=is_frame(run.asked.data))
-
-
-def _facts(run: TableRun) -> dict[str, Any]:
-    """Collect what the decision's sentence says: rates of every group, and how often the model is right."""
-    found = main_rates(run)
-    measure, rates = (None, []) if found is None else found
-    return {
-        "plain_kept": keeps_plain(run),
-        "kind": "" if measure is None else measure.kind,
-        "label": "" if measure is None else measure.label,
-        "rates": rates,
-        "right": (run.scores[0]["accuracy"].value, run.scores[-1]["accuracy"].value),
-    }
-
-
-def keeps_plain(run: TableRun) -> bool:
-    """Return whether the kept model is the plain one."""
-    return bool(run.trade_off[0].kept)
-
-
-def is_inconclusive(run: TableRun) -> bool:
-    """Return whether the data could not tell which labels are wrong."""
-    return run.estimate is not None and not run.estimate.credible
+MUCH_WRONG = 0.01  # of the labels
 
 
 def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
@@ -69,8 +56,10 @@ def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
     if run.asked.positive is not None and len(labels.classes) > 2:
         measures = [one for one in measures if one.label == labels.positive]
     groups = sum(group is not None for group in run.test_groups)
-    plain, fair = (widest_gap(measures, run.asked.fairness, groups, model) for model in ("plain", "fair"))
-    return None if plain is None or fair is None else (plain, fair)
+    gaps = list_gaps(measures, run.asked.fairness, groups, at_once=True)
+    if not gaps:
+        return None
+    return max(gaps, key=lambda gap: gap.plain.value), max(gaps, key=lambda gap: gap.fair.value)
 
 
 def main_rates(run: TableRun) -> tuple[Measure, list[GroupRate]] | None:
@@ -79,25 +68,49 @@ def main_rates(run: TableRun) -> tuple[Measure, list[GroupRate]] | None:
     if gaps is None:
         return None
     measure = gaps[0].measure
-    shares = zip(run.test_groups, measure.plain, measure.fair, strict=True)
-    return measure, [GroupRate(*one) for one in shares if one[0] is not None and one[1].total]
+    rates = starmap(GroupRate, zip(run.test_groups, measure.plain, measure.fair, strict=True))
+    return measure, [one for one in rates if one.group is not None and one.plain.total]
 
 
-# ---- Verdicts
+# ---- A model
 
 
-def run_verdicts(run: TableRun) -> list[TableVerdict]:
-    """Judge accuracy, fairness, dropping and weights; of a plain model, whether a fair one would be better."""
-    if keeps_plain(run):
-        status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
-        facts = {"why": "" if run.comparison is None else str(run.comparison)}
-        return [TableVerdict("comparison", status, facts=facts, source="training part")]
-    return [_accuracy_verdict(run), _fairness_verdict(run), dropping_verdict(run), *_weight_verdict(run)]
+def decide_run(run: TableRun) -> Decision:
+    """Decide whether to use the model that a run made."""
+    if run.keeps_plain:
+        reasons, verdicts = [*_plain_kept(run)], [_comparison_verdict(run)]
+    else:
+        accuracy, fairness = _accuracy_verdict(run), _fairness_verdict(run)
+        reasons = [*_accuracy(run, accuracy), *_fairness(run, fairness), *_dropped(run)]
+        verdicts = [accuracy, fairness, dropping_verdict(run), *_weight_verdict(run)]
+    reasons += [reason for find in RUN_REASONS for reason in find(run)]
+    measure, rates = main_rates(run) or (None, [])
+    facts = {
+        "plain_kept": run.keeps_plain,
+        "kind": "" if measure is None else measure.kind,
+        "label": "" if measure is None else measure.label,
+        "rates": rates,
+        "right": (run.scores[0]["accuracy"].value, run.scores[-1]["accuracy"].value),
+    }
+    return decide("model", verdicts, reasons, facts)
 
 
-def _price(run: TableRun) -> float:
-    """Return the accuracy that fairness may cost: one point, or what was granted beyond."""
-    return max(PRICE, run.asked.max_accuracy_loss or 0.0)
+def _comparison_verdict(run: TableRun) -> TableVerdict:
+    """Say of a plain model whether a fair one would be better."""
+    status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
+    return TableVerdict("comparison", status, facts={"why": _why_plain(run)}, source="training part")
+
+
+def _why_plain(run: TableRun) -> str:
+    return "" if run.comparison is None else str(run.comparison)
+
+
+def _plain_kept(run: TableRun) -> Iterator[Reason]:
+    """Remark that the plain model is kept; refuse it where robust training came to something certainly worse."""
+    if run.comparison is not None and run.comparison.has_collapsed:
+        yield Reason("collapse", "do-not-use", {"why": _why_plain(run)}, (Step("lower_ratio"),))
+    else:
+        yield Reason("plain_kept", "use", {"why": _why_plain(run)}, (Step("name_tolerance"),))
 
 
 def _scores(run: TableRun, name: str) -> dict[str, Any]:
@@ -105,12 +118,22 @@ def _scores(run: TableRun, name: str) -> dict[str, Any]:
 
 
 def _accuracy_verdict(run: TableRun) -> TableVerdict:
-    """Judge whether fairness cost more accuracy than it may."""
-    change, price = run.change["accuracy"], _price(run)
+    """Judge whether fairness cost more accuracy than one point, or than was granted beyond."""
+    change, price = run.change["accuracy"], max(PRICE, run.asked.max_accuracy_loss or 0.0)
     low, high = change.interval
     status: Status = "holds" if low > -price else "fails" if high < -price else "inconclusive"
-    facts = {"price": price, **_scores(run, "accuracy")}
-    return TableVerdict("accuracy", status, change.value, change.interval, facts)
+    return TableVerdict("accuracy", status, *change, {"price": price, **_scores(run, "accuracy")})
+
+
+def _accuracy(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
+    """Doubt or refuse a model that is less accurate than it may be."""
+    rows = len(run.problem.test)
+    facts = {"price": verdict.facts["price"], "change": run.change["accuracy"], "rows": rows}
+    if verdict.status == "fails":
+        step = Step("plain_is_better", {"measure": "disparity", "value": run.scores[0]["disparity"].value})
+        yield Reason("accuracy_lost", "do-not-use", facts, (step,))
+    elif verdict.status == "inconclusive":
+        yield Reason("accuracy_unknown", "inconclusive", facts, _more_rows(run.change["accuracy"], rows))
 
 
 def _fairness_verdict(run: TableRun) -> TableVerdict:
@@ -120,106 +143,145 @@ def _fairness_verdict(run: TableRun) -> TableVerdict:
         return TableVerdict("fairness", "inconclusive", kind="fairness_of_few")
     low, high = change.interval
     status: Status = "holds" if high < 0 else "fails" if low > 0 else "inconclusive"
-    told = [
-        _gap_facts(run, gap, gap.plain, gap.plain_interval)
-        if place == 0
-        else _gap_facts(run, gap, gap.fair, gap.fair_interval)
-        for place, gap in enumerate(gaps)
-    ]
+    told = [_gap_facts(run, gaps[0], gaps[0].plain), _gap_facts(run, gaps[1], gaps[1].fair)]
     facts = {"notion": run.asked.fairness.replace("_", " "), "gaps": told, **_scores(run, "disparity")}
-    return TableVerdict("fairness", status, change.value, change.interval, facts)
+    return TableVerdict("fairness", status, *change, facts)
 
 
-def _gap_facts(run: TableRun, gap: Gap, value: float, bounds: Bounds) -> dict[str, Any]:
+def _gap_facts(run: TableRun, gap: Gap, score: Score) -> dict[str, Any]:
     """Collect what is said of a gap between two groups."""
     low, high = (group_name(run.test_groups[place]) for place in (gap.low, gap.high))
-    return {"measure": gap.measure, "low": low, "high": high, "value": value, "bounds": bounds}
+    return {"measure": gap.measure, "low": low, "high": high, "value": score.value, "bounds": score.interval}
+
+
+def _fairness(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
+    """Doubt or refuse a model that does not treat groups more alike than the plain one."""
+    plain, change, rows = run.scores[0]["disparity"], run.change["disparity"], len(run.problem.test)
+    low, high = change.interval
+    facts = {**_scores(run, "disparity"), "change": change, "rows": rows}
+    if verdict.status == "fails":
+        step = Step("plain_is_better", {"measure": "accuracy", "value": run.scores[0]["accuracy"].value})
+        yield Reason("fairness_lost", "do-not-use", facts, (step,))
+    elif verdict.status == "inconclusive" and verdict.value is None:
+        yield Reason("fairness_unknown", "inconclusive", facts)
+    elif verdict.status == "inconclusive" and max(-low, high) <= max(SAME, plain.value / 5):
+        yield Reason("hardly_changes", "inconclusive", facts, (Step("plain_is_as_good", {"value": None}),))
+    elif verdict.status == "inconclusive":
+        is_small = 0 < plain.interval[1] < SMALL
+        steps = (Step("plain_is_as_good", {"value": plain.value}),) if is_small else _more_rows(change, rows)
+        yield Reason("fairness_unknown", "inconclusive", facts, steps)
+
+
+def _more_rows(change: Score, rows: int) -> tuple[Step, ...]:
+    """Measure on more rows: on how many, if the difference is as large as it looks."""
+    half, size = (change.interval[1] - change.interval[0]) / 2, abs(change.value)
+    needed = float(f"{rows * (half / size) ** 2:.2g}") if 0.01 <= size < half else None
+    return (Step("more_rows", {"needed": needed}),)
 
 
 def dropping_verdict(run: TableRun) -> TableVerdict:
     """Judge whether a group of one label lost more rows than others, and than wrong labels explain.
 
-    It is told, and decides nothing; a warning goes by the weight of a cell. Where labels are corrected by chances,
+    It is told, and decides nothing; what decides is how much of a cell is gone. Where labels are corrected by chances,
     each cell loses what the estimate says, and nobody is dropped.
     """
     if not any(cell.dropped.hits for cell in run.dropped):
         acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
         doubted = [cell for cell in run.dropped if cell.noise and cell.group is not None]
-        corrected = doubted if acts and not keeps_plain(run) else []
-        most = max(corrected, key=lambda cell: cell.noise or 0.0, default=None)
-        return TableVerdict(
-            "dropping", "holds", facts={"most": most}, kind="dropping_nobody", source="training part"
-        )
+        corrected = doubted if acts and not run.keeps_plain else []
+        facts: dict[str, Any] = {"most": max(corrected, key=lambda cell: cell.noise or 0.0, default=None)}
+        return TableVerdict("dropping", "holds", facts=facts, kind="dropping_nobody", source="training part")
     found = most_uneven(run.dropped)
     if found is None:
         return TableVerdict("dropping", "inconclusive", kind="dropping_of_few", source="training part")
-    status: Status = "holds" if found.even_handed else "fails"
     facts = {"uneven": found, "allowed": 1 - run.clean_ratio}
-    return TableVerdict("dropping", status, found.difference, found.interval, facts, source="training part")
+    status: Status = "holds" if found.even_handed else "fails"
+    return TableVerdict("dropping", status, *found.difference, facts, source="training part")
 
 
-def _weight_verdict(run: TableRun) -> list[TableVerdict]:
+def _weight_verdict(run: TableRun) -> Iterator[TableVerdict]:
     """Judge whether every label of every group still counts in training; nothing where weights are not known."""
     cells = [cell for cell in run.dropped if cell.weight is not None and cell.group is not None]
-    if not cells:
-        return []
-    least = min(cells, key=lambda cell: cell.weight or 0.0)
-    status: Status = "fails" if least.is_ignored else "holds"
-    return [TableVerdict("weight", status, least.weight, facts={"least": least}, source="training part")]
+    if cells:
+        least = min(cells, key=lambda cell: cell.weight or 0.0)
+        status: Status = "fails" if least.is_ignored else "holds"
+        yield TableVerdict("weight", status, least.weight, facts={"least": least}, source="training part")
 
 
-# ---- Reasons to doubt that the model tells labels apart
+def _dropped(run: TableRun) -> Iterator[Reason]:
+    """Doubt a model that lost most of a cell for no known reason; warn of a label or cell that hardly counts."""
+    gone = [
+        cell
+        for cell in run.dropped
+        if cell.dropped.total >= FEW
+        and cell.dropped.value >= max(MOST, SMALL + (cell.noise or 0.0))
+        and cell.group is not None
+    ]
+    labels = {cell.label: Share(0, 0) for cell in run.dropped}
+    for cell in run.dropped:
+        hits, total = labels[cell.label]
+        labels[cell.label] = Share(hits + cell.dropped.hits, total + cell.dropped.total)
+    most = max(labels, key=lambda label: labels[label].value)
+    others = {label: share.value for label, share in labels.items() if label != most}
+    ways = (Step("higher_ratio"), review_step(run.asked))
+    if gone:
+        yield Reason("cells_dropped", "inconclusive", {"cells": gone}, ways, warning=True)
+    elif labels[most].value >= max(MUCH, SMALL + min(others.values(), default=0.0)):
+        facts = {"label": most, "share": labels[most].value, "others": others}
+        yield Reason("label_dropped", "use", facts, ways[:1], warning=True)
+    ignored = [cell for cell in run.dropped if cell.is_ignored and cell.group is not None]
+    if ignored:
+        yield Reason("ignored", "use", {"cells": ignored}, (Step("looser"),), warning=True)
 
 
 def predicted_labels(run: TableRun, model: Literal["plain", "fair"]) -> dict[str, int]:
     """Count how often a model predicts each label on the test part; labels that it never predicts are left out."""
-    labels = run.problem.labels
-    shares = {one.label: _pooled(getattr(one, model)) for one in run.measures if one.kind == "selection"}
-    found = {label: share.hits for label, share in shares.items()}
-    for other in labels.classes:  # of two labels, the rates of one are reported
-        found.setdefault(other, next(iter(shares.values())).total - sum(found.values()))
+    found = {
+        one.label: sum(share.hits for share in getattr(one, model))
+        for one in run.measures
+        if one.kind == "selection"
+    }
+    for other in run.problem.labels.classes:  # of two labels, the rates of one are reported
+        found.setdefault(other, len(run.problem.test) - sum(found.values()))
     return {label: count for label, count in found.items() if count}
-
-
-def _pooled(shares: list[Share]) -> Share:
-    """Add up the groups."""
-    return Share(sum(share.hits for share in shares), sum(share.total for share in shares))
 
 
 def _one_label(run: TableRun) -> Iterator[Reason]:
     """Refuse a model that predicts one label for everyone: it is fair and of no use."""
-    plain, fair = (predicted_labels(run, model) for model in ("plain", "fair"))
+    plain, fair = predicted_labels(run, "plain"), predicted_labels(run, "fair")
     if len(fair) > 1:
         return
     (label,) = fair
-    who = "kept" if keeps_plain(run) else "both" if len(plain) == 1 else "fair"
+    who = "kept" if run.keeps_plain else "both" if len(plain) == 1 else "fair"
     others = {name: count for name, count in plain.items() if name != label}
     facts = {"who": who, "label": label, "others": others, "rows": len(run.problem.test)}
     yield Reason("one_label", "do-not-use", facts, (*_threshold_steps(run, label), *_rare_steps(run)))
 
 
-def _threshold_steps(run: TableRun, label: str) -> tuple[Step, ...]:
+def _threshold_steps(run: TableRun, label: str) -> Iterator[Step]:
     """Find people of a label that is predicted for nobody by another threshold."""
     labels = run.problem.labels
-    if len(labels.classes) != 2 or label == labels.positive or not run.asked.threshold.is_default:
-        return ()
-    counts = run.problem.train.cells.counts.sum(axis=1)
-    share = float(counts[labels.classes.index(str(labels.positive))] / counts.sum())
-    auc = next((one.fair[-1] for one in run.quality if one.name == "auc"), None)
-    facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
-    return (Step("threshold", facts),)
+    if len(labels.classes) == 2 and label != labels.positive and run.asked.threshold.is_default:
+        counts = run.problem.train.cells.counts.sum(axis=1)
+        share = float(counts[labels.classes.index(str(labels.positive))] / counts.sum())
+        auc = next((one.fair[-1] for one in run.quality if one.name == "auc"), None)
+        facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
+        yield Step("threshold", facts)
 
 
 def _rare_steps(run: TableRun) -> tuple[Step, ...]:
     """Do something about a label that is hardly ever predicted."""
-    cells = run.problem.train.cells
-    counts = cells.counts.sum(axis=1)
-    share = float(counts.min() / counts.sum())
+    share, count, label = _rarest(run.problem.train.cells)
     if share < RARE:
-        facts = {"share": share, "count": int(counts.min()), "label": str(cells.classes[counts.argmin()])}
-        return (Step("rare_label", facts),)
+        return (Step("rare_label", {"share": share, "count": count, "label": label}),)
     other = next(_other_model(run), None)
     return (Step("columns"), *_try_models(run)) if other is None else other.steps
+
+
+def _rarest(cells: Any) -> tuple[float, int, str]:
+    """Find the rarest label: its share of the rows, how many have it, and its name."""
+    counts = cells.counts.sum(axis=1)
+    return float(counts.min() / counts.sum()), int(counts.min()), str(cells.classes[counts.argmin()])
 
 
 def _try_models(run: TableRun) -> tuple[Step, ...]:
@@ -227,57 +289,31 @@ def _try_models(run: TableRun) -> tuple[Step, ...]:
     return () if run.asked.model == "auto" else (Step("models"),)
 
 
-def better_than_chance(run: TableRun) -> dict[str, Any] | None:
-    """Compare how often the kept model predicts a label for those who have it, and for the others.
-
-    Of two labels, the true-positive rate less the false-positive rate; of more, the mean true-positive rate less
-    that of a guess. None where a label is missing on the test part.
-    """
-    labels = run.problem.labels
-    rates = {
-        kind: [_pooled(one.fair) for one in run.measures if one.kind == kind]
-        for kind in ("true_positive", "false_positive")
-    }
-    right, wrong = rates["true_positive"], rates["false_positive"]
-    if not all(share.total for share in (*right, *wrong)):
-        return None
-    if len(labels.classes) == 2:
-        found = {"label": labels.positive, "right": right[0].value, "wrong": wrong[0].value}
-        return {**found, "several": False, "interval": newcombe(*right[0], *wrong[0])}
-    mean, guess = sum(share.value for share in right) / len(right), 1 / len(right)
-    smoothed = [(share.hits + 1) / (share.total + 2) for share in right]
-    spread = sum(value * (1 - value) / share.total for value, share in zip(smoothed, right, strict=True))
-    half = NORMAL * math.sqrt(spread) / len(right)
-    bounds = (mean - guess - half, mean - guess + half)
-    return {"label": "", "right": mean, "wrong": guess, "several": True, "interval": bounds}
-
-
 def _chance(run: TableRun) -> Iterator[Reason]:
-    """Refuse a model that tells labels apart no better than chance, as far as the test part can say."""
-    found = better_than_chance(run)
-    if found is None or found["interval"][0] > 0 or len(predicted_labels(run, "fair")) == 1:
+    """Refuse a model that recognises labels no better than a guess, as far as the test part can say."""
+    found, guess = run.quality[-1].fair[-1], 1 / len(run.problem.labels.classes)  # balanced accuracy
+    if found is None or found.interval[0] > guess or len(predicted_labels(run, "fair")) == 1:
         return
-    useless = found["interval"][1] < USELESS
-    outcome: Any = "do-not-use" if useless else "inconclusive"
-    yield Reason("chance", outcome, {"useless": useless, **found}, _rare_steps(run))
+    useless = found.interval[1] < guess + USELESS
+    outcome: Outcome = "do-not-use" if useless else "inconclusive"
+    yield Reason("chance", outcome, {"useless": useless, "found": found, "guess": guess}, _rare_steps(run))
 
 
 def _commonest_label(run: TableRun) -> Iterator[Reason]:
     """Compare the accuracy of the kept model with that of predicting the commonest label for everyone."""
-    counts = run.problem.test.cells.counts.sum(axis=1)
-    share, kept = float(counts.max() / counts.sum()), run.scores[-1]["accuracy"]
+    label, share = _commonest(run.problem.test.cells)
+    kept = run.scores[-1]["accuracy"]
     if kept.value > share or len(predicted_labels(run, "fair")) == 1 or not run.asked.threshold.is_default:
         return
     worse = kept.interval[1] < share
-    label = str(run.problem.test.cells.classes[counts.argmax()])
-    facts = {
-        "label": label,
-        "share": share,
-        "accuracy": kept.value,
-        "interval": kept.interval,
-        "worse": worse,
-    }
+    facts = {"label": label, "share": share, "accuracy": kept, "worse": worse}
     yield Reason("commonest_label", "do-not-use" if worse else "inconclusive", facts, _rare_steps(run))
+
+
+def _commonest(cells: Any) -> tuple[str, float]:
+    """Find the commonest label, and its share of the rows."""
+    counts = cells.counts.sum(axis=1)
+    return str(cells.classes[counts.argmax()]), float(counts.max() / counts.sum())
 
 
 def _other_model(run: TableRun) -> Iterator[Reason]:
@@ -287,24 +323,8 @@ def _other_model(run: TableRun) -> Iterator[Reason]:
         return
     linear, best = choice.losses["linear"], choice.losses[choice.name]
     if linear - best >= BETTER:
-        yield Reason(
-            "other_model", "use", {"name": choice.name, "best": best, "linear": linear}, _try_models(run)
-        )
-
-
-# ---- Reasons from the verdicts, the groups and the labels
-
-
-def _plain_kept(run: TableRun) -> Iterator[Reason]:
-    """Remark that the plain model is kept; refuse it where robust training came to something certainly worse."""
-    if not keeps_plain(run):
-        return
-    found = run.comparison
-    why = "" if found is None else str(found)
-    if found is not None and found.has_collapsed:
-        yield Reason("collapse", "do-not-use", {"why": why}, (Step("lower_ratio"),))
-    else:
-        yield Reason("plain_kept", "use", {"why": why}, (Step("name_tolerance"),))
+        facts = {"name": choice.name, "best": best, "linear": linear}
+        yield Reason("other_model", "use", facts, _try_models(run))
 
 
 def _notes(run: TableRun) -> Iterator[Reason]:
@@ -316,110 +336,142 @@ def _notes(run: TableRun) -> Iterator[Reason]:
             yield Reason("few", "inconclusive", {"text": note}, (Step("small_groups"),))
 
 
-def _accuracy(run: TableRun) -> Iterator[Reason]:
-    """Doubt or refuse a model that is less accurate than it may be."""
-    verdict, rows = _accuracy_verdict(run), len(run.problem.test)
-    if verdict.status == "holds" or keeps_plain(run):
-        return
-    facts = {"price": _price(run), "change": verdict.value, "interval": verdict.interval, "rows": rows}
-    if verdict.status == "fails":
-        step = Step("plain_is_better", {"measure": "disparity", "value": run.scores[0]["disparity"].value})
-        yield Reason("accuracy_lost", "do-not-use", facts, (step,))
-    else:
-        yield Reason("accuracy_unknown", "inconclusive", facts, _more_rows(verdict, rows))
-
-
-def _fairness(run: TableRun) -> Iterator[Reason]:
-    """Doubt or refuse a model that does not treat groups more alike than the plain one."""
-    verdict, rows = _fairness_verdict(run), len(run.problem.test)
-    if verdict.status == "holds" or keeps_plain(run):
-        return
-    plain, bounds = run.scores[0]["disparity"], verdict.interval or (0.0, 0.0)
-    facts = {**_scores(run, "disparity"), "change": verdict.value, "interval": bounds, "rows": rows}
-    if verdict.status == "fails":
-        step = Step("plain_is_better", {"measure": "accuracy", "value": run.scores[0]["accuracy"].value})
-        yield Reason("fairness_lost", "do-not-use", facts, (step,))
-    elif verdict.value is not None and max(-bounds[0], bounds[1]) <= max(SAME, plain.value / 5):
-        yield Reason("hardly_changes", "inconclusive", facts, (Step("plain_is_as_good", {"value": None}),))
-    else:
-        steps = _more_rows(verdict, rows)
-        if 0 < plain.interval[1] < SMALL:
-            steps = (Step("plain_is_as_good", {"value": plain.value}),)
-        yield Reason("fairness_unknown", "inconclusive", facts, steps)
-
-
-def _more_rows(verdict: TableVerdict, rows: int) -> tuple[Step, ...]:
-    """Measure on more rows: on how many, if the difference is as large as it looks."""
-    if verdict.value is None or verdict.interval is None:
-        return ()
-    half, size = (verdict.interval[1] - verdict.interval[0]) / 2, abs(verdict.value)
-    needed = rows * (half / size) ** 2 if 0.01 <= size < half else None
-    return (Step("more_rows", {"needed": None if needed is None else float(f"{needed:.2g}")}),)
-
-
-def _ignored(run: TableRun) -> Iterator[Reason]:
-    """Warn of cells that hardly count in training."""
-    cells = [cell for cell in run.dropped if cell.is_ignored and cell.group is not None]
-    if cells and not keeps_plain(run):
-        yield Reason("ignored", "use", {"cells": cells}, (Step("looser"),), warning=True)
-
-
 def _gap_remains(run: TableRun) -> Iterator[Reason]:
     """Remark that the fair model still treats two groups differently."""
     gaps = main_gaps(run)
-    if gaps is None or gaps[1].fair_interval[0] <= 0:
+    if gaps is None or gaps[1].fair.interval[0] <= 0:
         return
-    gap = gaps[1]
+    gap, plain = gaps[1], run.keeps_plain
     # A large gap that was not shown to shrink, and that wrong labels do not explain.
-    large = not keeps_plain(run) and (
-        run.change["disparity"].interval[1] >= 0
-        and gap.fair_interval[0] > LARGE
+    large = (
+        not plain
+        and run.change["disparity"].interval[1] >= 0
+        and gap.fair.interval[0] > LARGE
         and run.estimate is not None
         and bool(run.estimate.credible)
         and not len(run.suspects["row"])
     )
-    steps = (
-        () if run.asked.keep_sensitive else (Step("keep_sensitive", {"column": run.problem.groups.title}),)
-    )
-    facts = {"large": large, "plain": keeps_plain(run), **_gap_facts(run, gap, gap.fair, gap.fair_interval)}
-    yield Reason("gap_remains", "do-not-use" if large else "use", facts, steps)
+    steps = [] if run.asked.keep_sensitive else [Step("keep_sensitive", {"column": run.problem.groups.title})]
+    facts = {"large": large, "plain": plain, **_gap_facts(run, gap, gap.fair)}
+    yield Reason("gap_remains", "do-not-use" if large else "use", facts, tuple(steps))
 
 
 def _suspects(run: TableRun) -> Iterator[Reason]:
     """Remark that labels look wrong, or that nobody knows which are."""
-    count = len(run.suspects["row"])
-    if is_inconclusive(run):
-        assert run.estimate is not None
-        yield Reason(
-            "unknown_labels", "use", {"why": estimate_facts(run.estimate)["why"]}, (review_step(run.asked),)
-        )
+    count, steps = len(run.suspects["row"]), (review_step(run.asked),)
+    if run.is_inconclusive and run.estimate is not None:
+        yield Reason("unknown_labels", "use", {"why": estimate_facts(run.estimate)["why"]}, steps)
     elif count:
         unseen = run.estimate is None or run.estimate.verified is None
         facts = {"count": count, "given": run.estimate is None, "unseen": unseen}
-        yield Reason("suspects", "use", facts, (review_step(run.asked),))
-
-
-def _label_dropped(run: TableRun) -> Iterator[Reason]:
-    """Warn that much of one label was dropped, and more than of the others."""
-    shares = drops_by_label(run.dropped)
-    most = max(shares, key=lambda label: shares[label].value)
-    others = {label: share.value for label, share in shares.items() if label != most}
-    if shares[most].value >= max(MUCH, SMALL + min(others.values(), default=0.0)):
-        facts = {"label": most, "share": shares[most].value, "others": others}
-        yield Reason("label_dropped", "use", facts, (Step("higher_ratio"),), warning=True)
+        yield Reason("suspects", "use", facts, steps)
 
 
 RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
-    _plain_kept,
     _one_label,
     _chance,
     _commonest_label,
     _other_model,
     _notes,
-    _accuracy,
-    _fairness,
     _gap_remains,
     _suspects,
-    _label_dropped,
-    _ignored,
 ]
+
+
+# ---- Labels
+
+
+def decide_audit(audit: Audit) -> Decision:
+    """Decide whether the labels of a table can be used as they are."""
+    return decide("labels", [], _labels(audit))
+
+
+def _labels(audit: Audit) -> Iterator[Reason]:
+    """Say whether labels look wrong; doubt it where one label is so rare that wrong ones would hardly show."""
+    estimate, steps = audit.estimate, (review_step(audit.asked),)
+    told = {"it": estimate_facts(estimate)}
+    if not estimate.credible:
+        yield Reason("unknown_labels", "inconclusive", {"why": told["it"]["why"]}, steps)
+        return
+    if 1 - estimate.clean_ratio >= MUCH_WRONG:
+        yield Reason("wrong_labels", "do-not-use", told, steps)
+        yield Reason("audit_suspects", "use", {"count": len(audit.suspects["row"])}, (Step("train"),))
+    else:
+        yield Reason("wrong_labels", "use", told)
+    share, _, label = _rarest(estimate.cells)
+    if share < HARDLY_THERE:
+        yield Reason("rare_label", "inconclusive", {"share": share, "label": label}, steps)
+
+
+# ---- Predictions
+
+
+def decide_predictions(found: PredictionAudit) -> Decision:
+    """Decide whether to use predictions that a table has already."""
+    verdicts = [_beats_a_guess(found), _gaps_verdict(found), *_calibration_verdict(found)]
+    return decide("predictions", verdicts, _prediction_reasons(found, verdicts))
+
+
+def _judge(bounds: list[tuple[float, float]]) -> Status:
+    """Judge whether everything stays below five points: what fails decides, then what is inconclusive."""
+    if any(low > SMALL for low, _ in bounds):
+        return "fails"
+    return "inconclusive" if any(high >= SMALL for _, high in bounds) else "holds"
+
+
+def _verdict(name: str, status: Status, score: Score | None, **facts: Any) -> TableVerdict:
+    value, interval = (None, None) if score is None else score
+    source = "rows with a label and a prediction"
+    return TableVerdict(name, status, value, interval, facts, f"predictions_{name}", source)
+
+
+def _beats_a_guess(found: PredictionAudit) -> TableVerdict:
+    """Judge whether the predictions are right more often than the commonest label for everyone."""
+    label, share = _commonest(found.cells)
+    low, high = found.scores["accuracy"].interval
+    status: Status = "holds" if low > share else "fails" if high < share else "inconclusive"
+    return _verdict("accuracy", status, found.scores["accuracy"], share=share, label=label)
+
+
+def _gaps_verdict(found: PredictionAudit) -> TableVerdict:
+    """Judge whether all gaps between groups are below five points."""
+    gaps = found.gaps()
+    if not gaps:
+        return _verdict("fairness", "inconclusive", None, gap=None, low="", high="", count=0)
+    status = _judge([gap.plain.interval for gap in gaps])
+    worst = max(gaps, key=lambda gap: gap.plain.interval[0]) if status == "fails" else gaps[0]
+    low, high = (group_name(found.cells.groups[place]) for place in (worst.low, worst.high))
+    return _verdict("fairness", status, worst.plain, gap=worst, low=low, high=high, count=len(gaps))
+
+
+def _calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
+    """Judge whether scores mean what they say, in every group."""
+    if found.calibration:
+        bounds = [one.error.interval for one in found.calibration]
+        status = _judge([(max(low, -high, 0.0), max(abs(low), abs(high))) for low, high in bounds])
+        worst = max(found.calibration, key=lambda one: abs(one.error.value))
+        yield _verdict("calibration", status, worst.error, worst=worst, label=found.labels.positive)
+
+
+def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
+    """Turn verdicts into reasons, name groups of too few people, and doubt the labels themselves."""
+    if len(found.predicted) == 1:
+        facts: dict[str, Any] = {"label": found.predicted[0]}
+        yield Reason("predictions_one_label", "do-not-use", facts, (Step("look_at_threshold"),))
+    for verdict in verdicts:
+        if verdict.status == "fails":
+            yield Reason(f"{verdict.kind}_fails", "do-not-use", {}, (Step(verdict.kind),))
+        elif verdict.status == "inconclusive":
+            step = Step("more_rows", {"needed": None})
+            yield Reason(f"{verdict.kind}_unknown", "inconclusive", {"rows": len(found.cells)}, (step,))
+    cells = found.cells
+    for place, group in enumerate(cells.groups[: cells.named_groups]):
+        counts = {str(label): int(cells.counts[row, place]) for row, label in enumerate(cells.classes)}
+        few = {label: count for label, count in counts.items() if count < FEW}
+        if few:
+            facts = {"group": group_name(group), "few": few}
+            yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
+    audit = found.label_audit
+    if not audit.estimate.credible or len(audit.suspects["row"]):
+        facts = {"it": estimate_facts(audit.estimate)}
+        yield Reason("labels_in_doubt", "use", facts, (Step("check_labels"),))

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.files import check_new, keep_inputs, write_output
-from fairsieve.report.text import columns_csv
+from fairsieve.notebook import Bar, cells_html, table_html
+from fairsieve.report.text import columns_csv, percent
 from fairsieve.tabular.decision import Decision
 from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.predictions import predictions_csv
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
+from fairsieve.tabular.reasons import main_rates
 from fairsieve.tabular.report.files import (
     new_folder,
     suspects_csv,
@@ -26,11 +28,15 @@ from fairsieve.tabular.report.files import (
     write_run,
 )
 from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
-from fairsieve.tabular.report.notebook import audit_html, frame_html, run_html
+from fairsieve.tabular.report.pages import stored_sentence
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult"]
+__all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult", "for_commands"]
+
+MOST_ROWS = 10  # in a notebook
+MARKS = {"fails": "✗", "inconclusive": "?", "holds": "✓"}
+Result = TypeVar("Result", "TrainResult", "AuditResult")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +101,16 @@ class TrainResult:
         return f"<TrainResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        return run_html(self.run, self.decision)
+        found = main_rates(self.run)
+        heads, rows = ["group"], []
+        if found is not None:
+            heads += [f"{found[0].title}: plain model", "fair model"]
+            rows = [
+                [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
+                for one in found[1]
+            ]
+        lines = [stored_sentence(self.run), *_lines(self.decision, len(self.run.suspects["row"]))]
+        return table_html(self.decision.sentence, heads, rows, lines)
 
     def write(self, folder: Path) -> None:
         """Write the same files into a folder that is there."""
@@ -155,7 +170,9 @@ class AuditResult:
         return f"<AuditResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        return audit_html(self.audit, self.decision)
+        cells, noise = self.audit.estimate.cells, self.audit.estimate.noise
+        lines = _lines(self.decision, len(self.audit.suspects["row"]))
+        return cells_html(self.decision.sentence, cells, noise, ("people", "estimated wrong labels"), lines)
 
     def save(self, path: Path | str, *, force: bool = False) -> Path:
         """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.
@@ -263,7 +280,7 @@ class Predictions:
         return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
 
     def _repr_html_(self) -> str:
-        return frame_html("Predictions", self.frame)
+        return _frame_html("Predictions", self.frame)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -308,7 +325,27 @@ class ReviewResult:
         return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"
 
     def _repr_html_(self) -> str:
-        return frame_html("Labels to check", self.rows)
+        return _frame_html("Labels to check", self.rows)
+
+
+def for_commands(result: Result) -> Result:
+    """Return a result whose advice names options of the command line."""
+    return replace(result, decision=replace(result.decision, in_python=False))
+
+
+def _lines(decision: Decision, suspects: int) -> list[str]:
+    """Say what was found, and what to do next, for a notebook."""
+    verdicts = [f"{MARKS[one.status]} {one.claim} {one.sentence}" for one in decision.verdicts]
+    listed = f".suspects lists the {suspects:,} labels to check, with their rows: personal data."
+    return [*verdicts, *([listed] if suspects else []), *(f"Next: {step}" for step in decision.next_steps)]
+
+
+def _frame_html(title: str, frame: Any) -> str:
+    """Write the first rows of a data frame."""
+    first = frame.head(MOST_ROWS)
+    shown = f", the first {MOST_ROWS} of {len(frame):,}" if len(frame) > MOST_ROWS else ""
+    rows = zip(*(first[name].to_list() for name in first.columns), strict=True)
+    return table_html(f"{title}{shown}", list(first.columns), list(rows))
 
 
 def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:

@@ -18,10 +18,14 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._comparison import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import check_packages
-from fairsieve.tabular.bootstrap import Score, score_models
-from fairsieve.tabular.calibration import Calibration, measure_calibration
-from fairsieve.tabular.dropped import DroppedCell, dropped_cells
-from fairsieve.tabular.evaluation import Measure, measure_groups
+from fairsieve.tabular.evaluation import (
+    DroppedCell,
+    Measure,
+    Score,
+    dropped_cells,
+    measure_groups,
+    score_models,
+)
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.models import (
     HeldOutScores,
@@ -34,9 +38,15 @@ from fairsieve.tabular.models import (
     true_chances,
 )
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
-from fairsieve.tabular.quality import ModelOutput, Quality, measure_quality
+from fairsieve.tabular.quality import (
+    Calibration,
+    ModelOutput,
+    Quality,
+    measure_calibration,
+    measure_quality,
+)
 from fairsieve.tabular.reading.columns import as_objects
-from fairsieve.tabular.reading.encoding import new_categories, notes_on_new
+from fairsieve.tabular.reading.encoding import Feature, new_categories, notes_on_new
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 
@@ -141,6 +151,30 @@ class TableRun:
         """What was asked for."""
         return self.problem.asked
 
+    @property
+    def kept(self) -> TradeOffPoint:
+        """The model that is kept."""
+        return next(point for point in self.trade_off if point.kept)
+
+    @property
+    def keeps_plain(self) -> bool:
+        """Whether the kept model is the plain one."""
+        return self.trade_off[0].kept
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """Whether the data could not tell which labels are wrong."""
+        return self.estimate is not None and not self.estimate.credible
+
+    @property
+    def model_file(self) -> str:
+        """The name of the model's file."""
+        return "model.txt" if self.model_name == "lightgbm" else "model.skops"
+
+    def treatment(self, feature: Feature) -> str:
+        """Say what was made of a column."""
+        return feature.treatment if self.model_name == "logistic" else feature.tree_treatment
+
 
 def train_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
@@ -168,10 +202,7 @@ def train_table(asked: TableSettings, report: Callable[[str], None] | None = Non
     )
 
 
-def _train_once(
-    asked: TableSettings,
-    tell: Callable[[str], None],
-) -> TableRun:
+def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
     """Read the table, train both models and measure them."""
     started = time.perf_counter()
     check_packages()
@@ -245,7 +276,7 @@ def _measured_run(
         ],
         change=change,
         measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
-        quality=measure_quality(test.cells, plain, kept, labels, asked.seed),
+        quality=measure_quality(test.cells, plain, kept, labels),
         calibration=measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
         dropped=dropped_cells(problem.train.cells, fitted.selected, suspects["row"], noise, fitted.weights),

@@ -19,8 +19,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ra
 from fairsieve.label_noise.true_measures import TrueMeasures, measure_true_labels
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.fairness import ABBREVIATIONS
-from fairsieve.tabular.bootstrap import Score, score_models
-from fairsieve.tabular.evaluation import Share
+from fairsieve.tabular.evaluation import Score, Share, score_models
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.columns import as_objects

@@ -16,16 +16,16 @@ import numpy as np
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, table_markdown
-from fairsieve.tabular.decision import Decision
+from fairsieve.report.text import columns_csv, environment, table_markdown
+from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.model_files import TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
-from fairsieve.tabular.reading.columns import InputTable, note_kind
+from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.reasons import is_inconclusive
-from fairsieve.tabular.report import pages, tables
+from fairsieve.tabular.reasons import main_rates
+from fairsieve.tabular.report import blocks, pages
 from fairsieve.tabular.report.metrics import (
     AUDIT_FORMAT,
     FORMAT,
@@ -34,7 +34,6 @@ from fairsieve.tabular.report.metrics import (
     run_record,
 )
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.tabular.words import group_name, write
 
 __all__ = [
     "model_card",
@@ -144,28 +143,23 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
 
 def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
-    count = 0 if is_inconclusive(run) else len(run.suspects["row"])
-    groups = tables.groups_table(run.problem.groups.title, run.measures, run.test_groups, pages.MODELS)
-    laid_out = {
-        "overall": tables.overall_table(run),
-        "groups": groups,
-        "quality": tables.quality_table(run),
-        "dropped": tables.dropped_table(run.dropped),
-    }
-    return write(
-        "card.md.j2",
-        run=run,
-        decision=decision,
-        stored=pages.stored_sentence(run),
-        kept=pages.kept_point(run).title,
-        title=pages.model_title(run),
-        columns=len(used(run.problem.features)),
-        words=pages.run_words(run),
-        trusted=list(TRUSTED[:2] if run.model_name == "logistic" else TRUSTED),
-        suspects=f"suspects.csv lists the {count:,} labels to check." if count else "",
-        tables={name: table_markdown(table) for name, table in laid_out.items()},
-        settings=pages.list_settings(run),
-        notes=[note for note in run.notes if note_kind(note) in ("warning", "remark")],
+    found = main_rates(run)
+    measures = [] if found is None else [found[0]]
+    groups = blocks.groups_table(run.problem.groups.title, measures, run.test_groups, blocks.MODELS)
+    card = environment("fairsieve.tabular").get_template("templates/card.md.j2")
+    return str(
+        card.render(
+            run=run,
+            decision=decision,
+            stored=pages.stored_sentence(run),
+            title=pages.model_title(run),
+            columns=len(used(run.problem.features)),
+            words=pages.run_words(run, decision),
+            trusted=list(TRUSTED[:2] if run.model_name == "logistic" else TRUSTED),
+            suspects=0 if run.is_inconclusive else len(run.suspects["row"]),
+            overall=table_markdown(blocks.overall_table(run)),
+            groups=table_markdown(groups) if measures else "",
+        )
     )
 
 

@@ -8,19 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.tabular.bootstrap import Score
-from fairsieve.tabular.decision import Decision
-from fairsieve.tabular.evaluation import Gap, Share
+from fairsieve.tabular.decision import Decision, advise, group_name
+from fairsieve.tabular.evaluation import Gap, Score, Share
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
-from fairsieve.tabular.reasons import keeps_plain, main_gaps
-from fairsieve.tabular.report.pages import kept_point, model_file
-from fairsieve.tabular.report.tables import column_treatment
+from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.verified_change import VerifiedChange, rate_records
-from fairsieve.tabular.words import group_name
 
 __all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "prediction_record", "record_json", "run_record"]
 
@@ -35,16 +31,30 @@ def record_json(record: dict[str, Any]) -> str:
 
 def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of a run, as values that JSON can express."""
+    problem, compared, gaps = run.problem, run.comparison, main_gaps(run)
     record = {
         "format": FORMAT,
         **decision.record(),
         "settings": run.asked.record(),
-        "data": _data_record(run),
+        "data": {
+            "train_rows": len(problem.train),
+            "test_rows": len(problem.test),
+            **_roles(problem.labels, problem.groups),
+            "columns": [
+                {
+                    "name": one.column,
+                    "holds": one.kind,
+                    "missing": one.missing,
+                    "distinct": one.distinct,
+                    "treatment": run.treatment(one),
+                }
+                for one in problem.features
+            ],
+            "notes": _notes(run.notes, decision),
+        },
         "clean_ratio": run.clean_ratio,
         "estimate": None if run.estimate is None else _estimate(run.estimate),
-        "comparison": None
-        if run.comparison is None
-        else {**vars(run.comparison), "verdict": run.comparison.verdict},
+        "comparison": None if compared is None else {**vars(compared), "verdict": compared.verdict},
         "plain": run.scores[0],
         "fair": run.scores[-1],
         "change": run.change,
@@ -54,7 +64,12 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             | one.scores
             for one in run.trade_off
         ],
-        "widest_gap": _gaps(run),
+        "widest_gap": None
+        if gaps is None
+        else {
+            "plain": _gap(gaps[0], run.test_groups, gaps[0].plain),
+            "fair": _gap(gaps[1], run.test_groups, gaps[1].fair),
+        },
         "rates": [
             {"measure": one.name, "group": group, "plain": before, "fair": after}
             for one in run.measures
@@ -87,11 +102,11 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
 
 def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
     """Collect everything that is reported of an audit, as values that JSON can express."""
-    cells = audit.estimate.cells
+    cells, roles = audit.estimate.cells, _roles(audit.labels, audit.groups)
     record = {
         "format": AUDIT_FORMAT,
         **decision.record(),
-        "data": {"rows": len(audit.table), **_roles(audit.labels, audit.groups), "notes": audit.notes},
+        "data": {"rows": len(audit.table), **roles, "notes": _notes(audit.notes, decision)},
         "estimate": _estimate(audit.estimate),
         "cells": [
             {
@@ -130,7 +145,7 @@ def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, A
             for measure in found.measures
             for group, share in zip(groups, measure.plain, strict=True)
         ],
-        "gaps": [_gap(gap, groups, gap.plain, gap.plain_interval) for gap in found.gaps()],
+        "gaps": [_gap(gap, groups, gap.plain) for gap in found.gaps()],
         "calibration": [
             {
                 "group": group_name(one.group),
@@ -153,95 +168,54 @@ def _roles(labels: Any, groups: Any) -> dict[str, Any]:
     return {"classes": list(labels.classes), "positive": labels.positive, "groups": list(groups.names)}
 
 
-def _data_record(run: TableRun) -> dict[str, Any]:
-    """Collect what the table held."""
-    problem = run.problem
-    columns = [
-        {
-            "name": feature.column,
-            "holds": feature.kind,
-            "missing": feature.missing,
-            "distinct": feature.distinct,
-            "treatment": column_treatment(run, feature),
-        }
-        for feature in problem.features
-    ]
-    rows = {"train_rows": len(problem.train), "test_rows": len(problem.test)}
-    return {**rows, **_roles(problem.labels, problem.groups), "columns": columns, "notes": run.notes}
+def _notes(notes: Sequence[str], decision: Decision) -> list[str]:
+    return [advise(note, in_python=decision.in_python) for note in notes]
 
 
 def _model_record(run: TableRun) -> dict[str, Any]:
     """Collect which kind of model is kept, and how it was chosen."""
-    kept, choice = kept_point(run), run.choice
     auto = None
-    if choice is not None:
-        difference = Score(choice.difference, choice.interval)
-        auto = {"log_loss": choice.losses, "runner_up": choice.runner_up, "difference": difference}
+    if run.choice is not None:
+        difference = Score(run.choice.difference, run.choice.interval)
+        auto = {"log_loss": run.choice.losses, "runner_up": run.choice.runner_up, "difference": difference}
     return {
         "name": run.model_name,
-        "file": model_file(run),
-        "holds": "plain model" if keeps_plain(run) else "fair model",
-        "kept": kept.title,
-        "threshold": kept.threshold,
+        "file": run.model_file,
+        "holds": "plain model" if run.keeps_plain else "fair model",
+        "kept": run.kept.title,
+        "threshold": run.kept.threshold,
         "auto": auto,
     }
 
 
 def _verified(found: VerifiedChange) -> dict[str, Any]:
     """Collect what answers of people changed."""
-    return {
-        "wrong": found.wrong,
-        "by_group": found.by_group,
-        "unsure": found.unsure,
-        "unanswered": found.unanswered,
-        "in_test": found.in_test,
-        "share_wrong": found.share_wrong,
+    names = ("wrong", "by_group", "unsure", "unanswered", "in_test", "share_wrong", "change", "rates")
+    return {name: getattr(found, name) for name in names} | {
         "estimate_without": found.estimates[0],
         "estimate_with": found.estimates[1],
         "fair_without": {name: pair[0] for name, pair in found.scores.items()},
-        "change": found.change,
         "true_labels": None if found.true_labels is None else found.true_labels.record,
-        "rates": found.rates,
     }
 
 
-def _gaps(run: TableRun) -> dict[str, Any] | None:
-    """Collect the widest gap of each model; None where all groups are too small."""
-    gaps = main_gaps(run)
-    if gaps is None:
-        return None
-    (plain, fair), groups = gaps, run.test_groups
-    return {
-        "plain": _gap(plain, groups, plain.plain, plain.plain_interval),
-        "fair": _gap(fair, groups, fair.fair, fair.fair_interval),
-    }
-
-
-def _gap(gap: Gap, groups: Sequence[Any], value: float, bounds: tuple[float, float]) -> dict[str, Any]:
+def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:
     """Collect how far one group lies below another."""
     ends = {"lower_group": groups[gap.low], "higher_group": groups[gap.high]}
-    return {"measure": gap.measure.name, **ends, "value": value, "interval": bounds}
+    return {"measure": gap.measure.name, **ends, **score._asdict()}
 
 
 def _estimate(estimate: CleanRatioEstimate) -> dict[str, Any]:
     """Collect what was found of the labels."""
-    return {
-        "conclusive": bool(estimate.credible),
-        "reason": str(estimate.credible),
-        "clean_ratio": estimate.clean_ratio,
-        "interval": estimate.interval,
-        "covers": estimate.covers,
-        "aimed": estimate.aimed,
-    }
+    names = ("clean_ratio", "interval", "covers", "aimed")
+    told = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    return told | {name: getattr(estimate, name) for name in names}
 
 
 def _plain(value: Any) -> Any:
     """Express scores, shares and other small records as JSON does; NaN becomes None."""
     if isinstance(value, Share):
-        found = {"hits": value.hits, "total": value.total, "value": value.value, "interval": value.interval}
-        return _plain(found)
-    if isinstance(value, Score):
-        return _plain({"value": value.value, "interval": value.interval})
+        return _plain({**value._asdict(), "value": value.value, "interval": value.interval})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

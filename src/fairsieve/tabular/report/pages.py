@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text
+from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text, Verdict
 from fairsieve.report.text import number, percent
-from fairsieve.tabular.decision import Decision
+from fairsieve.tabular import decision as words
+from fairsieve.tabular.decision import Decision, advise, estimate_sentence
 from fairsieve.tabular.models import TITLES
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reasons import dropping_verdict, is_inconclusive, keeps_plain
-from fairsieve.tabular.report.figures import (
+from fairsieve.tabular.reasons import dropping_verdict
+from fairsieve.tabular.report.blocks import (
+    MODELS,
     bars_figure,
     calibration_figure,
-    path_figure,
-    rates_figure,
-    run_calibration,
-    trade_off_figure,
-)
-from fairsieve.tabular.report.tables import (
     columns_table,
     dropped_table,
     gaps_table,
@@ -28,35 +24,24 @@ from fairsieve.tabular.report.tables import (
     overall_table,
     plain_table,
     quality_table,
+    rates_figure,
+    run_calibration,
     shown_values,
     suspects_table,
+    trade_off_figure,
 )
 from fairsieve.tabular.settings import data_name
-from fairsieve.tabular.table_run import TableRun, TradeOffPoint
-from fairsieve.tabular.words import estimate_sentence
-from fairsieve.tabular.words import say as word
+from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "kept_point",
-    "model_title",
-    "prediction_document",
-    "run_document",
-    "run_lines",
-    "run_words",
-    "stored_sentence",
-]
+__all__ = ["model_title", "prediction_document", "run_document", "run_lines", "run_words", "stored_sentence"]
 
-MODELS = ("plain model", "fair model")
+NOTICES = {"use": ("Use", True), "inconclusive": ("Inconclusive", None), "do-not-use": ("Do not use", False)}
+HOLDS = {"fails": False, "inconclusive": None, "holds": True}
 
 
-def say(name: str, **facts: Any) -> str:
+def say(name: str, *, in_python: bool = False, **facts: Any) -> str:
     """Word something of the page."""
-    return word("page.j2", name, facts)
-
-
-def kept_point(run: TableRun) -> TradeOffPoint:
-    """Return the model that is kept."""
-    return next(point for point in run.trade_off if point.kept)
+    return words.say("page.j2", name, facts, in_python=in_python)
 
 
 def model_title(run: TableRun) -> str:
@@ -66,60 +51,56 @@ def model_title(run: TableRun) -> str:
     return f"{TITLES[run.model_name]}, {run.asked.trees} trees, weighted in rounds by SieveClassifier"
 
 
-def stored_sentence(run: TableRun) -> str:
+def stored_sentence(run: TableRun, folder: Path = Path()) -> str:
     """Say which model is stored, and where."""
-    return say("holds", file=model_file(run), model="plain model" if keeps_plain(run) else "fair model")
-
-
-def model_file(run: TableRun) -> str:
-    """Name the file of the model."""
-    return "model.txt" if run.model_name == "lightgbm" else "model.skops"
+    return f"{folder / run.model_file} holds: the {'plain' if run.keeps_plain else 'fair'} model."
 
 
 def notice(decision: Decision, *lines: str) -> Notice:
     """Put the decision on top of a page, with the next step."""
-    title, holds = {
-        "use": ("Use", True),
-        "inconclusive": ("Inconclusive", None),
-        "do-not-use": ("Do not use", False),
-    }[decision.outcome]
     steps = [f"Next: {step}" for step in decision.next_steps[:1]]
+    title, holds = NOTICES[decision.outcome]
     return Notice(title, decision.sentence, holds, [*lines, *steps])
+
+
+def _why(decision: Decision) -> list[Block]:
+    """List the verdicts, failed ones first, the reasons, and what else to do."""
+    lists = [Items("Reasons", decision.reasons), Items("What else to do", decision.next_steps[1:])]
+    return [
+        *(Verdict(one.claim, one.source, HOLDS[one.status], one.sentence) for one in decision.verdicts),
+        *(one for one in lists if one.texts),
+    ]
 
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    linear, groups = run.model_name == "logistic", run.problem.groups.title
-    calibration, path = run_calibration(run), path_figure(run)
-    folded: dict[tuple[str, str], list[Block | None]] = {
-        ("trade-off", "The trade-off"): [Text(say("guide_trade_off", linear=linear)), trade_off_figure(run)]
-        if len(run.trade_off) > 1
-        else [],
-        ("groups", "Every rate"): [
-            Text(say("guide_groups")),
-            rates_figure(run),
-            groups_table(groups, run.measures, run.test_groups, MODELS),
-            gaps_table(run.measures, run.test_groups, MODELS),
-        ],
-        ("quality", "Telling labels apart"): [Text(say("guide_quality")), quality_table(run)],
-        ("calibration", "Probabilities"): [Text(say("guide_calibration")), calibration]
-        if calibration
-        else [],
-        ("path", "How training went"): [Text(say("guide_path")), path] if path else [],
-        ("columns", "The table"): _columns(run),
-        ("settings", "How this was made"): [Facts("Settings and versions", list_settings(run))],
-    }
+    linear, groups, calibration = run.model_name == "logistic", run.problem.groups.title, run_calibration(run)
+    numbers = [*_why(decision), overall_table(run), *map(Text, run_words(run, decision).values())]
+    blocks: list[Block]
     sections = [
         Section("rates", "What changes, for whom", [rates_figure(run, main=True), Text(say("guide_rates"))]),
-        Section("numbers", "The numbers", _numbers(run, decision)),
+        Section("numbers", "The numbers", numbers),
         Section("dropped", "Who was dropped, and who counts", _dropped(run)),
         Section("suspects", "Labels to check", _suspects(run)),
-        *(
-            Section(*titles, [one for one in blocks if one], folded=True)
-            for titles, blocks in folded.items()
-            if blocks
-        ),
     ]
+    if len(run.trade_off) > 1:
+        blocks = [Text(say("guide_trade_off", linear=linear)), trade_off_figure(run)]
+        sections.append(Section("trade-off", "The trade-off", blocks, folded=True))
+    blocks = [
+        Text(say("guide_groups")),
+        rates_figure(run),
+        groups_table(groups, run.measures, run.test_groups, MODELS),
+        gaps_table(run.measures, run.test_groups, MODELS),
+    ]
+    sections.append(Section("groups", "Every rate", blocks, folded=True))
+    blocks = [Text(say("guide_quality")), quality_table(run)]
+    sections.append(Section("quality", "Telling labels apart", blocks, folded=True))
+    if calibration:
+        blocks = [Text(say("guide_calibration")), calibration]
+        sections.append(Section("calibration", "Probabilities", blocks, folded=True))
+    sections.append(Section("columns", "The table", _columns(run, decision), folded=True))
+    settings = [Facts("Settings and versions", _list_settings(run))]
+    sections.append(Section("settings", "How this was made", settings, folded=True))
     lead = say("lead", run=run, table=data_name(run.asked.data))
     top = notice(decision, stored_sentence(run))
     return Document(f"A model of {run.problem.labels.column}", lead, sections, top)
@@ -127,45 +108,37 @@ def run_document(run: TableRun, decision: Decision) -> Document:
 
 def run_lines(run: TableRun, decision: Decision, out: Path) -> list[str]:
     """Say in at most eight lines, one idea each, what the terminal says of a run."""
-    found = {one.name: one.sentence for one in decision.verdicts if one.name in ("dropping", "weight")}
-    gaps = {one.name: (one.facts, one.interval) for one in decision.verdicts if one.name == "fairness"}
     lines = [decision.sentence]
-    if gaps and gaps["fairness"][0]:
-        facts, bounds = gaps["fairness"]
-        told = {name: facts[name] for name in ("notion", "plain", "fair")}
-        lines.append(say("line_fairness", rows=len(run.problem.test), bounds=bounds, **told))
-    lines += found.values()
-    suspects = len(run.suspects["row"]) and not is_inconclusive(run)
-    lines += [one.text for one in decision.findings if one.kind in ("suspects", "unknown_labels")]
-    lines.append(f"{out / model_file(run)} holds: the {'plain' if keeps_plain(run) else 'fair'} model.")
-    lines += [f"Next: {step}" for step in decision.next_steps[:1]]
-    files = {"report": out / "report.html", "suspects": out / "suspects.csv" if suspects else ""}
+    for verdict in decision.verdicts:
+        if verdict.name == "fairness" and verdict.facts:
+            facts = {name: verdict.facts[name] for name in ("notion", "plain", "fair")}
+            told = say("line_fairness", rows=len(run.problem.test), bounds=verdict.interval, **facts)
+            lines.insert(1, told)
+        elif verdict.name in ("dropping", "weight"):
+            lines.append(verdict.sentence)
+    lines += decision.word(*(one for one in decision.findings if one.kind in ("suspects", "unknown_labels")))
+    lines += [stored_sentence(run, out), *(f"Next: {step}" for step in decision.next_steps[:1])]
+    listed = len(run.suspects["row"]) and not run.is_inconclusive
+    files: dict[str, Any] = {
+        "report": out / "report.html",
+        "suspects": out / "suspects.csv" if listed else "",
+    }
     return [*lines, say("line_files", **files)]
 
 
-def _numbers(run: TableRun, decision: Decision) -> list[Block]:
-    """List the verdicts, failed ones first, the reasons, what else to do, and what the numbers stand on."""
-    lists = [Items("Reasons", decision.reasons), Items("What else to do", decision.next_steps[1:])]
-    return [
-        *(verdict.as_block() for verdict in decision.verdicts),
-        overall_table(run),
-        *(one for one in lists if one.texts),
-        *(Text(text) for text in run_words(run).values() if text),
-    ]
-
-
-def run_words(run: TableRun) -> dict[str, str]:
+def run_words(run: TableRun, decision: Decision) -> dict[str, str]:
     """Say what the numbers stand on: the notion of fairness, the test part, the labels, the columns, the choices."""
-    asked, plain, kept = run.asked, run.trade_off[0], kept_point(run)
+    asked, plain, kept = run.asked, run.trade_off[0], run.kept
+    how = {"in_python": decision.in_python}
     file = None if asked.test_file is None else data_name(asked.test_file)
-    given = {"ratio": run.clean_ratio, "weighted": run.model_name != "logistic"}
+    given: dict[str, Any] = {"ratio": run.clean_ratio, "weighted": run.model_name != "logistic"}
     found = {
         "notion": say("notion", fairness=asked.fairness),
-        "test": say("test", file=file, share=asked.test),
-        "labels": say("given_ratio", **given) if run.estimate is None else estimate_sentence(run.estimate),
-        "sensitive": say("sensitive", kept=asked.keep_sensitive, title=run.problem.groups.title),
-        "threshold": "",
-        "trade_off": "",
+        "test": say("test", **how, file=file, share=asked.test),
+        "labels": say("given_ratio", **how, **given)
+        if run.estimate is None
+        else estimate_sentence(run.estimate),
+        "sensitive": say("sensitive", **how, kept=asked.keep_sensitive, title=run.problem.groups.title),
     }
     if kept.threshold is not None and plain.threshold is not None:
         found["threshold"] = say(
@@ -178,7 +151,11 @@ def run_words(run: TableRun) -> dict[str, str]:
             out_of_fold=run.model_name != "logistic",
         )
     if kept.held_out is not None and asked.max_accuracy_loss is not None:
-        facts = {"title": kept.title, "allowed": asked.max_accuracy_loss, "kept": kept.held_out}
+        facts: dict[str, Any] = {
+            "title": kept.title,
+            "allowed": asked.max_accuracy_loss,
+            "kept": kept.held_out,
+        }
         found["trade_off"] = say("trade_off", **facts)
     return found
 
@@ -187,29 +164,38 @@ def _dropped(run: TableRun) -> list[Block]:
     """Show who was left out, and who counts how much."""
     known = [cell for cell in run.dropped if cell.weight is not None and cell.group is not None]
     least = min(known, key=lambda cell: cell.weight or 0.0, default=None)
-    words = [dropping_verdict(run).sentence, say("ignored", least=least), say("guide_dropped")]
-    return [*map(Text, words), dropped_table(run.dropped)]
+    told = [dropping_verdict(run).sentence, say("ignored", least=least), say("guide_dropped")]
+    return [*map(Text, told), dropped_table(run.dropped)]
 
 
 def _suspects(run: TableRun) -> list[Block]:
     """Show the labels to check by their row numbers, or say that there are none."""
     count, shown = len(run.suspects["row"]), run.asked.show_columns
-    facts = {"given": run.estimate is None, "inconclusive": is_inconclusive(run), "shown": shown}
-    words = [say("suspects", count=count, **facts), *([say("shown_columns")] if shown and count else [])]
-    if not count or is_inconclusive(run):
-        return [Text(words[0])]
-    return [*map(Text, words), suspects_table(run.suspects, shown_values(run) if shown else {})]
+    facts: dict[str, Any] = {
+        "given": run.estimate is None,
+        "inconclusive": run.is_inconclusive,
+        "shown": shown,
+    }
+    blocks: list[Block] = [Text(say("suspects", count=count, **facts))]
+    if count and not run.is_inconclusive:
+        blocks += [Text(say("shown_columns"))] if shown else []
+        blocks.append(suspects_table(run.suspects, shown_values(run) if shown else {}))
+    return blocks
 
 
-def _columns(run: TableRun) -> list[Block | None]:
+def _columns(run: TableRun, decision: Decision) -> list[Block]:
     """Show the columns, and what was done to them."""
     missing = [value or "an empty field" for value in sorted(run.asked.reading.all_missing)]
-    notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
-    listed = Items("Notes", notes) if notes else None
-    return [Text(say("guide_columns", missing=missing)), listed, columns_table(run)]
+    notes = [
+        advise(note, in_python=decision.in_python)
+        for note in run.notes
+        if note_kind(note) in ("warning", "remark")
+    ]
+    listed = [Items("Notes", notes)] if notes else []
+    return [Text(say("guide_columns", missing=missing)), *listed, columns_table(run)]
 
 
-def list_settings(run: TableRun) -> dict[str, str]:
+def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
     given = {
         name.replace("_", " "): value
@@ -223,76 +209,56 @@ def list_settings(run: TableRun) -> dict[str, str]:
         "rows trained on": f"{len(run.problem.train):,}",
         "rows measured on": f"{len(run.problem.test):,}",
         "model": model_title(run),
-        "kept": kept_point(run).title,
+        "kept": run.kept.title,
         "models on the way": len(run.trade_off) - 1,
         "seconds": f"{run.seconds:.0f}",
     }
     versions = {f"version of {name}": version for name, version in run.versions.items()}
-    return {name: _shown(value) for name, value in {**given, **found, **versions}.items()}
-
-
-def _shown(value: Any) -> str:
-    """Write the value of a setting."""
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, value in {**given, **found, **versions}.items()
+    }
 
 
 def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
-    title, groups, audit = found.label_audit.groups.title, found.cells.groups, found.label_audit
+    audit, groups, asked = found.label_audit, found.cells.groups, found.asked
+    title = audit.groups.title
+    told = [say("notion", fairness=asked.fairness)]
+    told.append(say("predictions_overall", scores=found.scores, fairness=asked.fairness))
+    told += [] if found.true_labels is None else [found.true_labels.sentence]
+    measures = sorted(found.measures, key=lambda one: asked.fairness not in one.notions)
+    suspects: list[Block] = [Text(estimate_sentence(audit.estimate))]
+    if len(audit.suspects["row"]):
+        suspects.append(suspects_table(audit.suspects, {}))
+    rates = [
+        groups_table(title, found.measures, groups, ["value"]),
+        gaps_table(found.measures, groups, ["difference"]),
+    ]
     settings = {
-        "table": data_name(found.asked.data),
-        "label": found.asked.label,
+        "table": data_name(asked.data),
+        "label": asked.label,
         "positive label": found.labels.positive or "none named",
         "predictions": found.prediction,
         "scores": found.score or "none",
         "rows without a prediction": f"{found.left_out:,}",
     }
-    words = [say("notion", fairness=found.asked.fairness)]
-    words.append(say("predictions_overall", scores=found.scores, fairness=found.asked.fairness))
-    words += [] if found.true_labels is None else [found.true_labels.sentence]
-    measures = sorted(found.measures, key=lambda one: found.asked.fairness not in one.notions)
-    lists = [Items("Reasons", decision.reasons), Items("What else to do", decision.next_steps[1:])]
-    suspects: list[Block] = [Text(estimate_sentence(audit.estimate))]
-    if len(audit.suspects["row"]):
-        suspects.append(suspects_table(audit.suspects, {}))
     sections = [
         Section("rates", "Group by group", [bars_figure(title, measures, groups)]),
-        Section(
-            "numbers",
-            "The numbers",
-            [
-                *(one.as_block() for one in decision.verdicts),
-                *(one for one in lists if one.texts),
-                *map(Text, words),
-            ],
-        ),
+        Section("numbers", "The numbers", [*_why(decision), *map(Text, told)]),
         *_scores_section(found),
         Section("suspects", "Labels to check", suspects),
-        Section(
-            "groups",
-            "Every rate",
-            [
-                groups_table(title, found.measures, groups, ["value"]),
-                gaps_table(found.measures, groups, ["difference"]),
-            ],
-            folded=True,
-        ),
-        Section(
-            "settings",
-            "How this was made",
-            [Facts("Settings", settings)],
-            folded=True,
-        ),
+        Section("groups", "Every rate", rates, folded=True),
+        Section("settings", "How this was made", [Facts("Settings", settings)], folded=True),
     ]
-    lead = say(
-        "predictions_lead",
-        label=found.asked.label,
-        column=found.prediction,
-        table=data_name(found.asked.data),
-        by=title,
-        rows=len(found.cells),
-    )
-    return Document(f"Predictions of {found.asked.label}", lead, sections, notice(decision))
+    facts: dict[str, Any] = {
+        "label": asked.label,
+        "column": found.prediction,
+        "by": title,
+        "rows": len(found.cells),
+    }
+    lead = say("predictions_lead", table=data_name(asked.data), **facts)
+    return Document(f"Predictions of {asked.label}", lead, sections, notice(decision))
 
 
 def _scores_section(found: PredictionAudit) -> list[Section]:
@@ -305,6 +271,6 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
     ]
     titles = ["group", "people", "mean score", "have the label", "difference"]
     table = plain_table("calibration", "Scores and what is found, by group", titles, rows)
-    words = Text(say("guide_scores", column=found.score, label=found.labels.positive))
+    guide = Text(say("guide_scores", column=found.score, label=found.labels.positive))
     figure = calibration_figure(found.calibration, {"given": "Scores"})
-    return [Section("calibration", "What scores mean", [words, *([figure] if figure else []), table])]
+    return [Section("calibration", "What scores mean", [guide, *([figure] if figure else []), table])]

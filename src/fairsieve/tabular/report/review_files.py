@@ -23,11 +23,10 @@ from fairsieve.report.looks import THEMES
 from fairsieve.report.page import content_policy, resource, script_hash, templates
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
-from fairsieve.tabular.decision import Step
+from fairsieve.tabular.decision import Step, estimate_sentence, group_name
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.settings import TableSettings, data_name, table_options
-from fairsieve.tabular.words import estimate_sentence, group_name
 
 __all__ = ["check_place", "new_page", "review_step", "training_step", "write_review"]
 

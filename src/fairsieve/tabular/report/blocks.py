@@ -1,7 +1,8 @@
-"""The tables of a run and of an audit of predictions."""
+"""The tables and figures of a run and of an audit of predictions."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,18 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from fairsieve.report.document import Cell, Column, Table
-from fairsieve.report.text import interval, number, percent
-from fairsieve.tabular.bootstrap import Score
-from fairsieve.tabular.dropped import DroppedCell
-from fairsieve.tabular.evaluation import Measure, Share, gap_between
-from fairsieve.tabular.quality import EVERYONE
+from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
+from fairsieve.report.looks import Look, looks_of
+from fairsieve.report.text import interval, number, percent, upper
+from fairsieve.tabular.decision import group_name
+from fairsieve.tabular.evaluation import DroppedCell, Measure, Score, Share
+from fairsieve.tabular.quality import EVERYONE, Calibration, Quality
 from fairsieve.tabular.reading.encoding import Feature
+from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.table_run import TableRun
-from fairsieve.tabular.words import group_name
 
 __all__ = [
-    "column_treatment",
+    "MODELS",
+    "bars_figure",
+    "calibration_figure",
     "columns_table",
     "dropped_table",
     "gaps_table",
@@ -29,9 +32,16 @@ __all__ = [
     "overall_table",
     "plain_table",
     "quality_table",
+    "rates_figure",
+    "run_calibration",
+    "shown_values",
     "suspects_table",
+    "trade_off_figure",
 ]
 
+MODELS = ("plain model", "fair model")
+MOST_GROUPS = 12
+MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_FEATURES = 8  # of a label to check
 MOST_SUSPECTS = 500  # on the page; the file has all
@@ -48,7 +58,10 @@ MOSTLY_DIFFERENT = 0.5  # of the rows
 def plain_table(name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     """Lay out values: texts, counts, scores and shares with their intervals, measures with what they mean."""
     cells = [[_cell(value) for value in row] for row in rows]
-    numeric = [any(not isinstance(row[place], str | Measure) for row in rows) for place in range(len(titles))]
+    numeric = [
+        any(not isinstance(row[place], str | Measure | Quality) for row in rows)
+        for place in range(len(titles))
+    ]
     return Table(
         name,
         caption,
@@ -108,8 +121,7 @@ def gaps_table(measures: Sequence[Measure], groups: Sequence[str | None], models
     for measure in measures:
         for low, high in pairs:
             if measure.plain[low].total and measure.plain[high].total:
-                gap = gap_between(measure, low, high)
-                scores = [Score(gap.plain, gap.plain_interval), Score(gap.fair, gap.fair_interval)]
+                scores = [side[high].less(side[low]) for side in (measure.plain, measure.fair)]
                 compared = f"{group_name(groups[high])} less {group_name(groups[low])}"
                 rows.append([compared, measure, *scores[: len(models)]])
     caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
@@ -125,23 +137,16 @@ def quality_table(run: TableRun) -> Table:
         for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
         if plain is not None or fair is not None
     ]
-    caption = (
-        "How well labels are told apart on the test part, with 95 % intervals (Wilson; bootstrap for AUC)"
-    )
+    caption = "How well labels are told apart on the test part, with 95 % intervals (Wilson; DeLong for AUC)"
     return plain_table("quality", caption, ["group", "measure", "plain model", "fair model"], rows)
 
 
 def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     """Lay out who was left out and who counts how much, cell by cell."""
-    titles = [
-        "label",
-        "group",
-        "people",
-        "dropped",
-        "labels that look wrong",
-        "estimated wrong",
-        "effective weight",
-    ]
+
+    def share(value: float | None) -> Cell:
+        return Cell("–") if value is None else Cell(percent(value), value=value)
+
     rows = [
         [
             cell.label,
@@ -149,13 +154,14 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
             cell.dropped.total,
             Cell(f"{cell.dropped.hits:,} ({percent(cell.dropped.value)})", value=cell.dropped.value),
             cell.suspects,
-            Cell("–") if cell.noise is None else Cell(percent(cell.noise), value=cell.noise),
-            Cell("–") if cell.weight is None else Cell(percent(cell.weight), value=cell.weight),
+            share(cell.noise),
+            share(cell.weight),
         ]
         for cell in cells
     ]
+    titles = ["label", "group", "people", "dropped", "labels that look wrong", "estimated wrong"]
     caption = "Who was left out at the end of training, and what each cell weighs for its number of rows"
-    return plain_table("dropped", caption, titles, rows)
+    return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
 def suspects_table(suspects: dict[str, Any], values: dict[str, list[str]]) -> Table:
@@ -205,11 +211,6 @@ def _value_text(value: Any) -> str:
     return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def column_treatment(run: TableRun, feature: Feature) -> str:
-    """Say what was made of a column."""
-    return feature.treatment if run.model_name == "logistic" else feature.tree_treatment
-
-
 def columns_table(run: TableRun) -> Table:
     """List every column, and what was made of it."""
     problem, dash = run.problem, Cell("–")
@@ -222,6 +223,135 @@ def columns_table(run: TableRun) -> Table:
     ]
     for one in problem.features:
         sensitive = "sensitive, " if one.column in problem.groups.columns else ""
-        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, column_treatment(run, one)])
+        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, run.treatment(one)])
     titles = ["column", "holds", "missing", "different values", "what is made of it"]
     return plain_table("columns", "The columns, and what was made of each", titles, rows)
+
+
+# ---- Figures
+
+
+def _group_looks(run: TableRun) -> dict[str, Look]:
+    """Choose a colour and a symbol for each group: the same in every figure."""
+    return looks_of(map(group_name, run.test_groups))
+
+
+def rates_figure(run: TableRun, *, main: bool = False) -> Figure:
+    """Draw where each group stands under the plain model and under the fair one: a panel for each rate.
+
+    With ``main``, only the rate in which groups lie farthest apart under the plain model.
+    """
+    looks, gaps = _group_looks(run), main_gaps(run)
+    named = [] if gaps is None else [gap.measure.name for gap in gaps]
+    # First the rates that the decision is about, then those that fairness compares.
+    order = sorted(
+        run.measures, key=lambda one: (one.name not in named, run.asked.fairness not in one.notions)
+    )
+    measures = [order[0] if gaps is None else gaps[0].measure] if main else order[:MOST_MEASURES]
+    ends = _shared_range(measures)
+    panels = []
+    for measure in measures:
+        places = [
+            i for i, group in enumerate(run.test_groups) if group is not None and measure.plain[i].total
+        ]
+        names = [group_name(run.test_groups[place]) for place in places]
+        series = []
+        for height, (name, place) in enumerate(zip(names, places, strict=True)):
+            shares = [measure.plain[place], measure.fair[place]]
+            bounds = [share.interval for share in shares]
+            values, both = [share.value for share in shares], [height, height]
+            series.append(
+                Series(name, values, both, "dumbbell", labels=MODELS, x_interval=bounds, look=looks[name])
+            )
+        titles = (upper(measure.meaning), "share") if main else (measure.title, measure.meaning)
+        panels.append(Panel(*titles, "group", series, x_range=ends, y_names=names))
+    caption = "From the plain model (open) to the fair one (filled); thin lines are 95 % intervals."
+    return Figure("rates" if main else "groups", caption, panels)
+
+
+def _shared_range(measures: Sequence[Measure]) -> tuple[float, float]:
+    """Find one axis for all rates: tenths around every interval, and a little more, so that no marker is cut."""
+    shares = [share for measure in measures for share in (*measure.plain, *measure.fair) if share.total]
+    low = min((share.interval[0] for share in shares), default=0.0)
+    high = max((share.interval[1] for share in shares), default=1.0)
+    return math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+
+
+def trade_off_figure(run: TableRun) -> Figure:
+    """Draw accuracy against disparity: the plain model, the one that is kept, and the others on the way."""
+    ends = {"plain model": run.trade_off[0], f"kept: {run.kept.title}": run.kept}
+    if run.keeps_plain:
+        ends = {"plain model (kept)": run.kept}
+    drawn = []
+    for name, point in ends.items():
+        accuracy, disparity = point.scores["accuracy"], point.scores["disparity"]
+        drawn.append(
+            Series(
+                name,
+                [disparity.value],
+                [accuracy.value],
+                "points",
+                interval=[accuracy.interval],
+                x_interval=[disparity.interval],
+            )
+        )
+    others = [point for point in run.trade_off[1:] if not point.kept]
+    if others:
+        x, y = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
+        titles = [point.title for point in others]
+        drawn.append(Series("others on the way", x, y, "points", labels=titles, dashed=True))
+    title = f"{run.asked.fairness.replace('_', ' ')} disparity"
+    caption = (
+        "Accuracy against disparity on the test part; better is up and to the left. Lines are 95 % intervals."
+    )
+    return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
+
+
+def calibration_figure(
+    found: Sequence[Calibration], models: dict[str, str], looks: dict[str, Look] | None = None
+) -> Figure | None:
+    """Draw the share that has the label against its probability, by group: a panel for each model."""
+    drawn = [one for one in found if one.group is not None and one.bins]
+    if not drawn:
+        return None
+    what = drawn[0].label or "the predicted label"
+    names = list(dict.fromkeys(group_name(one.group) for one in drawn))[:MOST_GROUPS]
+    looks = looks or looks_of(names)
+    panels = []
+    for model, title in models.items():
+        series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
+        for one in drawn:
+            name = group_name(one.group)
+            if one.model == model and name in names:
+                x, y = [part.predicted for part in one.bins], [part.observed.value for part in one.bins]
+                bounds = [part.observed.interval for part in one.bins]
+                people = [f"{part.observed.total:,} people" for part in one.bins]
+                series.append(Series(name, x, y, "points", interval=bounds, labels=people, look=looks[name]))
+        panels.append(
+            Panel(title, f"probability of {what}", f"share with {what}", series, x_range=(-0.02, 1.02))
+        )
+    caption = "Shares by probability and group; lines, 95 % intervals."
+    return Figure("calibration", caption, panels)
+
+
+def run_calibration(run: TableRun) -> Figure | None:
+    """Draw what the probabilities of both models mean, group by group."""
+    return calibration_figure(
+        run.calibration, dict(zip(("plain", "fair"), MODELS, strict=True)), _group_looks(run)
+    )
+
+
+def bars_figure(title: str, measures: Sequence[Measure], groups: Sequence[str | None]) -> Figure:
+    """Draw the rates of one model: a panel for each rate and a bar for each group, on the same axis."""
+    panels = []
+    for one in measures[:MOST_MEASURES]:
+        named = [
+            (group_name(group), share)
+            for group, share in zip(groups, one.plain, strict=True)
+            if share.total and group is not None
+        ]
+        bars = [
+            Series(name, [name], [share.value], "bars", interval=[share.interval]) for name, share in named
+        ]
+        panels.append(Panel(one.title, "", one.meaning, bars, y_range=(0.0, 1.0)))
+    return Figure("groups", f"Rates by {title}; lines, 95 % intervals (Wilson).", panels)
