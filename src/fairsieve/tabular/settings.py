@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from importlib.util import find_spec
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -28,14 +29,12 @@ __all__ = [
     "TableSettings",
     "data_name",
     "read_settings",
-    "refuse_old_names",
     "settings_of",
     "table_options",
     "takes_settings",
 ]
 
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
-EVERYWHERE = ("train", "audit", "review")
 DEFAULT_TEST = 0.2
 # Names of version 0.1, and what to write now.
 OLD_NAMES = {
@@ -59,30 +58,26 @@ class Setting(NamedTuple):
         What stands for its value.
     choices : tuple of str
         Values to complete, where it has a few.
+    commands : str
+        Who takes it.
     kind : type
         What a value on the command line is converted to.
     many : bool
         Whether it may be given several times.
-    commands : tuple of str
-        Who takes it.
-    table : bool
-        Whether it says how a table is read, so that the next command needs it too.
     """
 
     help: str
     panel: str = ""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
+    commands: str = "train audit review"
     kind: type = str
     many: bool = False
-    commands: tuple[str, ...] = EVERYWHERE
-    table: bool = False
 
 
-def _setting(default: Any, help: str, panel: str = "", **more: Any) -> Any:
+def _setting(default: Any, *about: Any, **more: Any) -> Any:
     """Make a field with what people need to know of it."""
-    known = {"metadata": {"setting": Setting(help, panel, **more)}}
-    return field(**known) if default is MISSING else field(default=default, **known)  # type: ignore[call-overload]
+    return field(default=default, metadata={"setting": Setting(*about, **more)})
 
 
 @dataclass(frozen=True)
@@ -90,159 +85,112 @@ class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
     data: Any
-    label: str = _setting(MISSING, "The column to predict.", metavar="COLUMN", table=True)
+    label: str = _setting(MISSING, "The column to predict.", "", "COLUMN")
     sensitive: Sequence[str] = _setting(
-        MISSING,
-        "A column whose groups are compared; give it again to cross several.",
-        metavar="COLUMN",
-        many=True,
-        table=True,
+        MISSING, "A column whose groups are compared; give it again to cross several.", "", "COLUMN"
     )
     positive: str | None = _setting(
         None,
         "The label whose rates are reported; by default the last of two.",
-        metavar="LABEL",
-        commands=("train", "audit"),
+        "",
+        "LABEL",
+        commands="train audit",
     )
     fairness: str = _setting(
         "equalized_odds",
         "equalized-odds, demographic-parity or equal-opportunity.",
-        metavar="NAME",
-        choices=("equalized-odds", "demographic-parity", "equal-opportunity"),
-        commands=("train", "audit"),
+        "",
+        "NAME",
+        ("equalized-odds", "demographic-parity", "equal-opportunity"),
+        "train audit",
     )
     tolerance: float | None = _setting(
         None,
         "The largest difference between groups that may remain, such as 0.02; by default 0.02, and the plain model "
         "is kept where the fair one is clearly not better.",
-        metavar="GAP",
-        kind=float,
-        commands=("train",),
+        "",
+        "GAP",
+        commands="train",
     )
     model: str = _setting(
         "logistic",
         "logistic, lightgbm, hist-gradient-boosting, or auto: the one of them that predicts best.",
-        metavar="NAME",
-        choices=MODELS,
-        commands=("train", "audit"),
+        "",
+        "NAME",
+        MODELS,
+        "train audit",
     )
     max_accuracy_loss: float | None = _setting(
         None,
         "The most accuracy that fairness may cost, such as 0.01: the fairest model within it is kept.",
         "model",
-        metavar="SHARE",
-        kind=float,
-        commands=("train",),
+        "SHARE",
+        commands="train",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto", "The share of labels believed right, or auto.", "model", metavar="SHARE", commands=("train",)
+        "auto", "The share of labels believed right, or auto.", "model", "SHARE", commands="train"
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
         "The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or rate:SHARE.",
         "model",
-        metavar="RULE",
-        choices=("balanced", "cost:", "rate:"),
-        commands=("train",),
+        "RULE",
+        ("balanced", "cost:", "rate:"),
+        "train",
     )
-    trees: int = _setting(
-        100, "How many trees boosting makes.", "model", kind=int, commands=("train", "audit")
-    )
+    trees: int = _setting(100, "How many trees boosting makes.", "model", commands="train audit")
     max_iter: int | None = _setting(
-        None,
-        "Most updates of training, by default 200; most rounds with trees.",
-        "model",
-        kind=int,
-        commands=("train",),
+        None, "Most updates of training, by default 200; most rounds with trees.", "model", commands="train"
     )
-    keep_sensitive: bool = _setting(
-        False, "Learn from the sensitive columns too.", "model", kind=bool, commands=("train",)
-    )
+    keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", "model", commands="train")
     test: float = _setting(
-        None,
-        "The share of the rows to measure on; by default 0.2.",
-        "model",
-        metavar="SHARE",
-        kind=float,
-        commands=("train",),
+        None, "The share of the rows to measure on; by default 0.2.", "model", "SHARE", commands="train"
     )
     test_file: Any = _setting(  # noqa: RUF009 - a field
-        None, "A table to measure on instead.", "model", metavar="FILE", kind=Path, commands=("train",)
+        None, "A table to measure on instead.", "model", "FILE", commands="train"
     )
-    seed: int = _setting(0, "Where chance begins.", "model", kind=int)
+    seed: int = _setting(0, "Where chance begins.", "model")
     bins: Sequence[str] = _setting(
         (),
         "Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
         "reading",
-        metavar="COLUMN=EDGES",
-        many=True,
-        table=True,
+        "COLUMN=EDGES",
     )
     small_groups: Literal["stop", "merge", "ignore"] = _setting(
         "stop",
         "Groups of fewer than 30 people: stop, merge (into one) or ignore (do not compare).",
         "reading",
-        metavar="NAME",
-        choices=("stop", "merge", "ignore"),
-        table=True,
+        "NAME",
+        ("stop", "merge", "ignore"),
     )
-    drop: Sequence[str] = _setting(
-        (), "A column to leave out.", "reading", metavar="COLUMN", many=True, table=True
-    )
+    drop: Sequence[str] = _setting((), "A column to leave out.", "reading", "COLUMN")
     categories: Sequence[str] = _setting(
-        (),
-        "A column of categories that looks like numbers.",
-        "reading",
-        metavar="COLUMN",
-        many=True,
-        table=True,
+        (), "A column of categories that looks like numbers.", "reading", "COLUMN"
     )
     dates: Sequence[str] = _setting(
-        (),
-        "A column of dates to learn from, as days; dates are left out otherwise.",
-        "reading",
-        metavar="COLUMN",
-        many=True,
-        table=True,
+        (), "A column of dates to learn from, as days; dates are left out otherwise.", "reading", "COLUMN"
     )
     separator: str = _setting(
         "auto",
         "The character between fields: , ; | tab, or auto.",
         "reading",
-        metavar="CHARACTER",
-        choices=(",", ";", "|", "tab", "auto"),
-        table=True,
+        "CHARACTER",
+        (",", ";", "|", "tab", "auto"),
     )
     decimal: str = _setting(
-        "auto",
-        "The decimal mark: . , or auto.",
-        "reading",
-        metavar="CHARACTER",
-        choices=(".", ",", "auto"),
-        table=True,
+        "auto", "The decimal mark: . , or auto.", "reading", "CHARACTER", (".", ",", "auto")
     )
     missing: Sequence[str] = _setting(
-        (),
-        "A value that means missing, beside NA, ? and such.",
-        "reading",
-        metavar="VALUE",
-        many=True,
-        table=True,
+        (), "A value that means missing, beside NA, ? and such.", "reading", "VALUE"
     )
     verified: Sequence[Any] = _setting(
-        (),
-        "Answers to fairsieve review; give it again for several files.",
-        "review",
-        metavar="FILE",
-        kind=Path,
-        many=True,
+        (), "Answers to fairsieve review; give it again for several files.", "review", "FILE"
     )
     show_columns: bool = _setting(
         False,
         "Show the columns of single people in the report, which may then hold personal data.",
         "output",
-        kind=bool,
-        commands=("train",),
+        commands="train",
     )
 
     def __post_init__(self) -> None:
@@ -250,27 +198,24 @@ class TableSettings:
         from fairsieve.tabular.reading.read import is_frame
         from fairsieve.thresholds import ThresholdRule
 
-        def settle(**values: Any) -> None:
-            for name, value in values.items():
-                object.__setattr__(self, name, value)
-
-        verified = self.verified
-        if isinstance(verified, str | Path) or is_frame(verified):
-            verified = (verified,)
-        settle(
-            data=_as_path(self.data),
-            test_file=_as_path(self.test_file),
-            verified=tuple(_as_path(one) for one in verified or ()),
-            clean_ratio=_as_number(self.clean_ratio),
-            fairness=fairness_name(self.fairness),
-            threshold=ThresholdRule.parse(self.threshold, "--threshold"),
-        )
+        settled = {
+            "data": _as_path(self.data),
+            "test_file": _as_path(self.test_file),
+            "clean_ratio": _as_number(self.clean_ratio),
+            "fairness": fairness_name(self.fairness),
+            "threshold": ThresholdRule.parse(self.threshold, "--threshold"),
+        }
         for name, setting in settings_of():
-            if setting.many and name != "verified":
+            if setting.many:
                 value = getattr(self, name)
-                settle(**{name: (value,) if isinstance(value, str) else tuple(value or ())})
+                single = isinstance(value, str | Path) or is_frame(value)
+                settled[name] = (value,) if single else tuple(value or ())
+        settled["verified"] = tuple(map(_as_path, settled["verified"]))
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
         self._check()
-        settle(test=DEFAULT_TEST if self.test is None and self.test_file is None else self.test)
+        if self.test is None and self.test_file is None:
+            object.__setattr__(self, "test", DEFAULT_TEST)
 
     def _check(self) -> None:
         """Refuse values that cannot be, each with the way out."""
@@ -327,25 +272,25 @@ class TableSettings:
 
     def record(self) -> dict[str, Any]:
         """Return all settings as JSON can hold them; files and data frames by their names."""
-        recorded: dict[str, Any] = {"data": data_name(self.data)}
-        for name, _ in settings_of():
-            value = getattr(self, name)
-            if name in ("test_file", "verified"):
-                several = [data_name(one) for one in value] if isinstance(value, tuple) else None
-                value = several if several is not None else None if value is None else data_name(value)
-            recorded[name] = (
-                str(value) if name == "threshold" else list(value) if isinstance(value, tuple) else value
-            )
-        return recorded
+        return {name: _recorded(getattr(self, name)) for name in ("data", *dict(settings_of()))}
+
+
+def _recorded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_recorded(one) for one in value]
+    return value if value is None or isinstance(value, str | Real) else data_name(value)
 
 
 @functools.cache
-def settings_of(command: str | None = None) -> tuple[tuple[str, Setting], ...]:
+def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
     """List the settings of a command, or all; ``data`` is none."""
-    every = [
-        (one.name, one.metadata["setting"]) for one in fields(TableSettings) if "setting" in one.metadata
-    ]
-    return tuple((name, one) for name, one in every if command is None or command in one.commands)
+    kinds = {"int": int, "float": float, "bool": bool}
+    found = []
+    for one in fields(TableSettings)[1:]:
+        setting, first = one.metadata["setting"], one.type.split(" | ")[0]
+        kind = Path if setting.metavar == "FILE" else str if "Literal" in one.type else kinds.get(first, str)
+        found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
+    return tuple((name, one) for name, one in found if command in one.commands)
 
 
 def _as_path(value: Any) -> Any:
@@ -372,35 +317,24 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
     """
 
     def decorate(function: Function) -> Function:
-        known: Mapping[str, Field[Any]] = {one.name: one for one in fields(TableSettings)}
         own = inspect.signature(function)
-        first = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        added = []
-        words = []
-        for name, setting in settings_of(command):
+        known = {one.name: one for one in fields(TableSettings)}
+        parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        for name, _ in settings_of(command):
             default = None if name in optional else known[name].default
-            empty = inspect.Parameter.empty
-            added.append(
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=empty if default is MISSING else default,
-                    annotation=known[name].type,
-                )
-            )
-            words.append(f"{name}\n        {setting.help}")
+            made = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=known[name].type)
+            parameters.append(made if default is MISSING else made.replace(default=default))
+        signature = own.replace(parameters=parameters)
 
         @functools.wraps(function)
         def call(*arguments: Any, **given: Any) -> Any:
-            refuse_old_names(given)
             for name in given:
                 if name not in signature.parameters:
                     _refuse_name(name, list(signature.parameters))
             return function(*arguments, **given)
 
-        # Required ones come first, as the language has it for those that may be given by position.
-        signature = own.replace(parameters=[*first, *added])
         call.__signature__ = signature  # type: ignore[attr-defined]
+        words = [f"{name}\n        {setting.help}" for name, setting in settings_of(command)]
         call.__doc__ = (function.__doc__ or "").replace("**settings", "\n    ".join(words))
         return call  # type: ignore[return-value]
 
@@ -408,20 +342,14 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
 
 def _refuse_name(name: str, known: Sequence[str]) -> None:
+    """Refuse a name that is no setting: with the new one where it is of version 0.1, else with the closest."""
     from fairsieve.tabular.reading.columns import closest
 
+    if name in OLD_NAMES:
+        raise InvalidInputError(f"{name!r} is no setting any more; since version 0.2 use {OLD_NAMES[name]}")
     close = closest(name, known)
     hint = f". Did you mean {close!r}?" if close else f"; the settings are {', '.join(known)}"
     raise InvalidInputError(f"{name!r} is no setting of a table{hint}")
-
-
-def refuse_old_names(given: Mapping[str, Any]) -> None:
-    """Refuse a setting by its name of version 0.1, and name the new one."""
-    for name in given:
-        if name in OLD_NAMES:
-            raise InvalidInputError(
-                f"{name!r} is no setting any more; since version 0.2 use {OLD_NAMES[name]}"
-            )
 
 
 def read_settings(run: Path) -> dict[str, Any]:
@@ -430,11 +358,10 @@ def read_settings(run: Path) -> dict[str, Any]:
     Which files were given is not taken: they are recorded by their names alone.
     """
     try:
-        recorded = json.loads((Path(run) / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        found = {
-            name: recorded[name]
-            for name, _ in settings_of()
-            if name in recorded or name in ("label", "sensitive")
+        recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
+        found = {name: recorded[name] for name in ("label", "sensitive")}
+        found |= {
+            name: recorded[name] for name, one in settings_of() if name in recorded and one.kind is not Path
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
@@ -446,7 +373,7 @@ def read_settings(run: Path) -> dict[str, Any]:
             f"--run must be a folder of this version; {run} was made by fairsieve 0.1, whose settings mean other "
             "things: train again"
         )
-    return {name: value for name, value in found.items() if name not in ("test_file", "verified")}
+    return found
 
 
 def table_options(asked: TableSettings) -> list[str]:
@@ -460,7 +387,8 @@ def table_options(asked: TableSettings) -> list[str]:
     ordinary = (asked.separator, asked.decimal) in ((",", "."), ("auto", "auto"))  # found without asking
     for name, setting in settings_of():
         value = getattr(asked, name)
-        if not setting.table or value == defaults[name] or (ordinary and name in ("separator", "decimal")):
+        of_table = setting.panel == "reading" or name in ("label", "sensitive")
+        if not of_table or value == defaults[name] or (ordinary and name in ("separator", "decimal")):
             continue
         option = f"--{name.replace('_', '-')}"
         for one in value if isinstance(value, tuple) else (value,):
