@@ -198,6 +198,8 @@ def coded(
     Categories (2, object): ['b', 'a']
     """
     used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
+    if used.all() and len({*texts}) == len(texts) and missing.isdisjoint(texts) and None not in texts:
+        return pd.Categorical.from_codes(codes, pd.Index(as_objects(texts), dtype=object))  # the usual case
     places: dict[str, int] = {}
     table = [
         -1 if text is None or not there or text in missing else places.setdefault(text, len(places))
@@ -224,7 +226,9 @@ def used_texts(column: pd.Series) -> dict[str, int]:
 
 def count_distinct(column: pd.Series) -> int:
     """Count the different values of a column."""
-    return len(np.unique(column.dropna().cat.codes)) if is_text(column) else int(column.nunique())
+    if not is_text(column):
+        return int(column.nunique())
+    return int(np.count_nonzero(np.bincount(column.cat.codes.to_numpy() + 1)[1:]))
 
 
 def listed(column: pd.Series) -> list[Any]:
@@ -269,7 +273,7 @@ Kind = Literal["numbers", "categories"]
 EXAMPLES = 3
 LARGEST = 1e307  # beyond it the sum of a few values overflows
 EXACT = 2**53  # beyond it a double does not tell whole numbers apart
-CODE = re.compile(r"0\d+")  # 00501 is a code, not a number
+CODE, CODES = re.compile(r"0\d+"), re.compile(r"^0\d+$", re.MULTILINE)  # 00501 is a code, not a number
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,4})?")
 WHOLE = re.compile(r"[-+]?\d+")
 MOST_DIGITS = 40  # of a whole number that is written out
@@ -312,7 +316,8 @@ def parse_numbers(column: pd.Series, decimal: str = ".") -> ParsedNumbers:
     parsed = _to_numbers(as_objects(map(_with_point, texts)) if decimal == "," else texts)
     # Only what is no number as it stands is looked at again, without signs and marks between thousands.
     again = np.flatnonzero(np.isnan(parsed))
-    parsed[again] = _to_numbers(as_objects(_plain_number(texts[place], decimal) for place in again))
+    if len(again):
+        parsed[again] = _to_numbers(as_objects(_plain_number(texts[place], decimal) for place in again))
     parsed = np.append(np.where(np.abs(parsed) < LARGEST, parsed, np.nan), np.nan)
     codes = column.cat.codes.to_numpy()
     numbers = parsed[codes]
@@ -382,7 +387,9 @@ def kind_of(table: InputTable, name: str, *, categories: Sequence[str] = ()) -> 
     known = int(column.notna().sum())
     if name in categories or not known:
         return "categories"
-    if is_text(column) and any(text[0] == "0" and CODE.fullmatch(text) for text in used_texts(column)):
+    # One search through all texts is fast; what it finds may be a line within one of them.
+    codes = is_text(column) and CODES.search("\n".join(column.cat.categories))
+    if codes and any(CODE.fullmatch(text) for text in used_texts(column)):
         return "categories"
     parsed = parse_numbers(column, table.reading.decimal)
     share = 1 - parsed.odd.sum() / known

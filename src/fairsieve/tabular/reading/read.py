@@ -200,15 +200,16 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
         )
     except (pd.errors.ParserError, ValueError):
         raise InvalidInputError(f"{name} {_uneven_rows(text, reading.separator)}") from None
-    names, columns = [], []
-    blank = np.ones(len(frame) - 1, dtype=bool)
-    for place in range(frame.shape[1]):
-        codes, values = pd.factorize(frame[place].to_numpy())  # each different text once
-        texts = [str(value).strip() for value in values]
-        names.append(texts[codes[0]] if codes[0] >= 0 else "")
-        empty = np.array([*(not text for text in texts), True])[codes[1:]]  # a field may not be there at all
+    names, columns = [name.strip() for name in frame.iloc[0]], []
+    blank, missing = np.ones(len(frame) - 1, dtype=bool), reading.all_missing
+    for place in range(len(names)):
+        codes, values = pd.factorize(frame[place].to_numpy()[1:])  # each different text once
+        texts = list(map(str.strip, values))
+        empty = codes < 0  # the field is not there at all
+        if "" in texts:
+            empty |= np.array([not text for text in texts])[codes]
         blank &= empty
-        columns.append(coded(codes[1:], texts, reading.all_missing))
+        columns.append(coded(codes, texts, missing))
     rows = np.arange(len(blank)) + FIRST_ROW
     notes = [*notes, *assumed]
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
