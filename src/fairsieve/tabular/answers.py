@@ -272,8 +272,8 @@ def table_checksum(table: InputTable) -> str:
     for name in table.columns:
         column = table.frame[name]
         if is_text(column):
-            found.update(json.dumps(column.cat.categories.tolist()).encode())
-            found.update(column.cat.codes.to_numpy().astype(np.int32).tobytes())
+            found.update(json.dumps(column.array.categories.tolist()).encode())
+            found.update(column.array.codes.astype(np.int32).tobytes())
         else:
             found.update(column.to_numpy(dtype=np.float64, na_value=np.nan).tobytes())
     return found.hexdigest()[:16]

@@ -207,7 +207,7 @@ class _Described:
 def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> _Described:
     """Describe the values of some rows of a column; a missing one is not unusual."""
     if is_text(column):
-        every, names = column.cat.codes.to_numpy(), column.cat.categories
+        every, names = column.array.codes, column.array.categories
         codes = every[places]
         texts = ["missing" if code < 0 else str(names[code]) for code in codes]
         counts = np.bincount(every[every >= 0], minlength=len(names))

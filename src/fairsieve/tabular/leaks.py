@@ -93,7 +93,7 @@ def _group_notes(values: pd.DataFrame, groups: pd.Categorical, sensitive: Sequen
 def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
     """Code a column's values, −1 where missing; return None where it has too many to be a copy."""
     if is_text(content):
-        return content.cat.codes.to_numpy() if count_distinct(content) <= most else None
+        return content.array.codes if count_distinct(content) <= most else None
     if content.iloc[: 50 * (most + 1)].nunique() > most:  # numbers mostly show here that they are many
         return None
     codes, found = pd.factorize(content)
@@ -167,8 +167,8 @@ def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int =
 def _codes_for(column: pd.Series, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Code the values of some rows of a column; missing is the last code."""
     if is_text(column):
-        codes = column.cat.codes.to_numpy()[rows].astype(np.int64)
-        return np.where(codes >= 0, codes, len(column.cat.categories))
+        codes = column.array.codes[rows].astype(np.int64)
+        return np.where(codes >= 0, codes, len(column.array.categories))
     numbers = column.to_numpy()[rows]
     ordered = np.sort(numbers)  # NaN is last
     known = len(ordered) - int(np.isnan(ordered).sum())

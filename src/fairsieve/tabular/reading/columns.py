@@ -211,13 +211,13 @@ def coded(
 
 def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
     """Replace each category of a column by another text, or by None for missing."""
-    codes = column.cat.codes.to_numpy()
+    codes = column.array.codes
     return pd.Series(coded(codes, texts), index=column.index, name=column.name)
 
 
 def used_texts(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, for texts that some row has."""
-    codes, texts = column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    codes, texts = column.array.codes, column.array.categories.tolist()
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     if counts.all():
         return dict(zip(texts, counts.tolist(), strict=True))
@@ -228,7 +228,7 @@ def count_distinct(column: pd.Series) -> int:
     """Count the different values of a column."""
     if not is_text(column):
         return int(column.nunique())
-    return int(np.count_nonzero(np.bincount(column.cat.codes.to_numpy() + 1)[1:]))
+    return int(np.count_nonzero(np.bincount(column.array.codes + 1)[1:]))
 
 
 def listed(column: pd.Series) -> list[Any]:
@@ -312,14 +312,14 @@ def parse_numbers(column: pd.Series, decimal: str = ".") -> ParsedNumbers:
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         odd = np.abs(numbers) >= LARGEST
         return ParsedNumbers(np.where(odd, np.nan, numbers) if odd.any() else numbers, odd)
-    texts = column.cat.categories.to_numpy()
+    texts = column.array.categories.to_numpy()
     parsed = _to_numbers(as_objects(map(_with_point, texts)) if decimal == "," else texts)
     # Only what is no number as it stands is looked at again, without signs and marks between thousands.
     again = np.flatnonzero(np.isnan(parsed))
     if len(again):
         parsed[again] = _to_numbers(as_objects(_plain_number(texts[place], decimal) for place in again))
     parsed = np.append(np.where(np.abs(parsed) < LARGEST, parsed, np.nan), np.nan)
-    codes = column.cat.codes.to_numpy()
+    codes = column.array.codes
     numbers = parsed[codes]
     return ParsedNumbers(numbers, (codes >= 0) & np.isnan(numbers))
 
@@ -371,9 +371,9 @@ def whole_numbers(column: pd.Series) -> NDArray[Any] | None:
     used = used_texts(column)
     if not used or not all(WHOLE.fullmatch(text) for text in used):
         return None
-    exact = [int(text) if text in used else 0 for text in column.cat.categories]
+    exact = [int(text) if text in used else 0 for text in column.array.categories]
     small = all(-(2**63) <= number < 2**63 for number in exact)
-    codes = column.cat.codes.to_numpy()
+    codes = column.array.codes
     return np.asarray(np.array(exact, dtype=np.int64 if small else object)[codes[codes >= 0]])
 
 
@@ -388,7 +388,7 @@ def kind_of(table: InputTable, name: str, *, categories: Sequence[str] = ()) -> 
     if name in categories or not known:
         return "categories"
     # One search through all texts is fast; what it finds may be a line within one of them.
-    codes = is_text(column) and CODES.search("\n".join(column.cat.categories))
+    codes = is_text(column) and CODES.search("\n".join(column.array.categories))
     if codes and any(CODE.fullmatch(text) for text in used_texts(column)):
         return "categories"
     parsed = parse_numbers(column, table.reading.decimal)
@@ -454,11 +454,11 @@ def canonical(column: pd.Series, decimal: str = ".") -> pd.Series:
             _exact_text(str(value) if isinstance(value, int) else repr(value)) for value in values.tolist()
         ]
         return pd.Series(coded(codes, texts), index=column.index, name=column.name)
-    texts = [str(text) for text in column.cat.categories]
+    texts = [str(text) for text in column.array.categories]
     if decimal == ",":
         texts = [_with_point(text) for text in texts]
     used = used_texts(column)
-    pairs = zip(column.cat.categories, texts, strict=True)
+    pairs = zip(column.array.categories, texts, strict=True)
     if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for own, text in pairs if own in used):
         return column
     return recode(column, [_exact_text(text) if NUMBER.fullmatch(text) else text for text in texts])
@@ -514,10 +514,10 @@ def days_since_1970(column: pd.Series) -> NDArray[np.float64] | None:
     if not is_text(column):
         return None
     used = used_texts(column)
-    days = [_days(text) if text in used else np.nan for text in column.cat.categories]
+    days = [_days(text) if text in used else np.nan for text in column.array.categories]
     if any(day is None for day in days):
         return None
-    return np.asarray(np.array([*days, np.nan], dtype=np.float64)[column.cat.codes.to_numpy()])
+    return np.asarray(np.array([*days, np.nan], dtype=np.float64)[column.array.codes])
 
 
 def _days(text: str) -> float | None:

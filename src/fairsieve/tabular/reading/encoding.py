@@ -389,9 +389,9 @@ def _places(
 ) -> NDArray[np.float64]:
     """Return the place of each row's text among the known ones; ``rest`` for others, NaN where that is nothing."""
     places = {text: float(place) for place, text in enumerate(known)}
-    lookup = [places.get(str(text), rest) for text in column.cat.categories]
+    lookup = [places.get(str(text), rest) for text in column.array.categories]
     lookup.append(np.nan if missing is None else places.get(missing, rest))
-    return np.asarray(np.array(lookup)[column.cat.codes.to_numpy()])
+    return np.asarray(np.array(lookup)[column.array.codes])
 
 
 def new_categories(values: pd.DataFrame, prepared: Preparation) -> dict[str, list[str]]:

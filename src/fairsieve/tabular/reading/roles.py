@@ -153,7 +153,7 @@ class Groups:
         """Read the group of every row, coded by its place in ``names``; missing where it is not compared."""
         crossed = _cross(table, self.columns, self.edges)
         if self.merged:
-            names = [name if name in self.names else OTHER for name in crossed.cat.categories]
+            names = [name if name in self.names else OTHER for name in crossed.array.categories]
             crossed = recode(crossed, names)
         return coded_by(crossed, self.names)
 
