@@ -75,7 +75,7 @@ def test_flips_are_added_to_the_training_part_alone(folder):
     printed, _ = compare(folder, "--noise", "uniform", "--rate", "0.25", "--seeds", "1", out="flipped")
     assert "25% flips (uniform), 1 split" in printed
     assert "25% of the training labels were flipped (uniform), beside those that are wrong already" in printed
-    assert len(whole.part) == ROWS
+    assert len(whole.train) == ROWS
 
 
 def test_the_positive_label_is_the_last(folder):
@@ -97,7 +97,7 @@ def test_verified_labels_are_measured_on_and_never_trained_on(folder):
         TableSettings(folder / "people.csv", "income", "sex", verified=str(folder / "answers.csv"))
     )
     problems = [make_table_problem(source, "none", 0.0, seed) for seed in (0, 1)]
-    known = whole.part.verified[whole.part.grouped]
+    known = whole.train.verified[whole.train.grouped]
     for problem in problems:
         assert problem.test.labels.tolist() == known[known >= 0].tolist()
         assert len(problem.train) + len(problem.test) < ROWS

@@ -22,7 +22,7 @@ from fairsieve.paper.records import Record
 from fairsieve.samples import Samples
 from fairsieve.tabular.answers import table_checksum
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.preparation import WholeTable, read_whole
+from fairsieve.tabular.preparation import TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 
@@ -70,7 +70,7 @@ class TableSource:
         }
 
 
-def table_source(asked: TableSettings) -> tuple[TableSource, WholeTable]:
+def table_source(asked: TableSettings) -> tuple[TableSource, TableProblem]:
     """Read a table, check that it can be compared on, and name it."""
     whole = read_whole(asked)
     if asked.fairness == "equal_opportunity" and whole.labels.positive is None:
@@ -86,7 +86,7 @@ def table_source(asked: TableSettings) -> tuple[TableSource, WholeTable]:
 
 
 @lru_cache(maxsize=1)
-def _read_source(source: TableSource) -> WholeTable:
+def _read_source(source: TableSource) -> TableProblem:
     """Read a table once for all runs of a worker."""
     return read_whole(source.asked)
 
@@ -99,7 +99,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     80 % of the rest. Rows without a group are left out.
     """
     whole = _read_source(source)
-    part = whole.part.take(whole.part.grouped)
+    part = whole.train.take(whole.train.grouped)
     tested = np.zeros(len(part), bool) if part.verified is None else part.verified >= 0
     rest = np.flatnonzero(~tested)
     train, test, validation = (
@@ -128,14 +128,14 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     return replace(found, weights=weights, changes=_settings(source.asked, found.train, whole, seed))
 
 
-def _positive_last(codes: NDArray[np.int64], whole: WholeTable) -> NDArray[np.int64]:
+def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.int64]:
     """Recode labels so that the positive one is the last, as the methods expect."""
     classes = whole.labels.classes
     order = sorted(classes, key=lambda name: name == whole.labels.positive)
     return np.array([order.index(name) for name in classes])[codes]
 
 
-def _settings(asked: TableSettings, train: Samples, whole: WholeTable, seed: int) -> dict[str, Any]:
+def _settings(asked: TableSettings, train: Samples, whole: TableProblem, seed: int) -> dict[str, Any]:
     """Return the settings that depend on the training part: how many labels are right, and the size of a batch."""
     ratio: float
     if asked.clean_ratio == "auto":

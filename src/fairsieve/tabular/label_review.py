@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from fairsieve.tabular.answers import row_checksums, table_checksum
 from fairsieve.tabular.label_reasons import Explained, explain_labels
 from fairsieve.tabular.models import choose_model, record_warnings, weigh_by_trees
 from fairsieve.tabular.predictions import predict_table
-from fairsieve.tabular.preparation import TablePart, TableProblem, WholeTable, named_estimate, read_whole
-from fairsieve.tabular.reading.columns import InputTable, as_objects, find_column
-from fairsieve.tabular.reading.encoding import Feature, Preparation
-from fairsieve.tabular.reading.roles import Groups, Labels
+from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
+from fairsieve.tabular.reading.columns import as_objects, find_column
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import tell_rates
 from fairsieve.validation import check_at_least
@@ -37,54 +36,61 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """What the data say of themselves.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Audit(TableProblem):
+    """What the data say of themselves: a table in its roles, and what is estimated of its labels.
 
     Attributes
     ----------
-    asked : TableSettings
-    table : InputTable
-        The table as it was read.
-    labels, groups, features : Labels, Groups, list of Feature
     estimate : CleanRatioEstimate
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
     suspects : dict of arrays
         The rows whose labels are more likely wrong than right, the surest first.
-    notes : list of str
     model_name : str
         The kind of model that says which labels are wrong.
     """
 
-    asked: TableSettings
-    table: InputTable
-    labels: Labels
-    groups: Groups
-    features: list[Feature]
     estimate: CleanRatioEstimate
     suspects: dict[str, NDArray[Any]]
-    notes: list[str]
     model_name: str = "logistic"
 
 
 def audit_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
     tell = report or (lambda stage: None)
-    package("pandas", "reading a table")  # report a missing package before the work
     tell("reading the table")
-    part, labels, groups, features, notes, table, _ = read_whole(asked)
+    problem = read_whole(asked)
+    part, notes = problem.train, problem.notes
     tell("estimating how many labels are wrong")
-    problem = TableProblem(asked, labels, groups, features, part, part.take(np.zeros(0, np.int64)), [], table)
     choice = choose_model(problem) if asked.model == "auto" else None
     name = asked.model if choice is None else choice.name
     notes = notes if choice is None else [*notes, choice.note]
     if name == "logistic":
-        estimate, suspects, more = _estimate_labels(part, asked.seed)
+        # The models that the estimate itself compares say which labels are wrong.
+        estimate, more = estimate_part(
+            part, Preparation().fit(part.values).transform(part.values), asked.seed
+        )
         notes = [*notes, *more]
+        wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
+        rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
+        suggested = estimate.true_class[rows].argmax(axis=1)
+        chances = estimate.true_class[rows, suggested]
     else:
-        estimate, suspects = _weigh_labels(problem, name)
-    notes = [*tell_rates(estimate), *notes]
-    return Audit(asked, table, labels, groups, features, estimate, suspects, notes, name)
+        # Boosted trees say it out of fold.
+        sieve = weigh_by_trees(problem, name)
+        assert sieve.estimate_ is not None  # the flips are always estimated
+        estimate, found = named_estimate(sieve.estimate_, part), sieve.suspects()
+        found = found[(found["label"] != found["suggested"]) & bool(estimate.credible)]
+        rows, suggested, chances = (found[name].to_numpy() for name in ("row", "suggested", "probability"))
+    suspects = {
+        "row": part.rows[rows],
+        "label": as_objects(part.class_names(part.labels.codes[rows])),
+        "suggested": as_objects(part.class_names(suggested)),
+        "probability": chances,
+        "group": as_objects(part.group_names(part.groups.codes[rows])),
+    }
+    problem = replace(problem, notes=[*tell_rates(estimate), *notes])
+    return Audit(**vars(problem), estimate=estimate, suspects=suspects, model_name=name)
 
 
 def estimate_part(
@@ -92,51 +98,8 @@ def estimate_part(
 ) -> tuple[CleanRatioEstimate, list[str]]:
     """Estimate how many labels of some rows are wrong; return it with classes and groups by name, and warnings."""
     with record_warnings(part) as notes:
-        found = estimate_clean_ratio(
-            numbers,
-            part.label_codes,
-            sensitive_features=part.group_codes,
-            verified_labels=part.verified_labels,
-            verified_weight=None if part.verified_labels is None else part.verified_weight,
-            random_state=seed,
-        )
+        found = estimate_clean_ratio(numbers, part.label_codes, random_state=seed, **part.facts)
     return named_estimate(found, part), notes
-
-
-def _estimate_labels(
-    part: TablePart, seed: int
-) -> tuple[CleanRatioEstimate, dict[str, NDArray[Any]], list[str]]:
-    """Estimate which labels are wrong by the models that the estimate itself compares."""
-    estimate, notes = estimate_part(part, Preparation().fit(part.values).transform(part.values), seed)
-    wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
-    wrong = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
-    likeliest = estimate.true_class[wrong].argmax(axis=1)
-    return estimate, _name_rows(part, wrong, likeliest, estimate.true_class[wrong, likeliest]), notes
-
-
-def _weigh_labels(problem: TableProblem, name: str) -> tuple[CleanRatioEstimate, dict[str, NDArray[Any]]]:
-    """Estimate how many labels are wrong, and let boosted trees say out of fold which ones."""
-    part = problem.train
-    sieve = weigh_by_trees(problem, name)
-    assert sieve.estimate_ is not None  # the flips are always estimated
-    estimate = named_estimate(sieve.estimate_, part)
-    found = sieve.suspects()
-    wrong = (found["label"] != found["suggested"]) & bool(estimate.credible)
-    rows = found["row"][wrong]
-    return estimate, _name_rows(part, rows, found["suggested"][wrong], found["probability"][wrong])
-
-
-def _name_rows(
-    part: TablePart, rows: NDArray[np.int64], suggested: NDArray[np.int64], probability: NDArray[np.float64]
-) -> dict[str, NDArray[Any]]:
-    """Make the table of suspects, with labels and groups by their names."""
-    return {
-        "row": part.rows[rows],
-        "label": as_objects(part.class_names(part.labels.codes[rows])),
-        "suggested": as_objects(part.class_names(suggested)),
-        "probability": probability,
-        "group": as_objects(part.group_names(part.groups.codes[rows])),
-    }
 
 
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
@@ -252,7 +215,7 @@ def review_labels(
     whole = read_whole(asked)
     if id_column is not None:
         find_column(whole.table, id_column, "--id")
-    part = whole.part
+    part = whole.train
     prepared = Preparation().fit(part.values)
     numbers = prepared.transform(part.values)
     tell(REVIEW_STAGES[1])
@@ -294,7 +257,7 @@ def _choose_rows(
     return estimate.next_to_verify(min(count, left), seed)
 
 
-def _predicted(run: Path | None, asked: TableSettings, whole: WholeTable) -> dict[int, str]:
+def _predicted(run: Path | None, asked: TableSettings, whole: TableProblem) -> dict[int, str]:
     """Say what the model of a run predicts for each row, by its number; nothing without a run."""
     if run is None:
         return {}
@@ -305,7 +268,7 @@ def _predicted(run: Path | None, asked: TableSettings, whole: WholeTable) -> dic
 
 
 def _describe_rows(
-    whole: WholeTable,
+    whole: TableProblem,
     places: NDArray[np.int64],
     weights: NDArray[np.float64],
     explained: Sequence[Explained],
@@ -313,7 +276,7 @@ def _describe_rows(
     predicted: dict[int, str],
 ) -> list[RowToCheck]:
     """Collect everything that is shown of the chosen rows."""
-    part, classes = whole.part, whole.labels.classes
+    part, classes = whole.train, whole.labels.classes
     numbers = part.rows[places]
     inside = np.searchsorted(whole.table.rows, numbers)
     chosen = whole.table.take(inside)

@@ -34,6 +34,7 @@ from fairsieve.tabular.reading.encoding import Preparation
 
 __all__ = [
     "BoosterClassifier",
+    "LikeliestClass",
     "bare_classifier",
     "damaged",
     "decide",
@@ -70,7 +71,15 @@ def import_lightgbm(purpose: str) -> Any:
     return require("lightgbm", extra="lightgbm", purpose=purpose)
 
 
-class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LikeliestClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that predicts by its ``predict_proba``."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the likeliest class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+class BoosterClassifier(LikeliestClass):
     """A booster of LightGBM that predicts labels by their names; it is made fitted.
 
     Parameters
@@ -82,14 +91,7 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, booster: Any, classes: Any) -> None:
         self.booster = booster
         self.classes = classes
-
-    @property
-    def classes_(self) -> NDArray[np.str_]:
-        """The labels."""
-        return np.asarray(self.classes, dtype=np.str_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+        self.classes_ = np.asarray(classes, dtype=np.str_)
 
     def fit(self, X: Any, y: Any) -> BoosterClassifier:
         """Return the classifier, which is fitted already."""
@@ -99,10 +101,6 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
-
-    def predict(self, X: Any) -> NDArray[np.str_]:
-        """Predict the likeliest label of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThresholdClassifier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning
@@ -27,7 +26,7 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.model_files import BoosterClassifier, import_lightgbm, with_threshold
+from fairsieve.tabular.model_files import BoosterClassifier, LikeliestClass, import_lightgbm, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.thresholds import ThresholdRule
@@ -46,7 +45,6 @@ __all__ = [
     "has_lightgbm",
     "named_trees",
     "pipeline_with_threshold",
-    "place_weights",
     "record_warnings",
     "train_linear",
     "train_trees",
@@ -62,7 +60,7 @@ def has_lightgbm() -> bool:
     return find_spec("lightgbm") is not None
 
 
-class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NativeTrees(LikeliestClass):
     """Boosted trees that take categories, as codes, and missing values, as NaN.
 
     Parameters
@@ -114,10 +112,6 @@ class NativeTrees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the likeliest class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def named_trees(fitted: NativeTrees, classes: Any) -> Any:
@@ -228,14 +222,6 @@ class TableModels:
     weights: NDArray[np.float64]
 
 
-def place_weights(model: Any, cells: Cells) -> NDArray[np.float64]:
-    """Return the effective weights of an estimator that was fitted to codes, by cell; NaN where it has none."""
-    found = np.full(cells.shape, np.nan)
-    columns = [-1 if group is None else int(group) for group in model.sensitive_values_]  # no group is last
-    found[np.ix_([int(code) for code in model.classes_], columns)] = model.effective_weights_
-    return found
-
-
 def pipeline_with_threshold(
     model: FittedModel, rule: ThresholdRule, positive: str | None, chances: NDArray[np.float64]
 ) -> tuple[Pipeline, float | None]:
@@ -288,13 +274,7 @@ def train_linear(problem: TableProblem) -> TableModels:
         pos_label=problem.positive_code,
     )
     with record_warnings(part) as notes:
-        model.fit(
-            features,
-            part.label_codes,
-            sensitive_features=part.group_codes,
-            verified_labels=part.verified_labels,
-            verified_weight=None if part.verified_labels is None else part.verified_weight,
-        )
+        model.fit(features, part.label_codes, **part.facts)
     if model.interrupted_:
         raise KeyboardInterrupt
     scores = [HeldOutScores(*row) for row in model.path_[["accuracy", "gap"]].itertuples(index=False)]
@@ -302,7 +282,6 @@ def train_linear(problem: TableProblem) -> TableModels:
     kept = 0 if model.is_plain_ else 1 + choose_on_path(scores, tolerance)
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
-    linear = [model.plain_model_, *model.path_models_]
     drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
     models = [
         FittedModel(
@@ -312,18 +291,34 @@ def train_linear(problem: TableProblem) -> TableModels:
             training_scores=np.zeros((0, 0)) if asked.threshold.is_default else one.probabilities(features),
             held_out=None if number == 0 else scores[number - 1],
         )
-        for number, one in enumerate(linear)
+        for number, one in enumerate([model.plain_model_, *model.path_models_])
     ]
+    selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
+    return _collect(model, models, kept, selected, notes, part.cells)
+
+
+def _collect(
+    model: FairRobustClassifier | SieveClassifier,
+    models: list[FittedModel],
+    kept: int,
+    selected: NDArray[np.int64],
+    notes: list[str],
+    cells: Cells,
+) -> TableModels:
+    """Collect what an estimator that was fitted to codes says of a table."""
+    weights = np.full(cells.shape, np.nan)
+    columns = [-1 if group is None else int(group) for group in model.sensitive_values_]  # no group is last
+    weights[np.ix_([int(code) for code in model.classes_], columns)] = model.effective_weights_
     return TableModels(
         models=models,
         kept=kept,
         suspects={name: column.to_numpy() for name, column in model.suspects().items()},
-        selected=np.arange(len(part)) if drops_nobody else model.sample_indices_,
+        selected=selected,
         clean_ratio=model.clean_ratio_,
         estimate=model.estimate_,
         comparison=model.comparison_,
         notes=notes,
-        weights=place_weights(model, part.cells),
+        weights=weights,
     )
 
 
@@ -355,13 +350,7 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
         random_state=asked.seed,
     )
     with record_warnings(part) as notes:
-        sieve.fit(
-            matrix,
-            part.label_codes,
-            sensitive_features=part.group_codes,
-            verified_labels=part.verified_labels,
-            verified_weight=None if part.verified_labels is None else part.verified_weight,
-        )
+        sieve.fit(matrix, part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
     models: list[FittedModel] = []
@@ -381,17 +370,7 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
         )
     if asked.max_accuracy_loss is not None:
         kept = choose_point([one.held_out for one in models if one.held_out], asked.max_accuracy_loss)
-    return TableModels(
-        models=models,
-        kept=kept,
-        suspects={name: column.to_numpy() for name, column in sieve.suspects().items()},
-        selected=np.flatnonzero(sieve.weights_ > 0),
-        clean_ratio=sieve.clean_ratio_,
-        estimate=sieve.estimate_,
-        comparison=sieve.comparison_,
-        notes=notes,
-        weights=place_weights(sieve, part.cells),
-    )
+    return _collect(sieve, models, kept, np.flatnonzero(sieve.weights_ > 0), notes, part.cells)
 
 
 def weigh_by_trees(problem: TableProblem, model: str) -> SieveClassifier:
@@ -452,14 +431,13 @@ def choose_model(problem: TableProblem) -> ModelChoice:
     part, trees, seed = problem.train, problem.asked.trees, problem.asked.seed
     rows = np.random.default_rng(seed).permutation(len(part))[:MOST]
     used = part.take(np.sort(rows))
-    codes = used.label_codes
-    folds = list(_split(codes, seed))
-    losses = {"logistic": _losses(_logistic(used), codes, folds)}
-    kinds = ["lightgbm", "hist-gradient-boosting"] if has_lightgbm() else ["hist-gradient-boosting"]
-    prepared = Preparation(one_hot=False).fit(used.values)
+    codes, prepared = used.label_codes, Preparation(one_hot=False).fit(used.values)
     matrix, categories = prepared.transform(used.values), len(prepared.categories_)
-    for kind in kinds:
-        losses[kind] = _losses(_trees(matrix, NativeTrees(kind, trees, seed, categories)), codes, folds)
+    linear = Pipeline([("prepare", Preparation()), ("model", LogisticRegression(C=100.0, max_iter=200))])
+    losses = {"logistic": _losses(linear, used.values, codes, seed)}
+    for kind in ("lightgbm", "hist-gradient-boosting"):
+        if kind != "lightgbm" or has_lightgbm():
+            losses[kind] = _losses(NativeTrees(kind, trees, seed, categories), matrix, codes, seed)
     ranked = sorted(losses, key=lambda kind: float(losses[kind].mean()))
     best, second = ranked[:2]
     apart = losses[second] - losses[best]
@@ -468,6 +446,16 @@ def choose_model(problem: TableProblem) -> ModelChoice:
     bounds = (difference - half, difference + half)
     means = {kind: float(values.mean()) for kind, values in losses.items()}
     return ModelChoice(best, means, second, difference, bounds, _note(best, second, means, bounds, len(used)))
+
+
+def _losses(model: Any, X: Any, codes: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+    """Compute the log loss of each row by a model that did not see it."""
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class with one row; a fit near enough to compare
+        chances = cross_val_predict(model, X, codes, cv=folds, method="predict_proba")
+    own = chances[np.arange(len(codes)), np.searchsorted(np.unique(codes), codes)].astype(np.float64)
+    return np.asarray(-np.log(np.maximum(own, SUREST)))
 
 
 def _note(best: str, second: str, means: dict[str, float], bounds: tuple[float, float], rows: int) -> str:
@@ -480,53 +468,3 @@ def _note(best: str, second: str, means: dict[str, float], bounds: tuple[float, 
         f"did not see it, is {means[best]:.4f} ({others}), lower than that of {TITLES[second]} by "
         f"{means[second] - means[best]:.4f} (95 % interval {bounds[0]:.4f} to {bounds[1]:.4f}){sure}.{absent}"
     )
-
-
-def _split(codes: NDArray[np.int64], seed: int) -> Any:
-    """Yield the rows to fit to and the rows to predict."""
-    fewest = int(np.bincount(codes)[np.unique(codes)].min())
-    folds = max(2, min(FOLDS, fewest))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a class with one row
-        yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
-
-
-Predict = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], tuple[Any, NDArray[np.float64]]]
-
-
-def _losses(predict: Predict, codes: NDArray[np.int64], folds: list[Any]) -> NDArray[np.float64]:
-    """Compute the log loss of each row by a model that did not see it."""
-    found = np.empty(len(codes))
-    for inside, outside in folds:
-        classes, chances = predict(inside, outside, codes)
-        places = {int(code): place for place, code in enumerate(classes)}
-        column = np.array([places.get(int(code), -1) for code in codes[outside]])
-        own = np.where(column >= 0, chances[np.arange(len(outside)), column], 0.0)
-        found[outside] = -np.log(np.maximum(own, SUREST))
-    return found
-
-
-def _logistic(part: TablePart) -> Predict:
-    """Return a function that fits logistic regression to some rows and predicts others."""
-
-    def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
-        seen = part.take(inside)
-        prepared = Preparation().fit(seen.values)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # near enough to compare
-            model = LogisticRegression(C=100.0, max_iter=200).fit(
-                prepared.transform(seen.values), codes[inside]
-            )
-        return model.classes_, model.predict_proba(prepared.transform(part.take(outside).values))
-
-    return predict
-
-
-def _trees(matrix: NDArray[np.float64], trees: NativeTrees) -> Predict:
-    """Return a function that fits trees to some rows and predicts others."""
-
-    def predict(inside: NDArray[Any], outside: NDArray[Any], codes: NDArray[np.int64]) -> tuple[Any, Any]:
-        model = trees.fit(matrix[inside], codes[inside])
-        return model.classes_, model.predict_proba(matrix[outside])
-
-    return predict

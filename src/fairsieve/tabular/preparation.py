@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,6 @@ from fairsieve.tabular.settings import TableSettings, data_name
 __all__ = [
     "TablePart",
     "TableProblem",
-    "WholeTable",
     "few_notes",
     "named_estimate",
     "read_problem",
@@ -117,11 +116,13 @@ class TablePart:
         return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], verified, weight)
 
     @property
-    def verified_labels(self) -> NDArray[np.object_] | None:
-        """The verified labels as numbers, None where nobody checked; None where nobody checked any row."""
-        if self.verified is None or not (self.verified >= 0).any():
-            return None
-        return as_objects(None if code < 0 else int(code) for code in self.verified)
+    def facts(self) -> dict[str, Any]:
+        """What an estimator's ``fit`` takes beside columns and labels: groups, and what somebody checked."""
+        found: dict[str, Any] = {"sensitive_features": self.group_codes}
+        if self.verified is not None and (self.verified >= 0).any():
+            checked = as_objects(None if code < 0 else int(code) for code in self.verified)
+            found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
+        return found
 
     def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
@@ -138,7 +139,7 @@ def named_estimate(estimate: CleanRatioEstimate, part: TablePart) -> CleanRatioE
     return replace(estimate, cells=named)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TableProblem:
     """What a table is for.
 
@@ -148,6 +149,7 @@ class TableProblem:
     labels, groups : Labels, Groups
     features : list of Feature
     train, test : TablePart
+        Rows with a label. Nothing is set aside to measure on until :func:`read_problem` does.
     notes : list of str
         What was done to the table, in plain words.
     table : InputTable
@@ -173,19 +175,7 @@ class TableProblem:
         return None if positive is None else self.labels.classes.index(positive)
 
 
-class WholeTable(NamedTuple):
-    """A whole table: in its roles, less the rows without a label, and as it was read."""
-
-    part: TablePart
-    labels: Labels
-    groups: Groups
-    features: list[Feature]
-    notes: list[str]
-    table: InputTable
-    answers: Answers | None
-
-
-def read_whole(asked: TableSettings) -> WholeTable:
+def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
@@ -202,17 +192,23 @@ def read_whole(asked: TableSettings) -> WholeTable:
         codes, weights = answers.over(part.rows)
         part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
+    large = ", ".join(repr(feature.column) for feature in features if feature.large)
+    if large:
+        notes.append(
+            f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {large}."
+        )
     hints = [feature.hint for feature in features if feature.hint]
-    notes = [*leaks, *table.notes, *notes, *_large_notes(features), *hints, *more]
-    return WholeTable(part, labels, groups, features, notes, table, answers)
-
-
-def _large_notes(features: list[Feature]) -> list[str]:
-    """Name the columns of whole numbers that a double cannot hold."""
-    names = ", ".join(repr(feature.column) for feature in features if feature.large)
-    if not names:
-        return []
-    return [f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {names}."]
+    return TableProblem(
+        asked=asked,
+        labels=labels,
+        groups=groups,
+        features=features,
+        train=part,
+        test=part.take(np.zeros(0, np.int64)),
+        notes=[*leaks, *table.notes, *notes, *hints, *more],
+        table=table,
+        answers=answers,
+    )
 
 
 def _read_part(
@@ -241,42 +237,37 @@ def _read_part(
 
 def read_problem(asked: TableSettings) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
-    whole, labels, groups, features, notes, read, answers = read_whole(asked)
+    whole = read_whole(asked)
+    part, notes = whole.train, whole.notes
     if asked.test_file is None:
-        train_rows, test_rows, _ = split_indices(
-            whole.cells, test=asked.test, validation=0.0, seed=asked.seed
-        )
-        train, test = whole.take(train_rows), whole.take(test_rows).corrected()
+        rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
+        train, test = part.take(rows), part.take(test_rows).corrected()
     else:
         table = read_data(asked.test_file, asked.reading)
-        train, (test, more) = whole, _read_part(table, labels, groups, features)
+        train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.features)
         notes = [*notes, *table.notes, *more]
         if _same_data(asked.test_file, asked.data):
-            notes = [
-                Note(
-                    "Measured on the rows that were learnt from, since --test-file is "
-                    f"{data_name(asked.data)} itself; leave it out to have rows set aside.",
-                    "warning",
-                ),
-                *notes,
-            ]
+            words = (
+                f"Measured on the rows that were learnt from, since --test-file is {data_name(asked.data)} itself; "
+                "leave it out to have rows set aside."
+            )
+            notes = [Note(words, "warning"), *notes]
     if not len(test):
         raise InvalidInputError(
-            f"--test must leave rows to measure on; {asked.test} of {len(whole)} rows leaves none: raise it, or give "
+            f"--test must leave rows to measure on; {asked.test} of {len(part)} rows leaves none: raise it, or give "
             "--test-file"
         )
     if len(train) < LEAST_ROWS:
         raise InvalidInputError(
-            f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(whole)} rows leaves "
+            f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(part)} rows leaves "
             f"{len(train)}: lower it, or give a larger table"
         )
     # What was found is recorded, so that another command finds the same.
-    asked = replace(asked, bins=[write_bins(column, its) for column, its in groups.edges.items()])
+    asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])
     if not is_frame(asked.data):
-        asked = replace(asked, separator=read.reading.separator, decimal=read.reading.decimal)
-    return TableProblem(
-        asked, labels, groups, features, train, test, [*notes, *few_notes(test)], read, answers
-    )
+        reading = whole.table.reading
+        asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
+    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test)])
 
 
 def _same_data(one: Any, other: Any) -> bool:

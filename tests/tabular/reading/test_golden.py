@@ -144,7 +144,7 @@ def frame():
 def record(data, sensitive="sex", **settings):
     """Describe what was read of a table: the kinds of its columns, its first rows, groups and labels."""
     whole = read_whole(TableSettings(data, "income", sensitive, **settings))
-    part = whole.part
+    part = whole.train
     return {
         "rows": [len(part), *part.rows[:SHOWN].tolist(), int(part.rows[-1])],
         "classes": list(whole.labels.classes),
