@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fairsieve.cli.demo_command import Noise
-from fairsieve.cli.options import (
-    Bins,
-    Categories,
-    Drop,
-    Fairness,
-    Missing,
-    Positive,
-    SmallGroups,
-    Verified,
-    among,
-)
+from fairsieve.cli.demo_command import Noise, Rate
+from fairsieve.cli.options import among, table_settings
 from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
@@ -52,6 +42,7 @@ def _complete_methods(incomplete: str) -> list[str]:
     return among("default", "paper", "all", *METHODS)(incomplete)
 
 
+@table_settings("compare", optional=True)
 def compare_command(
     data: Annotated[
         str | None,
@@ -69,21 +60,8 @@ def compare_command(
             show_default=False,
         ),
     ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="With --table: the column to predict.", show_default=False),
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="With --table: a column whose groups are compared; give it again to cross several.",
-            show_default=False,
-        ),
-    ] = None,
     noise: Noise = None,
-    rate: Annotated[float, typer.Option(help="The share of the training labels to flip.")] = 0.1,
-    fairness: Fairness = "equalized-odds",
+    rate: Rate = 0.1,
     methods: Annotated[
         str,
         typer.Option(
@@ -112,19 +90,7 @@ def compare_command(
     arrays: Annotated[
         str | None, typer.Option(help="The folder of the authors' synthetic arrays.", show_default=False)
     ] = None,
-    verified: Verified = None,
-    clean_ratio: Annotated[
-        str,
-        typer.Option(
-            help="With --table: the share of labels believed right, for methods that need it, or auto."
-        ),
-    ] = "auto",
-    positive: Positive = None,
-    bins: Bins = None,
-    small_groups: SmallGroups = "stop",
-    drop: Drop = None,
-    categories: Categories = None,
-    missing: Missing = None,
+    **settings: Any,
 ) -> None:
     """Compare methods on data with wrong labels, or on your own table.
 
@@ -150,18 +116,7 @@ def compare_command(
         raise InvalidInputError(
             f"--table and --data must not be given together; got {table} and {data}: leave one out"
         )
-    settings = {
-        "positive": positive,
-        "fairness": fairness,
-        "clean_ratio": clean_ratio,
-        "bins": bins or (),
-        "small_groups": small_groups,
-        "drop": drop or (),
-        "categories": categories or (),
-        "missing": tuple(missing or ()),
-        "verified": tuple(verified or ()),
-    }
-    own = _ask_table(table, label, sensitive, settings)
+    own = _read_table(table, settings)
     data = data or "synthetic"
     noise = noise or ("none" if own is not None else "label")
     check_choice("--noise", noise.partition(":")[0], NOISES)
@@ -175,7 +130,7 @@ def compare_command(
         data="table" if own is not None else data,
         noise=noise if rate > 0 else "none",
         rate=0.0 if own is not None and noise == "none" else rate,
-        fairness=fairness,
+        fairness=settings.get("fairness", "equalized-odds"),
         validation=validation,
         tune=tune,
         epochs=epochs,
@@ -192,23 +147,20 @@ def compare_command(
     say(f"{'1 record' if len(records) == 1 else f'{len(records)} records'} in {path}")
 
 
-def _ask_table(
-    table: Path | None, label: str | None, sensitive: Sequence[str] | None, settings: Mapping[str, Any]
-) -> TableSource | None:
+def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource | None:
     """Read the table that is asked about, and print what was done to it; None without one."""
     if table is None:
-        given = {"--label": label, "--sensitive": sensitive, "--verified": settings["verified"]}
-        for option, value in given.items():
-            if value:
-                raise InvalidInputError(f"{option} must go with --table; got no table: add --table FILE")
+        of_table = [name.replace("_", "-") for name in settings if name != "fairness"]
+        if of_table:
+            raise InvalidInputError(f"--{of_table[0]} must go with --table; got no table: add --table FILE")
         return None
-    for option, column in (("--label", label), ("--sensitive", sensitive)):
-        if not column:
-            raise InvalidInputError(f"{option} must name a column with --table; got none: add it")
+    for name in ("label", "sensitive"):
+        if name not in settings:
+            raise InvalidInputError(f"--{name} must name a column with --table; got none: add it")
     from fairsieve.paper.table_problems import table_source
     from fairsieve.tabular.settings import TableSettings
 
-    source, whole = table_source(TableSettings(table, str(label), tuple(sensitive or ()), **settings))
+    source, whole = table_source(TableSettings(table, **settings))
     say(*map(str, whole.notes))
     return source
 

@@ -10,7 +10,7 @@ import typer
 from fairsieve.cli.options import Fairness
 from fairsieve.cli.terminal import say, stoppable
 
-__all__ = ["Noise", "demo_command"]
+__all__ = ["Noise", "Rate", "demo_command"]
 
 
 def _complete_noise(incomplete: str) -> list[str]:
@@ -28,12 +28,13 @@ Noise = Annotated[
         show_default=False,
     ),
 ]
+Rate = Annotated[float, typer.Option(help="The share of the training labels to flip.")]
 
 
 def demo_command(
     fairness: Fairness = "equalized-odds",
     noise: Noise = None,
-    rate: Annotated[float, typer.Option(help="The share of the training labels to flip.")] = 0.1,
+    rate: Rate = 0.1,
     seeds: Annotated[int, typer.Option(help="How many draws and fits to average.")] = 5,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the figure.")] = Path("demo"),
 ) -> None:

@@ -13,21 +13,15 @@ from typer.core import TyperCommand
 from fairsieve.tabular.settings import settings_of
 
 __all__ = [
-    "Bins",
-    "Categories",
     "Data",
     "Decimal",
-    "Drop",
     "FailOn",
     "Fairness",
     "Force",
     "GroupedCommand",
     "Missing",
-    "Positive",
     "Seed",
     "Separator",
-    "SmallGroups",
-    "Verified",
     "among",
     "table_settings",
 ]
@@ -91,7 +85,9 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
                 }
             )
 
-        signature = inspect.Signature([*first[:1], *needed, *first[1:], *added, *last])
+        # A command without an argument of its own is not only about tables: its own options come first.
+        rest = [*added, *last] if first else [*last, *added]
+        signature = inspect.Signature([*first[:1], *needed, *first[1:], *rest])
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
         call.__name__, call.__doc__ = function.__name__, function.__doc__
@@ -121,16 +117,10 @@ class GroupedCommand(TyperCommand):
 Data = Annotated[
     Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet or Excel file.")
 ]
-Positive = _option("positive")
 Fairness = _option("fairness")
-Bins = _option("bins")
-SmallGroups = _option("small_groups")
-Drop = _option("drop")
-Categories = _option("categories")
 Separator = _option("separator")
 Decimal = _option("decimal")
 Missing = _option("missing")
-Verified = _option("verified")
 Seed = Annotated[int, typer.Option(help="Where chance begins.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", rich_help_panel="Output")]
 FailOn = Annotated[

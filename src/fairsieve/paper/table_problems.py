@@ -53,21 +53,13 @@ class TableSource:
     def record(self) -> dict[str, Any]:
         """Return what a run's record says of the table."""
         asked = self.asked
-        return {
-            "name": asked.data.name,
-            "checksum": self.checksum,
-            "label": asked.label,
-            "sensitive": list(asked.sensitive),
-            "positive": asked.positive,
-            "bins": list(asked.bins),
-            "small_groups": asked.small_groups,
-            "keep_sensitive": asked.keep_sensitive,
-            "drop": list(asked.drop),
-            "categories": list(asked.categories),
-            "missing": list(asked.reading.missing),
-            "clean_ratio": asked.clean_ratio,
-            "verified": len(asked.verified) > 0,
-        }
+        named = ("label", "positive", "small_groups", "keep_sensitive", "clean_ratio")
+        listed = ("sensitive", "bins", "drop", "categories", "missing", *(("dates",) if asked.dates else ()))
+        return (
+            {"name": asked.data.name, "checksum": self.checksum, "verified": len(asked.verified) > 0}
+            | {name: getattr(asked, name) for name in named}
+            | {name: list(getattr(asked, name)) for name in listed}
+        )
 
 
 def table_source(asked: TableSettings) -> tuple[TableSource, TableProblem]:

@@ -70,7 +70,7 @@ class Setting(NamedTuple):
     panel: str = ""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
-    commands: str = "train audit review"
+    commands: str = "train audit review compare"
     kind: type = str
     many: bool = False
 
@@ -94,7 +94,7 @@ class TableSettings:
         "The label whose rates are reported; by default the last of two.",
         "",
         "LABEL",
-        commands="train audit",
+        commands="train audit compare",
     )
     fairness: str = _setting(
         "equalized_odds",
@@ -102,7 +102,7 @@ class TableSettings:
         "",
         "NAME",
         ("equalized-odds", "demographic-parity", "equal-opportunity"),
-        "train audit",
+        "train audit compare",
     )
     tolerance: float | None = _setting(
         None,
@@ -128,7 +128,7 @@ class TableSettings:
         commands="train",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto", "The share of labels believed right, or auto.", "model", "SHARE", commands="train"
+        "auto", "The share of labels believed right, or auto.", "model", "SHARE", commands="train compare"
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
@@ -149,7 +149,7 @@ class TableSettings:
     test_file: Any = _setting(  # noqa: RUF009 - a field
         None, "A table to measure on instead.", "model", "FILE", commands="train"
     )
-    seed: int = _setting(0, "Where chance begins.", "model")
+    seed: int = _setting(0, "Where chance begins.", "model", commands="train audit review")
     bins: Sequence[str] = _setting(
         (),
         "Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
