@@ -25,8 +25,6 @@ from fairsieve.cli.terminal import say_error, tolerate_encodings
 from fairsieve.errors import FairsieveError
 from fairsieve.tabular.settings import OLD_NAMES
 
-__all__ = ["app", "main"]
-
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(

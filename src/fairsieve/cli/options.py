@@ -12,20 +12,6 @@ from typer.core import TyperCommand
 
 from fairsieve.tabular.settings import settings_of
 
-__all__ = [
-    "Data",
-    "Decimal",
-    "FailOn",
-    "Fairness",
-    "Force",
-    "GroupedCommand",
-    "Missing",
-    "Seed",
-    "Separator",
-    "among",
-    "table_settings",
-]
-
 Command = TypeVar("Command", bound=Callable[..., None])
 
 

@@ -11,8 +11,6 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["begin_work", "end_work", "stop_status", "watch_signals"]
-
 WATCHED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 _received: int = signal.SIGINT

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision, Outcome
 
 
-__all__ = ["audit_command", "predict_command", "review_command", "train_command"]
-
-
 @table_settings("train")
 def train_command(
     data: Data,

@@ -12,8 +12,6 @@ from rich.text import Text
 
 from fairsieve.cli.signals import begin_work, stop_status
 
-__all__ = ["printable", "say", "say_error", "stages", "stoppable", "tolerate_encodings"]
-
 
 def tolerate_encodings() -> None:
     """Let standard output and error replace what their encoding lacks, instead of failing."""

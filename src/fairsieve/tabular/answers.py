@@ -19,16 +19,6 @@ from fairsieve.tabular.reading.columns import InputTable, closest, exact_value, 
 from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
 from fairsieve.tabular.reading.roles import Labels
 
-__all__ = [
-    "ANSWER_COLUMNS",
-    "Answers",
-    "count_answers",
-    "read_answers",
-    "row_checksums",
-    "table_checksum",
-    "unsure_word",
-]
-
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
 NEEDED = ("row", "verified_label", "sampling_weight", "row_checksum")
 # A file's rows are numbered as in a spreadsheet, from 2, and a data frame's from 0.

@@ -17,8 +17,6 @@ from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_r
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
 
-__all__ = ["audit", "predict", "review", "train"]
-
 
 @takes_settings("train")
 def train(data: Any, *, report: Callable[[str], None] | None = None, **settings: Any) -> TrainResult:

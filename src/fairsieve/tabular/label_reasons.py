@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from fairsieve.report.text import load_sentences
+from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.reading.columns import is_text
-
-__all__ = ["Explained", "explain_labels"]
 
 MOST_ROWS = 20_000  # that the model and the neighbours are taken from
 MOST_WORK = 2e10  # multiplications spent on neighbours, so that many rows to explain get fewer candidates
@@ -46,13 +46,10 @@ class Explained:
 
 
 def explain_labels(
+    part: TablePart,
     numbers: NDArray[np.float32],
     columns: Sequence[str],
-    values: pd.DataFrame,
-    codes: NDArray[np.int64],
-    classes: Sequence[str],
     places: NDArray[np.int64],
-    *,
     true_class: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> list[Explained]:
@@ -60,46 +57,41 @@ def explain_labels(
 
     Parameters
     ----------
+    part : TablePart
+        All rows with a label.
     numbers : array of shape (n, d)
-        What a model sees.
+        What a model sees of them.
     columns : d names
-        The column of the table that each of them was made of.
-    values : DataFrame
-        The columns themselves.
-    codes : n integers
-        The given labels.
-    classes : sequence of str
+        The column of the table that each of these was made of.
     places : integers
         The rows to explain.
     true_class : array of shape (len(places), classes), optional
         Estimated chances of their true labels, where the estimate is conclusive.
     """
+    codes, classes = part.label_codes, part.labels.categories.tolist()
     learnt, unseen = _reference_rows(codes, places, seed)
     model = _fit_model(numbers[learnt], codes[learnt], len(classes))
     near = _find_neighbours(numbers, codes, learnt, places)
-    shown = {str(name): _describe_values(column, places) for name, column in values.items()}
+    shown = {str(name): _describe_values(column, places) for name, column in part.values.items()}
     say = load_sentences("fairsieve.tabular", "templates/review.j2")
     found = []
-    for i, one in enumerate(_judge_rows(model, numbers, columns, codes, places, learnt, true_class)):
-        given, rival = classes[one.given], classes[one.rival]
-        reasons = [say.at_random()] if one.suggested == one.given else []
-        reasons.append(say.model(unseen, given, one.chances[one.given], rival, one.chances[one.rival]))
-        same, other = int((near[i] == one.given).sum()), int((near[i] == one.rival).sum())
-        reasons.append(say.similar(near.shape[1], given, same, rival, other))
-        least = max(0.1 * max(map(abs, one.pull.values()), default=0.0), 1e-9)
-        telling = [name for name, amount in one.pull.items() if amount > least][:TELLING]
+    for i, one in enumerate(_judge_rows(*model, numbers, columns, codes, places, learnt, true_class)):
+        given, suggested, rival, chances, pull = one
+        names = classes[given], classes[rival]
+        reasons = [say.at_random()] if suggested == given else []
+        reasons.append(say.model(unseen, names[0], chances[given], names[1], chances[rival]))
+        same, other = int((near[i] == given).sum()), int((near[i] == rival).sum())
+        reasons.append(say.similar(near.shape[1], names[0], same, names[1], other))
+        least = max(0.1 * max(map(abs, pull.values()), default=0.0), 1e-9)
+        telling = [name for name, amount in pull.items() if amount > least][:TELLING]
         if telling:
-            reasons.append(say.telling(rival, [(name, shown[name].texts[i]) for name in telling]))
+            reasons.append(say.telling(names[1], [(name, shown[name][i][0]) for name in telling]))
         if true_class is not None:
-            reasons.append(say.doubt(1 - true_class[i, one.given]))
-        unusual = [
-            (name, shown[name].texts[i], shown[name].share[i], shown[name].side[i])
-            for name in one.pull
-            if shown[name].share[i] <= UNUSUAL
-        ]
+            reasons.append(say.doubt(1 - true_class[i, given]))
+        unusual = [(name, *shown[name][i]) for name in pull if shown[name][i][1] <= UNUSUAL]
         if unusual:
             reasons.append(say.unusual(unusual[:TELLING]))
-        found.append(Explained(one.suggested, {name: abs(x) for name, x in one.pull.items()}, reasons))
+        found.append(Explained(suggested, {name: abs(x) for name, x in pull.items()}, reasons))
     return found
 
 
@@ -113,22 +105,10 @@ def _reference_rows(
     return np.sort(chosen), unseen
 
 
-@dataclass(frozen=True, eq=False)
-class _Linear:
-    """A linear model of the labels: coefficients of each class, and intercepts."""
-
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-
-    def chances(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
-        """Compute the probabilities of the classes."""
-        scores = numbers @ self.coef.T + self.intercept
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
-
-
-def _fit_model(numbers: NDArray[Any], codes: NDArray[np.int64], classes: int) -> _Linear:
-    """Fit a logistic regression to given labels."""
+def _fit_model(
+    numbers: NDArray[Any], codes: NDArray[np.int64], classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Fit a logistic regression to given labels; return the coefficients of each class, and intercepts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = LogisticRegression(max_iter=200).fit(numbers, codes)
@@ -138,7 +118,7 @@ def _fit_model(numbers: NDArray[Any], codes: NDArray[np.int64], classes: int) ->
         coef[high], intercept[[low, high]] = fitted.coef_[0], [0.0, fitted.intercept_[0]]
     else:
         coef[fitted.classes_], intercept[fitted.classes_] = fitted.coef_, fitted.intercept_
-    return _Linear(coef, intercept)
+    return coef, intercept
 
 
 def _find_neighbours(
@@ -156,65 +136,53 @@ def _find_neighbours(
     return np.asarray(codes[learnt][near.kneighbors(numbers[places], return_distance=False)])
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """What the model says about a row: chances of the classes, and how columns speak for ``rival``, the most first."""
-
-    given: int
-    suggested: int
-    rival: int
-    chances: NDArray[np.float64]
-    pull: dict[str, float]
-
-
 def _judge_rows(
-    model: _Linear,
+    coef: NDArray[np.float64],
+    intercept: NDArray[np.float64],
     numbers: NDArray[np.float32],
     columns: Sequence[str],
     codes: NDArray[np.int64],
     places: NDArray[np.int64],
     learnt: NDArray[np.int64],
     true_class: NDArray[np.float64] | None,
-) -> Iterator[_Judged]:
-    """Compare the given label of each row with the likeliest other one."""
+) -> Iterator[tuple[int, int, int, NDArray[np.float64], dict[str, float]]]:
+    """Compare the given label of each row with the likeliest other one.
+
+    Yields the codes of the given label, of the suggested one and of the rival that the given one is compared with, the
+    chances of all, and how columns speak for the rival, the most first.
+    """
     names = list(dict.fromkeys(columns))
     made_of = np.equal.outer(columns, names).astype(np.float64)
     centre = numbers[learnt].mean(axis=0)
     size = max(CHUNK // max(numbers.shape[1], 1), 1)
     for start in range(0, len(places), size):
         here, given = numbers[places[start : start + size]], codes[places[start : start + size]]
-        chances = model.chances(here)
+        chances = softmax(here @ coef.T + intercept, axis=1)
         likely = chances if true_class is None else true_class[start : start + size]
         suggested = likely.argmax(axis=1)
         other = np.where(np.arange(chances.shape[1]) == given[:, None], -1.0, chances).argmax(axis=1)
         rival = np.where(suggested == given, other, suggested)
-        pull = ((model.coef[rival] - model.coef[given]) * (here - centre)) @ made_of
+        pull = ((coef[rival] - coef[given]) * (here - centre)) @ made_of
         order = np.argsort(-np.abs(pull), axis=1, kind="stable")
         for i in range(len(here)):
             by_column = {names[place]: float(pull[i, place]) for place in order[i]}
-            yield _Judged(int(given[i]), int(suggested[i]), int(rival[i]), chances[i], by_column)
+            yield int(given[i]), int(suggested[i]), int(rival[i]), chances[i], by_column
 
 
-@dataclass(frozen=True, eq=False)
-class _Described:
-    """Values of some rows as people write them, and what share of all rows is as far out on which side."""
+def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> list[tuple[str, float, str]]:
+    """Describe the values of some rows: as people write them, and what share of all is as far out on which side.
 
-    texts: list[str]
-    share: NDArray[np.float64]
-    side: list[str]
-
-
-def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> _Described:
-    """Describe the values of some rows of a column; a missing one is not unusual."""
+    A missing one is not unusual.
+    """
     if is_text(column):
         every, names = column.array.codes, column.array.categories
-        codes = every[places]
-        texts = ["missing" if code < 0 else str(names[code]) for code in codes]
-        counts = np.bincount(every[every >= 0], minlength=len(names))
-        return _Described(texts, np.append(counts, len(column))[codes] / len(column), [""] * len(texts))
+        shares = np.append(np.bincount(every[every >= 0], minlength=len(names)), len(column)) / len(column)
+        return [("missing" if code < 0 else str(names[code]), shares[code], "") for code in every[places]]
     values, known = column.to_numpy()[places], np.sort(column.dropna().to_numpy())
     gap, most = np.isnan(values), max(len(known), 1)
     below = np.where(gap, 1.0, np.searchsorted(known, values, "right") / most)
     above = np.where(gap, 1.0, 1 - np.searchsorted(known, values, "left") / most)
-    texts = ["missing" if missing else f"{value:.6g}" for value, missing in zip(values, gap, strict=True)]
-    return _Described(texts, np.minimum(below, above), ["high" if one else "low" for one in above <= below])
+    return [
+        ("missing" if np.isnan(value) else f"{value:.6g}", min(low, high), "high" if high <= low else "low")
+        for value, low, high in zip(values, below, above, strict=True)
+    ]

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
-from fairsieve.optional import package
 from fairsieve.report.text import load_sentences
-from fairsieve.tabular.answers import row_checksums, table_checksum
+from fairsieve.tabular.answers import row_checksums
 from fairsieve.tabular.label_reasons import Explained, explain_labels
 from fairsieve.tabular.models import choose_model, record_warnings, weigh_by_trees
 from fairsieve.tabular.predictions import predict_table
@@ -24,16 +24,6 @@ from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import tell_rates
 from fairsieve.validation import check_at_least
-
-__all__ = [
-    "REVIEW_STAGES",
-    "Audit",
-    "LabelReview",
-    "RowToCheck",
-    "audit_table",
-    "estimate_part",
-    "review_labels",
-]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,36 +127,26 @@ class RowToCheck:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabelReview:
+class LabelReview(TableProblem):
     """Rows of a table to check, and what is known of its labels.
 
     Attributes
     ----------
-    asked : TableSettings
     id_column : str or None
-    classes : tuple of str
     rows : list of RowToCheck
     columns : list of str
         Those that matter most over all rows first.
     estimate : CleanRatioEstimate
-    checksum : str
-        Of the table.
-    notes : list of str
     """
 
-    asked: TableSettings
     id_column: str | None
-    classes: tuple[str, ...]
     rows: list[RowToCheck]
     columns: list[str]
     estimate: CleanRatioEstimate
-    checksum: str
-    notes: list[str]
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame:
         """The rows as a data frame: what identifies them, the labels, and the original columns."""
-        pandas = package("pandas", "a data frame of the rows to check")
         found = [
             {
                 "row": one.row,
@@ -179,7 +159,7 @@ class LabelReview:
             | {column: one.values[column] for column in self.columns}
             for one in self.rows
         ]
-        return pandas.DataFrame(found)
+        return pd.DataFrame(found)
 
 
 def review_labels(
@@ -221,40 +201,23 @@ def review_labels(
     tell(REVIEW_STAGES[1])
     estimate, warned = estimate_part(part, numbers, asked.seed)
     tell(REVIEW_STAGES[2])
-    places, weights = _choose_rows(estimate, count, asked.seed, len(part))
-    explained = explain_labels(
-        numbers,
-        prepared.sources,
-        part.values,
-        part.label_codes,
-        whole.labels.classes,
-        places,
-        true_class=estimate.true_class[places] if estimate.credible else None,
-        seed=asked.seed,
-    )
-    rows = _describe_rows(whole, places, weights, explained, id_column, _predicted(run, asked, whole))
-    columns = _order_columns(explained, list(rows[0].values))
-    return LabelReview(
-        asked=asked,
-        id_column=id_column,
-        classes=whole.labels.classes,
-        rows=rows,
-        columns=columns,
-        estimate=estimate,
-        checksum=table_checksum(whole.table),
-        notes=[*whole.notes, *warned],
-    )
-
-
-def _choose_rows(
-    estimate: CleanRatioEstimate, count: int, seed: int, rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose rows to check: as many as are asked for, or all that nobody checked."""
-    codes = estimate.verified_codes
-    left = rows if codes is None else int((codes < 0).sum())
+    checked = estimate.verified_codes
+    left = len(part) if checked is None else int((checked < 0).sum())
     if not left:
         raise InvalidInputError("--verified must leave rows to check; every row of the table has an answer")
-    return estimate.next_to_verify(min(count, left), seed)
+    places, weights = estimate.next_to_verify(min(count, left), asked.seed)
+    true_class = estimate.true_class[places] if estimate.credible else None
+    explained = explain_labels(part, numbers, prepared.sources, places, true_class, asked.seed)
+    rows = _describe_rows(whole, places, weights, explained, id_column, _predicted(run, asked, whole))
+    # Columns that no model sees come last.
+    matters = {name: sum(one.weight.get(name, -1.0) for one in explained) for name in rows[0].values}
+    return LabelReview(
+        **vars(replace(whole, notes=[*whole.notes, *warned])),
+        id_column=id_column,
+        rows=rows,
+        columns=sorted(matters, key=lambda name: -matters[name]),
+        estimate=estimate,
+    )
 
 
 def _predicted(run: Path | None, asked: TableSettings, whole: TableProblem) -> dict[int, str]:
@@ -304,9 +267,3 @@ def _describe_rows(
             )
         )
     return found
-
-
-def _order_columns(explained: Sequence[Explained], columns: list[str]) -> list[str]:
-    """Order columns by how much they matter over all rows; those that no model sees come last."""
-    matters = {name: sum(one.weight.get(name, -1.0) for one in explained) for name in columns}
-    return sorted(columns, key=lambda name: -matters[name])

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from fairsieve.tabular.reading.columns import Note, count_distinct, is_text
 
-__all__ = ["leak_notes", "rank_columns"]
-
 NEARLY_ALL = 0.98  # of the rows in which a copy says the same
 NEARLY_PERFECT = 0.98  # area under the ROC curve of one column for the label
 STANDS_IN = 0.8  # the same for the group; Adult's relationship reaches .87 for sex, marital-status .76

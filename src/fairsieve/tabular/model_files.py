@@ -32,21 +32,6 @@ from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package, require
 from fairsieve.tabular.reading.encoding import Preparation
 
-__all__ = [
-    "BoosterClassifier",
-    "LikeliestClass",
-    "bare_classifier",
-    "damaged",
-    "decide",
-    "decision_threshold",
-    "find_model",
-    "import_lightgbm",
-    "probabilities",
-    "read_model",
-    "with_threshold",
-    "write_model",
-]
-
 # Beside what skops trusts of itself: scikit-learn's estimators, NumPy's arrays, plain values. The last three are parts
 # of scikit-learn's trees; what a partial calls must be trusted too, and check_array is all that is.
 TRUSTED = (

@@ -33,25 +33,6 @@ from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
-__all__ = [
-    "TITLES",
-    "FittedModel",
-    "HeldOutScores",
-    "ModelChoice",
-    "NativeTrees",
-    "TableModels",
-    "choose_model",
-    "choose_point",
-    "has_lightgbm",
-    "named_trees",
-    "pipeline_with_threshold",
-    "record_warnings",
-    "train_linear",
-    "train_trees",
-    "true_chances",
-    "weigh_by_trees",
-]
-
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
 
 

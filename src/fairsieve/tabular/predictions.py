@@ -21,8 +21,6 @@ from fairsieve.tabular.reading.columns import InputTable, Reading, closest
 from fairsieve.tabular.reading.encoding import feature_values, new_categories, notes_on_new
 from fairsieve.tabular.reading.read import find_encoding, read_data
 
-__all__ = ["label_probabilities", "predict_rows", "predict_table", "predictions_csv"]
-
 
 def predict_table(
     run: Path | str, data: Any, reading: Reading | None = None

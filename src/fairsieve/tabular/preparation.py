@@ -24,16 +24,6 @@ from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins, write_bins
 from fairsieve.tabular.settings import TableSettings, data_name
 
-__all__ = [
-    "TablePart",
-    "TableProblem",
-    "few_notes",
-    "named_estimate",
-    "read_problem",
-    "read_whole",
-]
-
-
 LEAST_ROWS = 30  # to learn from
 
 

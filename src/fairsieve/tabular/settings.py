@@ -23,17 +23,6 @@ from fairsieve.errors import InvalidInputError, MissingExtraError
 if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
 
-__all__ = [
-    "OLD_NAMES",
-    "Setting",
-    "TableSettings",
-    "data_name",
-    "read_settings",
-    "settings_of",
-    "table_options",
-    "takes_settings",
-]
-
 MODELS = ("logistic", "lightgbm", "hist-gradient-boosting", "auto")
 DEFAULT_TEST = 0.2
 # Names of version 0.1, and what to write now.

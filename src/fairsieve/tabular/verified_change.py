@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
     from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "TrueLabelMeasures",
-    "VerifiedChange",
-    "compare_with_answers",
-    "measure_by_estimate",
-    "rate_records",
-    "tell_rates",
-]
-
 MORE = 10  # checks, by which intervals would narrow
 
 

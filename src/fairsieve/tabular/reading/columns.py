@@ -21,38 +21,6 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = [
-    "DATE",
-    "EXACT",
-    "MISSING",
-    "InputTable",
-    "Kind",
-    "Note",
-    "NoteKind",
-    "ParsedNumbers",
-    "Reading",
-    "as_categories",
-    "as_numbers",
-    "as_objects",
-    "canonical",
-    "closest",
-    "coded",
-    "count_distinct",
-    "days_since_1970",
-    "exact_value",
-    "find_column",
-    "headless_hint",
-    "is_text",
-    "kind_of",
-    "listed",
-    "note_kind",
-    "number_style",
-    "parse_numbers",
-    "recode",
-    "used_texts",
-    "whole_numbers",
-]
-
 NoteKind = Literal["leak", "few", "warning", "remark"]
 
 

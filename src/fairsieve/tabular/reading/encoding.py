@@ -32,17 +32,6 @@ from fairsieve.tabular.reading.columns import (
 from fairsieve.tabular.reading.columns import LARGEST as LARGEST_NUMBER
 from fairsieve.tabular.reading.read import read_frame
 
-__all__ = [
-    "MOST_CATEGORIES",
-    "Feature",
-    "Preparation",
-    "describe_features",
-    "feature_values",
-    "new_categories",
-    "notes_on_new",
-    "used",
-]
-
 MOST_CATEGORIES = 50
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 

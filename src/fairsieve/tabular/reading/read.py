@@ -34,20 +34,6 @@ from fairsieve.tabular.reading.columns import (
     number_style,
 )
 
-__all__ = [
-    "FRAME_NAME",
-    "add_columns",
-    "as_pandas",
-    "assume_dialect",
-    "find_encoding",
-    "free_name",
-    "is_frame",
-    "named_rows",
-    "read_data",
-    "read_frame",
-    "read_table",
-]
-
 FRAME_NAME = "the data frame"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 MOST_VALUES = 10**9  # of a Parquet file, a few bytes of which may stand for billions

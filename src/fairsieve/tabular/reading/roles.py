@@ -27,18 +27,6 @@ from fairsieve.tabular.reading.columns import (
 )
 from fairsieve.validation import check_choice, closest_hint
 
-__all__ = [
-    "LEAST_GROUP",
-    "Groups",
-    "Labels",
-    "SmallGroups",
-    "coded_by",
-    "find_groups",
-    "find_labels",
-    "parse_bins",
-    "write_bins",
-]
-
 SmallGroups = Literal["stop", "merge", "ignore"]
 Edges = Mapping[str, tuple[float, ...]]
 

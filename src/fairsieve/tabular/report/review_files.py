@@ -22,14 +22,11 @@ from fairsieve.files import (
 from fairsieve.report.looks import THEMES
 from fairsieve.report.page import content_policy, resource, script_hash, templates
 from fairsieve.report.text import csv_text
-from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
+from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, table_checksum, unsure_word
 from fairsieve.tabular.decision import Step, estimate_sentence, group_name
 from fairsieve.tabular.label_review import LabelReview, RowToCheck
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.settings import TableSettings, data_name, table_options
-
-__all__ = ["check_place", "new_page", "review_step", "training_step", "write_review"]
-
 
 HEADER = ",".join(ANSWER_COLUMNS)
 
@@ -141,14 +138,14 @@ def _review_page(found: LabelReview, file_name: str) -> str:
     """Write the page on which a person answers; all text in it is shown as text, whatever it says."""
     # Another choice of rows from the same table starts with no answers.
     choice = sha256("".join(row.checksum for row in found.rows).encode()).hexdigest()[:8]
-    words = (*found.classes, unsure_word(found.classes))
+    words = (*found.labels.classes, unsure_word(found.labels.classes))
     sheet = {
         "label": found.asked.label,
         "data": data_name(found.asked.data),
         "estimate": estimate_sentence(found.estimate) if found.estimate.credible else None,
         # What the answers are kept under in the browser.
-        "key": f"fairsieve-review-{found.checksum}-{found.asked.label}-{choice}",
-        "choices": list(found.classes),
+        "key": f"fairsieve-review-{table_checksum(found.table)}-{found.asked.label}-{choice}",
+        "choices": list(found.labels.classes),
         "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
         "columns": found.columns,
         "header": HEADER,
@@ -172,8 +169,8 @@ def _item(row: RowToCheck, found: LabelReview) -> dict[str, Any]:
     return {
         "title": f"Row {row.row}",
         "details": [*details, group_name(row.group)],
-        "given": found.classes.index(row.given),
-        "suggested": found.classes.index(row.suggested),
+        "given": found.labels.classes.index(row.given),
+        "suggested": found.labels.classes.index(row.suggested),
         "reasons": row.reasons,
         "values": list(row.values.items()),
         "before": before,
