@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.people import people, write_csv
 
-from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.table_run import train_table
+from fairsieve import tabular
 
 
 @pytest.fixture(scope="session")
@@ -15,5 +14,12 @@ def people_csv(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def run(people_csv):
-    return train_table(TableSettings(people_csv, "income", ["sex"], "high", clean_ratio=0.9, max_iter=24))
+def trained(people_csv):
+    return tabular.train(
+        people_csv, label="income", sensitive="sex", positive="high", clean_ratio=0.9, max_iter=24
+    )
+
+
+@pytest.fixture(scope="session")
+def run(trained):
+    return trained.run

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.intervals import wilson
 
 COUNT = 1200
 
@@ -52,26 +50,7 @@ def result(path):
     )
 
 
-def test_rates_are_those_of_the_column(result, path):
-    columns = table(unfair)
-    women = [
-        (income, guess)
-        for i, (income, sex, guess) in enumerate(
-            zip(columns["income"], columns["sex"], columns["guess"], strict=True)
-        )
-        if sex == "woman" and i != 7
-    ]
-    hits, total = (
-        sum(guess == "high" for income, guess in women if income == "high"),
-        sum(income == "high" for income, _ in women),
-    )
-    (rate,) = [
-        one
-        for one in result.metrics["rates"]
-        if (one["measure"], one["group"]) == ("true_positive_rate", "woman")
-    ]
-    assert (rate["hits"], rate["total"]) == (hits, total)
-    assert rate["interval"] == list(wilson(hits, total))
+def test_rows_without_a_prediction_are_counted(result):
     assert result.metrics["rows_measured"] == COUNT - 1
     assert result.metrics["rows_without_prediction"] == 1
 
@@ -83,17 +62,9 @@ def test_a_gap_beyond_chance_is_a_reason_not_to_use_them(result):
     verdicts = {one.name: one for one in result.decision.verdicts}
     assert verdicts["fairness"].value > 0.3
     assert verdicts["accuracy"].status == "holds"
+    assert verdicts["calibration"].status == "fails"
     assert result.metrics["decision"] == "do-not-use"
     assert result.model is None
-
-
-def test_calibration_is_measured_in_each_group(result):
-    columns = table(unfair)
-    chosen = [i for i in range(COUNT) if columns["sex"][i] == "woman" and i != 7]
-    (women,) = [one for one in result.metrics["calibration"] if one["group"] == "woman"]
-    assert women["mean_score"] == pytest.approx(np.mean([float(columns["chance"][i]) for i in chosen]))
-    assert women["observed"] == pytest.approx(np.mean([columns["income"][i] == "high" for i in chosen]))
-    assert {one.name: one.status for one in result.decision.verdicts}["calibration"] == "fails"
 
 
 def test_the_folder_has_the_page_the_numbers_and_the_suspects(result, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 
 import numpy as np
 import pytest
@@ -11,43 +10,45 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.model_files import decision_threshold, read_model, write_model
-from fairsieve.tabular.models import HeldOutScores, choose_point
-from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.table_run import train_table
 
-FEW = {"max_iter": 8, "clean_ratio": 0.9}
+ASKED = {
+    "label": "income",
+    "sensitive": "sex",
+    "positive": "high",
+    "max_accuracy_loss": 0.03,
+    "threshold": "rate:0.25",
+    "max_iter": 8,
+    "clean_ratio": 0.9,
+}
 
 
 @pytest.fixture(scope="module")
 def chosen(people_csv):
-    return train_table(
-        TableSettings(
-            people_csv, "income", ["sex"], "high", max_accuracy_loss=0.03, threshold="rate:0.25", **FEW
-        )
-    )
+    return tabular.train(people_csv, **ASKED)
 
 
-def test_the_fairest_within_the_tolerance_is_chosen():
-    scores = [HeldOutScores(*pair) for pair in ((0.9, 0.3), (0.89, 0.2), (0.86, 0.1), (0.89, 0.2))]
-    assert [choose_point(scores, tolerance) for tolerance in (0.0, 0.01, 0.04, 1.0)] == [0, 1, 2, 2]
+@pytest.fixture(scope="module")
+def run(chosen):
+    return chosen.run
 
 
-def test_the_models_between_are_kept_and_one_is_chosen_on_training_rows(chosen):
-    points = chosen.trade_off
+def test_the_fairest_within_the_allowed_loss_is_chosen_on_training_rows(run):
+    points = run.trade_off
     assert points[0].title == "plain model"
-    place = 1 + choose_point([point.held_out for point in points[1:]], 0.03)
-    assert [point.kept for point in points].index(True) == place
-    assert chosen.model is points[place].model
-    frame, codes = chosen.problem.test.values, chosen.problem.test.label_codes
-    classes = np.array(chosen.problem.labels.classes)
+    best = max(point.held_out.accuracy for point in points[1:])
+    allowed = [point for point in points[1:] if point.held_out.accuracy >= best - 0.03]
+    (kept,) = (point for point in points if point.kept)
+    assert kept.held_out.disparity == min(point.held_out.disparity for point in allowed)
+    assert run.model is kept.model
+    frame, codes = run.problem.test.values, run.problem.test.label_codes
+    classes = np.array(run.problem.labels.classes)
     for point in points:
         accuracy = (point.model.predict(frame) == classes[codes]).mean()
         assert point.scores["accuracy"].value == pytest.approx(accuracy)
 
 
-def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path):
-    frame_rows = chosen.problem.test.rows
+def test_the_choice_does_not_look_at_the_test_part(run, people_csv, tmp_path):
+    frame_rows = run.problem.test.rows
     lines = people_csv.read_text().splitlines()
     for row in frame_rows:  # turn every label of the test part around
         first, _, label = lines[row - 1].rpartition(",")
@@ -58,43 +59,32 @@ def test_the_choice_does_not_look_at_the_test_part(chosen, people_csv, tmp_path)
     )
     test = tmp_path / "test.csv"
     test.write_text("\n".join([lines[0], *(lines[row - 1] for row in sorted(frame_rows))]) + "\n")
-    asked = {"max_accuracy_loss": 0.03, "threshold": "rate:0.25", **FEW}
-    again = train_table(TableSettings(train, "income", ["sex"], "high", test_file=test, **asked))
-    assert [point.kept for point in again.trade_off] == [point.kept for point in chosen.trade_off]
-    assert [point.held_out for point in again.trade_off] == [point.held_out for point in chosen.trade_off]
-    assert [p.threshold for p in again.trade_off] == [p.threshold for p in chosen.trade_off]
-    assert again.scores[-1]["accuracy"].value == pytest.approx(1 - chosen.scores[-1]["accuracy"].value)
+    again = tabular.train(train, test_file=test, **ASKED).run
+    assert [point.kept for point in again.trade_off] == [point.kept for point in run.trade_off]
+    assert [point.held_out for point in again.trade_off] == [point.held_out for point in run.trade_off]
+    assert [p.threshold for p in again.trade_off] == [p.threshold for p in run.trade_off]
+    assert again.scores[-1]["accuracy"].value == pytest.approx(1 - run.scores[-1]["accuracy"].value)
 
 
 def test_the_threshold_is_kept_and_used(chosen, tmp_path, people_csv):
-    threshold, label = decision_threshold(chosen.model)
-    train = chosen.problem.train
-    scores = chosen.model.predict_proba(train.values)[:, chosen.model.classes_.tolist().index(label)]
-    assert label == "high"
+    threshold, train = chosen.metrics["model"]["threshold"], chosen.run.problem.train
+    scores = chosen.model.predict_proba(train.values)[:, chosen.model.classes_.tolist().index("high")]
     assert np.mean(scores >= threshold) == pytest.approx(0.25, abs=0.01)
-    result = tabular.train(
-        people_csv, label="income", sensitive="sex", positive="high", threshold="rate:0.25", **FEW
-    )
-    folder = result.save(tmp_path / "run")
+    folder = chosen.save(tmp_path / "run")
     kept = tabular.predict(folder, people_csv)
     assert np.mean(kept.predicted == "high") == pytest.approx(0.25, abs=0.04)
-    again = tabular.predict(result, people_csv)
-    np.testing.assert_array_equal(kept.predicted, again.predicted)
-    record = json.loads((folder / "metrics.json").read_text())
-    assert record["settings"]["threshold"] == "rate:0.25"
-    assert [point["threshold"] for point in record["trade_off"] if point["kept"]] == [
-        record["model"]["threshold"]
-    ]
-    assert {one["measure"] for one in record["quality"]} >= {"auc", "average_precision", "balanced_accuracy"}
-    assert {one["model"] for one in record["calibration"]} == {"plain", "fair"}
+    np.testing.assert_array_equal(kept.predicted, tabular.predict(chosen, people_csv).predicted)
+    assert chosen.metrics["settings"]["threshold"] == "rate:0.25"
+    assert [point["threshold"] for point in chosen.metrics["trade_off"] if point["kept"]] == [threshold]
+    assert {one["model"] for one in chosen.metrics["calibration"]} == {"plain", "fair"}
 
 
-def test_a_threshold_that_is_none_is_refused(chosen, tmp_path):
-    model = copy.deepcopy(chosen.model)
-    model["model"].threshold = 7.0
-    write_model(model, tmp_path)
+def test_a_threshold_that_is_none_is_refused(chosen, tmp_path, people_csv):
+    broken = copy.deepcopy(chosen)
+    broken.model["model"].threshold = 7.0
+    folder = broken.save(tmp_path / "run")
     with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept.*threshold"):
-        read_model(tmp_path)
+        tabular.predict(folder, people_csv)
 
 
 def test_a_rare_label_that_nobody_gets_is_told(tmp_path):

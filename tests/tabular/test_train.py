@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -10,13 +9,11 @@ import pandas
 import pytest
 from tests.support.people import people, write_csv
 
+from fairsieve import FairRobustClassifier, tabular
 from fairsieve.errors import FairnessWarning, InvalidInputError
-from fairsieve.estimators.classifier import FairRobustClassifier
-from fairsieve.tabular.label_review import audit_table
-from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.table_run import STAGES, train_table
 
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
+SAME = {"label": "income", "sensitive": "sex", "positive": "high", "clean_ratio": 0.9, "max_iter": 24}
 
 
 @pytest.mark.filterwarnings("ignore:the widest gap")
@@ -57,14 +54,14 @@ def test_the_parts_have_all_rows_and_every_cell(run):
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
     assert set(run.model["prepare"].kinds) == {"age", "hours", "job"}
-    kept = train_table(TableSettings(people_csv, "income", ["sex"], keep_sensitive=True, **FEW))
+    kept = tabular.train(people_csv, label="income", sensitive="sex", keep_sensitive=True, **FEW).run
     assert set(kept.model["prepare"].kinds) == {"age", "hours", "job", "sex"}
 
 
 def test_the_same_seed_gives_the_same_run(run, people_csv):
     stages = []
-    again = train_table(run.asked, stages.append)
-    assert stages == list(STAGES)
+    again = tabular.train(people_csv, report=stages.append, **SAME).run
+    assert stages == ["reading the table", "training both models", "measuring"]
     np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
     assert again.scores == run.scores
     np.testing.assert_array_equal(again.suspects["row"], run.suspects["row"])
@@ -73,12 +70,12 @@ def test_the_same_seed_gives_the_same_run(run, people_csv):
 def test_parquet_gives_the_model_that_csv_gives(run, people_csv, tmp_path):
     frame = pandas.read_csv(people_csv, na_values=["?"])
     frame.to_parquet(tmp_path / "people.parquet")
-    again = train_table(dataclasses.replace(run.asked, data=tmp_path / "people.parquet"))
+    again = tabular.train(tmp_path / "people.parquet", **SAME).run
     np.testing.assert_array_equal(again.model["model"].coef_, run.model["model"].coef_)
 
 
 def test_auto_finds_how_many_labels_are_wrong(people_csv):
-    found = train_table(TableSettings(people_csv, "income", ["sex"], max_iter=8))
+    found = tabular.train(people_csv, label="income", sensitive="sex", max_iter=8).run
     assert found.estimate is not None
     assert found.clean_ratio == found.estimate.clean_ratio
     assert {cell.noise is not None for cell in found.dropped} == {bool(found.estimate.credible)}
@@ -89,7 +86,9 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     table["income"] = ["middle" if place % 3 == 0 else value for place, value in enumerate(table["income"])]
     table["old"] = ["?" if place % 50 == 0 else "yes" if place % 2 else "no" for place in range(900)]
     path = write_csv(tmp_path / "three.csv", table)
-    found = train_table(TableSettings(path, "income", ["sex", "old"], fairness="demographic-parity", **FEW))
+    found = tabular.train(
+        path, label="income", sensitive=["sex", "old"], fairness="demographic-parity", **FEW
+    ).run
     assert found.problem.labels.classes == ("high", "low", "middle")
     assert found.problem.groups.names == ("man / no", "man / yes", "woman / no", "woman / yes")
     assert found.test_groups[-1] is None
@@ -97,7 +96,7 @@ def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):
     with pytest.raises(
         InvalidInputError, match="--positive must be given for equal opportunity with 3 labels"
     ):
-        train_table(TableSettings(path, "income", ["sex"], fairness="equal-opportunity", **FEW))
+        tabular.train(path, label="income", sensitive="sex", fairness="equal-opportunity", **FEW)
 
 
 def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, people_csv):
@@ -106,7 +105,7 @@ def test_a_test_file_with_new_categories_and_without_some_labels(tmp_path, peopl
     table["income"][:5] = [""] * 5
     table["sex"][7] = "unknown"
     path = write_csv(tmp_path / "test.csv", table)
-    found = train_table(TableSettings(people_csv, "income", ["sex"], test_file=path, **FEW))
+    found = tabular.train(people_csv, label="income", sensitive="sex", test_file=path, **FEW).run
     assert len(found.problem.train) == 600
     assert len(found.problem.test) == 195
     notes = " ".join(found.notes)
@@ -122,7 +121,7 @@ def test_a_test_file_must_have_the_columns(tmp_path, people_csv):
     with pytest.raises(
         InvalidInputError, match=r"must be a column of test.csv; got 'hours'. Did you mean 'hour'"
     ):
-        train_table(TableSettings(people_csv, "income", ["sex"], test_file=path, **FEW))
+        tabular.train(people_csv, label="income", sensitive="sex", test_file=path, **FEW)
 
 
 def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeypatch):
@@ -135,7 +134,7 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
 
     monkeypatch.setattr(FairRobustClassifier, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train_table(TableSettings(people_csv, "income", ["sex"], **FEW))
+        tabular.train(people_csv, label="income", sensitive="sex", **FEW)
 
 
 def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
@@ -143,7 +142,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
     fits = []
     fit = FairRobustClassifier.fit
     monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
-    found = train_table(TableSettings(people_csv, "income", ["sex"], **FEW))
+    found = tabular.train(people_csv, label="income", sensitive="sex", **FEW).run
     (model,) = fits
     codes = model.plain_model_.predict_codes(found.model["prepare"].transform(found.problem.test.values))
     accuracy = (codes == found.problem.test.label_codes).mean()
@@ -168,9 +167,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
 )
 def test_what_is_asked_is_checked(people_csv, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        train_table(
-            TableSettings(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options)
-        )
+        tabular.train(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options)
 
 
 @pytest.mark.parametrize("wrong", ["90", "0", "nan", "half", "Auto"])
@@ -178,7 +175,7 @@ def test_a_clean_ratio_is_a_share_or_auto(people_csv, wrong):
     with pytest.raises(
         InvalidInputError, match=r'--clean-ratio must be .*, or "auto" to have it estimated; got'
     ):
-        TableSettings(people_csv, "income", ["sex"], clean_ratio=wrong)
+        tabular.train(people_csv, label="income", sensitive="sex", clean_ratio=wrong)
 
 
 def test_an_audit_counts_estimates_and_lists(tmp_path):
@@ -187,7 +184,8 @@ def test_an_audit_counts_estimates_and_lists(tmp_path):
     flipped = random.choice(2000, 300, replace=False)
     for place in flipped:
         table["income"][place] = "low" if table["income"][place] == "high" else "high"
-    found = audit_table(TableSettings(write_csv(tmp_path / "people.csv", table), "income", ["sex"]))
+    path = write_csv(tmp_path / "people.csv", table)
+    found = tabular.audit(path, label="income", sensitive="sex").audit
     assert found.estimate.cells.counts.sum() == 2000
     assert found.estimate.noise.shape == (2, 2)
     suspects = found.suspects

@@ -81,7 +81,7 @@ def decide_run(run: TableRun) -> Decision:
         reasons, verdicts = [*_plain_kept(run)], [_comparison_verdict(run)]
     else:
         accuracy, fairness = _accuracy_verdict(run), _fairness_verdict(run)
-        reasons = [*_accuracy(run, accuracy), *_fairness(run, fairness), *_dropped(run)]
+        reasons = [*_dropped(run), *_accuracy(run, accuracy), *_fairness(run, fairness)]
         verdicts = [accuracy, fairness, dropping_verdict(run), *_weight_verdict(run)]
     reasons += [reason for find in RUN_REASONS for reason in find(run)]
     measure, rates = main_rates(run) or (None, [])

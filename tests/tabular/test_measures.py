@@ -1,0 +1,205 @@
+"""Rates, gaps, scores, quality and calibration, beside literal loops and other libraries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas
+import pytest
+from scipy.stats import binomtest
+from sklearn import metrics as sklearn_metrics
+from sklearn.calibration import calibration_curve
+
+from fairsieve import demographic_parity_disparity, equalized_odds_disparity, tabular
+
+NAMES = ("a", "b", "c")
+
+
+def predicted(classes, rows=500, seed=0):
+    """Labels of three groups and of nobody's, with the predictions and scores of some system."""
+    random = np.random.default_rng(seed)
+    frame = pandas.DataFrame({"x": random.normal(size=rows), "score": random.random(rows)})
+    frame["y"] = random.choice(NAMES[:classes], rows)
+    frame["sex"] = random.choice(["men", "women", None], rows, p=[0.6, 0.3, 0.1])
+    frame["guess"] = np.where(random.random(rows) < 0.6, frame["y"], random.choice(NAMES[:classes], rows))
+    return frame
+
+
+def audited(frame, **settings):
+    return tabular.audit(frame, label="y", sensitive="sex", prediction="guess", **settings)
+
+
+def share(hits):
+    hits = list(hits)
+    return sum(hits), len(hits)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rates_are_those_of_literal_loops_with_wilsons_intervals(classes):
+    frame = predicted(classes)
+    found = audited(frame, positive="b" if classes == 2 else None).metrics
+    rates = {(one["group"], one["measure"]): one for one in found["rates"]}
+    for group in ("men", "women", "(no group)"):
+        mine = [
+            (label, guess)
+            for label, guess, own in zip(frame["y"], frame["guess"], frame["sex"], strict=True)
+            if (own if isinstance(own, str) else "(no group)") == group
+        ]
+        expected = {"accuracy": share(y == p for y, p in mine)}
+        for label in ("b",) if classes == 2 else NAMES:
+            which = "" if classes == 2 else f" of {label}"
+            expected[f"selection_rate{which}"] = share(p == label for _, p in mine)
+            expected[f"true_positive_rate{which}"] = share(p == label for y, p in mine if y == label)
+        if classes == 2:
+            expected["false_positive_rate"] = share(p == "b" for y, p in mine if y == "a")
+        told = {name: rates[own, name] for own, name in rates if own == group}
+        assert {name: (one["hits"], one["total"]) for name, one in told.items()} == expected
+        for one in told.values():
+            bounds = binomtest(one["hits"], one["total"]).proportion_ci(method="wilson")
+            assert one["interval"] == pytest.approx(bounds)
+
+
+@pytest.mark.parametrize(
+    ("fairness", "disparity"),
+    [
+        ("equalized_odds", equalized_odds_disparity),
+        ("demographic_parity", demographic_parity_disparity),
+    ],
+)
+def test_scores_are_our_metrics(fairness, disparity):
+    frame = predicted(2, 400)
+    few = frame.index[:3]  # too few people for a rate do not count for the disparity, nor for gaps
+    frame.loc[few, ["sex", "y", "guess"]] = ["few", "b", "a"]
+    found = audited(frame, positive="b", fairness=fairness, small_groups="ignore").metrics
+    rest = frame.drop(few)
+    expected = disparity(rest["y"], rest["guess"], sensitive_features=rest["sex"])
+    assert found["scores"]["disparity"]["value"] == pytest.approx(expected, abs=0.01)
+    accuracy = (frame["y"] == frame["guess"]).mean()
+    assert found["scores"]["accuracy"]["value"] == pytest.approx(accuracy)
+    low, high = found["scores"]["accuracy"]["interval"]
+    assert (high - low) / 2 == pytest.approx(1.96 * math.sqrt(accuracy * (1 - accuracy) / 400), rel=0.15)
+    assert {one["lower_group"] for one in found["gaps"]} <= {"men", "women"}
+
+
+def test_calibration_is_that_of_scikit_learn():
+    frame = predicted(2, 1000).assign(sex="men")
+    frame.loc[frame.index[:400], "sex"] = "women"
+    found = audited(frame, positive="b", score="score").metrics["calibration"]
+    edges = np.quantile(frame["score"], np.linspace(0, 1, 11))
+    for one in found:
+        mine = frame[frame["sex"] == one["group"]]
+        hits = mine["y"] == "b"
+        assert one["mean_score"] == pytest.approx(mine["score"].mean())
+        assert one["observed"] == pytest.approx(hits.mean())
+        parts = np.digitize(mine["score"], edges[1:-1])
+        assert [part["total"] for part in one["bins"]] == np.bincount(parts).tolist()
+    together = [
+        sum(one["bins"][place]["hits"] for one in found) / sum(one["bins"][place]["total"] for one in found)
+        for place in range(10)
+    ]
+    shares, _ = calibration_curve(frame["y"] == "b", frame["score"], n_bins=10, strategy="quantile")
+    np.testing.assert_allclose(together, shares)
+
+
+def made(classes, groups=2, rows=1500):
+    """Labels that one column says something of."""
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame({"x": random.normal(size=rows), "z": random.normal(size=rows)})
+    score = frame["x"] + random.normal(size=rows)
+    frame["y"] = np.array(NAMES)[np.digitize(score, [0.0] if classes == 2 else [-0.5, 0.8])]
+    frame["sex"] = random.integers(0, groups, rows).astype(str)
+    return frame
+
+
+def trained(frame, **settings):
+    return tabular.train(frame, label="y", sensitive="sex", max_iter=4, clean_ratio=1.0, **settings)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_quality_is_that_of_scikit_learn(classes):
+    frame = made(classes)
+    result = trained(frame, positive="b" if classes == 2 else None, tolerance=0.5)
+    test = frame.iloc[result.run.problem.test.rows]
+    told = tabular.predict(result, test, probabilities=True)
+    known = {
+        "auc": sklearn_metrics.roc_auc_score,
+        "average_precision": sklearn_metrics.average_precision_score,
+        "precision": sklearn_metrics.precision_score,
+        "recall": sklearn_metrics.recall_score,
+        "balanced_accuracy": sklearn_metrics.balanced_accuracy_score,
+    }
+    assert {one["measure"] for one in result.metrics["quality"]} == set(known)
+    for one in result.metrics["quality"]:
+        mine = (test["sex"] == one["group"]).to_numpy() | (one["group"] == "everyone")
+        label, guess = test["y"].to_numpy()[mine], told.predicted[mine]
+        if one["label"] is not None:
+            scores = told.chances[one["label"]][mine]
+            label, guess = label == one["label"], guess == one["label"]
+            guess = scores if one["measure"] in ("auc", "average_precision") else guess
+        score = one["fair"]
+        assert score["value"] == pytest.approx(known[one["measure"]](label, guess)), one
+        assert 0 <= score["interval"][0] < score["value"] < score["interval"][1] <= 1
+
+
+def test_the_interval_of_the_auc_is_delongs():
+    result = trained(made(2), positive="b", tolerance=0.5)
+    (everyone,) = (
+        one["fair"]
+        for one in result.metrics["quality"]
+        if (one["measure"], one["group"]) == ("auc", "everyone")
+    )
+    test = made(2).iloc[result.run.problem.test.rows]
+    scores = tabular.predict(result, test, probabilities=True).chances["b"]
+    high, low = scores[test["y"] == "b"], scores[test["y"] == "a"]
+    above = (high[:, None] > low).astype(float) + (high[:, None] == low) / 2
+    spread = math.sqrt(above.mean(axis=1).var(ddof=1) / len(high) + above.mean(axis=0).var(ddof=1) / len(low))
+    area = above.mean()
+    half = 1.959964 * spread / (area * (1 - area))
+    logit = math.log(area / (1 - area))
+    expected = [1 / (1 + math.exp(-(logit + side * half))) for side in (-1, 1)]
+    assert everyone["interval"] == pytest.approx(expected)
+
+
+def test_the_widest_of_many_gaps_has_an_interval_for_all_of_them():
+    """Of many differences that are chance alone, one exceeds an interval of its own nearly always."""
+    frame = made(2, groups=6, rows=3000)
+    found = trained(frame, positive="b", tolerance=0.5).metrics
+    rates = {(one["measure"], one["group"]): one["plain"] for one in found["rates"]}
+    gap = found["widest_gap"]["plain"]
+    more, less = (rates[gap["measure"], gap[f"{which}_group"]] for which in ("higher", "lower"))
+    level = 1 - 0.05 / 30  # fifteen pairs of groups, in two rates
+    (low, high), (other_low, other_high) = (
+        binomtest(one["hits"], one["total"]).proportion_ci(level, method="wilson") for one in (more, less)
+    )
+    assert gap["value"] == pytest.approx(more["value"] - less["value"])
+    expected = (
+        gap["value"] - math.hypot(more["value"] - low, other_high - less["value"]),
+        gap["value"] + math.hypot(high - more["value"], less["value"] - other_low),
+    )
+    assert gap["interval"] == pytest.approx(expected)
+
+
+def test_a_change_is_the_difference_and_of_few_people_never_certain():
+    found = trained(made(2), positive="b", tolerance=1.0).metrics
+    for name, change in found["change"].items():
+        assert change["value"] == pytest.approx(found["fair"][name]["value"] - found["plain"][name]["value"])
+    low, high = found["change"]["accuracy"]["interval"]
+    assert (
+        low < found["change"]["accuracy"]["value"] < high
+    )  # nobody of 300 may change, and some of many more
+
+
+def test_dropped_people_are_counted_by_cell():
+    frame = made(2)
+    result = tabular.train(frame, label="y", sensitive="sex", positive="b", max_iter=8, clean_ratio=0.8)
+    rows = frame.iloc[result.run.problem.train.rows]
+    found = {(one["label"], one["group"]): one for one in result.metrics["dropped"]}
+    people = rows.groupby(["y", "sex"]).size().to_dict()
+    assert {place: one["dropped"]["total"] for place, one in found.items()} == people
+    wrong = rows.loc[result.suspects["row"]].groupby(["y", "sex"]).size()
+    assert {place: one["suspects"] for place, one in found.items() if one["suspects"]} == wrong.to_dict()
+    dropped = sum(one["dropped"]["hits"] for one in found.values())
+    assert dropped >= 0.19 * len(rows)
+    weights = [found[place]["effective_weight"] for place in people]
+    assert np.average(weights, weights=list(people.values())) == pytest.approx(1)
