@@ -21,7 +21,6 @@ from fairsieve.files import write_output
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import fingerprint
 from fairsieve.paper.run import Comparison
-from fairsieve.report.document import Column, Figure, Panel, Section, Series, Table
 from fairsieve.tabular.reading import read as parquet_module
 from fairsieve.tabular.reading.read import read_table
 
@@ -117,18 +116,6 @@ def test_a_run_in_the_place_of_a_link_leaves_what_it_led_to(folder, tmp_path, mo
         assert {path.name for path in (tmp_path / out).iterdir()} == RUN_FILES
         assert not (tmp_path / out).is_symlink()
     assert precious.read_text() == "precious"
-
-
-@pytest.mark.parametrize("name", ["../x", "/x", "a/b", "a\\b", ".x", "..", "", "a\nb", "a\0b", "a b", "<b>"])
-def test_names_that_become_files_are_plain(name):
-    panel = Panel("t", "x", "y", [Series("s", [1], [1.0])])
-    for make in (
-        lambda: Table(name, "c", [Column("a")], []),
-        lambda: Figure(name, "c", [panel]),
-        lambda: Section(name, "t", []),
-    ):
-        with pytest.raises(InvalidInputError, match=r"must be letters, digits, dots, hyphens .*; got"):
-            make()
 
 
 def test_a_wheel_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):

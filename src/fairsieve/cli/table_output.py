@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +13,6 @@ from fairsieve.report.text import interval, number, percent
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reading.encoding import Feature, used
 from fairsieve.tabular.report.pages import run_lines
 from fairsieve.tabular.table_results import AuditResult, TrainResult
 
@@ -38,20 +36,6 @@ def say_run(result: TrainResult, out: Path) -> None:
     say(*run_lines(run, decision, out))
 
 
-def _columns_lines(features: Sequence[Feature], model: str) -> list[str]:
-    """Describe how types and missing values were handled."""
-    learnt = used(features)
-    numbers = sum(feature.kind == "numbers" for feature in learnt)
-    count = f"{len(learnt)} column{'' if len(learnt) == 1 else 's'}"
-    lines = [f"Learnt from {count}: {numbers} of numbers, {len(learnt) - numbers} of categories."]
-    gaps = [f"{feature.column} {feature.missing:,}" for feature in learnt if feature.missing]
-    if gaps:
-        how = "numbers take the median, categories have one for it" if model == "logistic" else "as they are"
-        lines.append(f"Missing values ({how}): {', '.join(gaps)}.")
-    left_out = [f"{feature.column} ({feature.left_out})" for feature in features if feature.left_out]
-    return [*lines, f"Left out: {', '.join(left_out)}."] if left_out else lines
-
-
 def say_audit(result: AuditResult) -> None:
     """Print the cells, the estimated noise, the decision, and the first suspects."""
     if result.predictions is not None:
@@ -59,7 +43,7 @@ def say_audit(result: AuditResult) -> None:
         return
     found = result.audit
     estimate, cells = found.estimate, found.estimate.cells
-    say(*_columns_lines(found.features, found.model_name), *found.notes)
+    say(*found.notes)
     say("People, and the estimated share of wrong labels among them:")
     table = Table()
     table.add_column(Text(printable(f"{found.labels.column} \\ {found.groups.title}")))

@@ -6,14 +6,11 @@ escaped where it is drawn.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.report.looks import Look, looks_of
 
 __all__ = [
@@ -32,15 +29,6 @@ __all__ = [
     "Text",
     "Verdict",
 ]
-
-
-def _check_name(of: str, name: str) -> None:
-    """Check a name, which becomes a file's name and an anchor."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InvalidInputError(
-            f"the name of {of} must be letters, digits, dots, hyphens and underscores, and begin with a letter "
-            f"or digit; got {name!r}"
-        )
 
 
 @dataclass(frozen=True)
@@ -145,15 +133,6 @@ class Table:
     rows_at_once: int | None = None
     folded: bool = False
 
-    def __post_init__(self) -> None:
-        _check_name("a table", self.name)
-        for i, row in enumerate(self.rows):
-            if len(row) != len(self.columns):
-                raise InvalidInputError(
-                    f"rows of table {self.name!r} must have a cell for each of its {len(self.columns)} columns; "
-                    f"row {i} has {len(row)}"
-                )
-
     def groups(self) -> list[tuple[str, int]]:
         """Return the groups of the columns and how many columns each spans; empty where no column is in one."""
         runs = [
@@ -186,14 +165,6 @@ class Series:
     x_interval: Sequence[tuple[float, float]] | None = None
     look: Look | None = None
 
-    def __post_init__(self) -> None:
-        for field_name in ("y", "deviation", "x_deviation", "interval", "x_interval", "labels"):
-            values = getattr(self, field_name)
-            if values is not None and len(values) != len(self.x):
-                raise InvalidInputError(
-                    f"{field_name} of series {self.name!r} must be as long as x, {len(self.x)}; got {len(values)}"
-                )
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -219,11 +190,6 @@ class Figure:
     name: str
     caption: str
     panels: Sequence[Panel]
-
-    def __post_init__(self) -> None:
-        _check_name("a figure", self.name)
-        if not self.panels:
-            raise InvalidInputError(f"panels of figure {self.name!r} must not be empty; leave the figure out")
 
     def looks(self) -> dict[str, Look]:
         """Return the colour and the symbol of each series, by its name, in the order of the series."""
@@ -251,9 +217,6 @@ class Section:
     blocks: Sequence[Block]
     folded: bool = False
 
-    def __post_init__(self) -> None:
-        _check_name("a section", self.name)
-
 
 @dataclass(frozen=True)
 class Document:
@@ -263,12 +226,3 @@ class Document:
     lead: str
     sections: Sequence[Section] = field(default_factory=tuple)
     notice: Notice | None = None
-
-    def __post_init__(self) -> None:
-        sections = [f"section {section.name!r}" for section in self.sections]
-        blocks = [block for section in self.sections for block in section.blocks]
-        tables = [f"table {block.name!r}" for block in blocks if isinstance(block, Table)]
-        figures = [f"figure {block.name!r}" for block in blocks if isinstance(block, Figure)]
-        for name, count in Counter([*sections, *tables, *figures]).items():
-            if count > 1:
-                raise InvalidInputError(f"names in a document must differ; {name} is there {count} times")

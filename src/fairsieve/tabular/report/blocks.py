@@ -12,28 +12,26 @@ from typing import Any
 import numpy as np
 
 from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
-from fairsieve.report.looks import Look, looks_of
+from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.decision import group_name
-from fairsieve.tabular.evaluation import DroppedCell, Measure, Score, Share
+from fairsieve.tabular.evaluation import DroppedCell, Gap, Measure, Score, Share
 from fairsieve.tabular.quality import EVERYONE, Calibration, Quality
 from fairsieve.tabular.reading.encoding import Feature
-from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.table_run import TableRun
 
 __all__ = [
     "MODELS",
-    "bars_figure",
     "calibration_figure",
     "columns_table",
     "dropped_table",
     "gaps_table",
     "groups_table",
+    "order_rates",
     "overall_table",
     "plain_table",
     "quality_table",
     "rates_figure",
-    "run_calibration",
     "shown_values",
     "suspects_table",
     "trade_off_figure",
@@ -231,50 +229,49 @@ def columns_table(run: TableRun) -> Table:
 # ---- Figures
 
 
-def _group_looks(run: TableRun) -> dict[str, Look]:
-    """Choose a colour and a symbol for each group: the same in every figure."""
-    return looks_of(map(group_name, run.test_groups))
+def rates_figure(
+    name: str, measures: Sequence[Measure], groups: Sequence[str | None], *, both: bool = True
+) -> Figure:
+    """Draw where each group stands under the plain model and under the fair one, or under one: a panel for each rate.
 
-
-def rates_figure(run: TableRun, *, main: bool = False) -> Figure:
-    """Draw where each group stands under the plain model and under the fair one: a panel for each rate.
-
-    With ``main``, only the rate in which groups lie farthest apart under the plain model.
+    All panels have one axis: tenths around every interval, and a little more, so that no marker is cut.
     """
-    looks, gaps = _group_looks(run), main_gaps(run)
-    named = [] if gaps is None else [gap.measure.name for gap in gaps]
-    # First the rates that the decision is about, then those that fairness compares.
-    order = sorted(
-        run.measures, key=lambda one: (one.name not in named, run.asked.fairness not in one.notions)
-    )
-    measures = [order[0] if gaps is None else gaps[0].measure] if main else order[:MOST_MEASURES]
-    ends = _shared_range(measures)
-    panels = []
-    for measure in measures:
-        places = [
-            i for i, group in enumerate(run.test_groups) if group is not None and measure.plain[i].total
-        ]
-        names = [group_name(run.test_groups[place]) for place in places]
-        series = []
-        for height, (name, place) in enumerate(zip(names, places, strict=True)):
-            shares = [measure.plain[place], measure.fair[place]]
-            bounds = [share.interval for share in shares]
-            values, both = [share.value for share in shares], [height, height]
-            series.append(
-                Series(name, values, both, "dumbbell", labels=MODELS, x_interval=bounds, look=looks[name])
-            )
-        titles = (upper(measure.meaning), "share") if main else (measure.title, measure.meaning)
-        panels.append(Panel(*titles, "group", series, x_range=ends, y_names=names))
-    caption = "From the plain model (open) to the fair one (filled); thin lines are 95 % intervals."
-    return Figure("rates" if main else "groups", caption, panels)
-
-
-def _shared_range(measures: Sequence[Measure]) -> tuple[float, float]:
-    """Find one axis for all rates: tenths around every interval, and a little more, so that no marker is cut."""
-    shares = [share for measure in measures for share in (*measure.plain, *measure.fair) if share.total]
+    looks = looks_of(map(group_name, groups))  # the same in every figure
+    shares = [share for one in measures for share in (*one.plain, *one.fair) if share.total]
     low = min((share.interval[0] for share in shares), default=0.0)
     high = max((share.interval[1] for share in shares), default=1.0)
-    return math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+    ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+    panels = []
+    for measure in measures:
+        rows = zip(groups, measure.plain, measure.fair, strict=True)
+        named = {
+            str(group): (plain, fair)[: 1 + both] for group, plain, fair in rows if group and plain.total
+        }
+        series = [
+            Series(
+                group,
+                [share.value for share in row],
+                [height] * len(row),
+                "dumbbell" if both else "points",
+                labels=MODELS if both else None,
+                x_interval=[share.interval for share in row],
+                look=looks[group],
+            )
+            for height, (group, row) in enumerate(named.items())
+        ]
+        titles = (measure.title, measure.meaning) if len(measures) > 1 else (upper(measure.meaning), "share")
+        panels.append(Panel(*titles, "group", series, x_range=ends, y_names=list(named)))
+    models = "From the plain model (open) to the fair one (filled); t" if both else "T"
+    return Figure(name, f"{models}hin lines are 95 % intervals.", panels)
+
+
+def order_rates(measures: Sequence[Measure], fairness: str, gaps: Sequence[Gap] = ()) -> list[Measure]:
+    """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
+    named = [gap.measure.name for gap in gaps]
+    place = {name: -len(named) + i for i, name in reversed(list(enumerate(named)))}
+    return sorted(measures, key=lambda one: (place.get(one.name, 0), fairness not in one.notions))[
+        :MOST_MEASURES
+    ]
 
 
 def trade_off_figure(run: TableRun) -> Figure:
@@ -308,50 +305,30 @@ def trade_off_figure(run: TableRun) -> Figure:
 
 
 def calibration_figure(
-    found: Sequence[Calibration], models: dict[str, str], looks: dict[str, Look] | None = None
+    found: Sequence[Calibration], models: dict[str, str], groups: Sequence[str | None]
 ) -> Figure | None:
     """Draw the share that has the label against its probability, by group: a panel for each model."""
-    drawn = [one for one in found if one.group is not None and one.bins]
+    looks = looks_of(map(group_name, groups))
+    drawn = [one for one in found if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins]
     if not drawn:
         return None
     what = drawn[0].label or "the predicted label"
-    names = list(dict.fromkeys(group_name(one.group) for one in drawn))[:MOST_GROUPS]
-    looks = looks or looks_of(names)
     panels = []
     for model, title in models.items():
         series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
-        for one in drawn:
-            name = group_name(one.group)
-            if one.model == model and name in names:
-                x, y = [part.predicted for part in one.bins], [part.observed.value for part in one.bins]
-                bounds = [part.observed.interval for part in one.bins]
-                people = [f"{part.observed.total:,} people" for part in one.bins]
-                series.append(Series(name, x, y, "points", interval=bounds, labels=people, look=looks[name]))
-        panels.append(
-            Panel(title, f"probability of {what}", f"share with {what}", series, x_range=(-0.02, 1.02))
-        )
-    caption = "Shares by probability and group; lines, 95 % intervals."
-    return Figure("calibration", caption, panels)
-
-
-def run_calibration(run: TableRun) -> Figure | None:
-    """Draw what the probabilities of both models mean, group by group."""
-    return calibration_figure(
-        run.calibration, dict(zip(("plain", "fair"), MODELS, strict=True)), _group_looks(run)
-    )
-
-
-def bars_figure(title: str, measures: Sequence[Measure], groups: Sequence[str | None]) -> Figure:
-    """Draw the rates of one model: a panel for each rate and a bar for each group, on the same axis."""
-    panels = []
-    for one in measures[:MOST_MEASURES]:
-        named = [
-            (group_name(group), share)
-            for group, share in zip(groups, one.plain, strict=True)
-            if share.total and group is not None
+        series += [
+            Series(
+                group_name(one.group),
+                [part.predicted for part in one.bins],
+                [part.observed.value for part in one.bins],
+                "points",
+                interval=[part.observed.interval for part in one.bins],
+                labels=[f"{part.observed.total:,} people" for part in one.bins],
+                look=looks[group_name(one.group)],
+            )
+            for one in drawn
+            if one.model == model
         ]
-        bars = [
-            Series(name, [name], [share.value], "bars", interval=[share.interval]) for name, share in named
-        ]
-        panels.append(Panel(one.title, "", one.meaning, bars, y_range=(0.0, 1.0)))
-    return Figure("groups", f"Rates by {title}; lines, 95 % intervals (Wilson).", panels)
+        axes = (f"probability of {what}", f"share with {what}")
+        panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
+    return Figure("calibration", "Shares by probability and group; lines, 95 % intervals.", panels)

@@ -12,20 +12,19 @@ from fairsieve.tabular.decision import Decision, advise, estimate_sentence
 from fairsieve.tabular.models import TITLES
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reasons import dropping_verdict
+from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.report.blocks import (
     MODELS,
-    bars_figure,
     calibration_figure,
     columns_table,
     dropped_table,
     gaps_table,
     groups_table,
+    order_rates,
     overall_table,
     plain_table,
     quality_table,
     rates_figure,
-    run_calibration,
     shown_values,
     suspects_table,
     trade_off_figure,
@@ -74,33 +73,38 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    linear, groups, calibration = run.model_name == "logistic", run.problem.groups.title, run_calibration(run)
+    title, groups = run.problem.groups.title, run.test_groups
+    measures = order_rates(run.measures, run.asked.fairness, main_gaps(run) or ())
+    first = rates_figure("rates", measures[:1], groups)
+    models = dict(zip(("plain", "fair"), MODELS, strict=True))
+    calibration = calibration_figure(run.calibration, models, groups)
+    guide = {name: Text(say(f"guide_{name}")) for name in ("rates", "groups", "quality", "calibration")} | {
+        "trade_off": Text(say("guide_trade_off", linear=run.model_name == "logistic"))
+    }
+    rates = [
+        guide["groups"],
+        rates_figure("groups", measures, groups),
+        groups_table(title, run.measures, groups, MODELS),
+        gaps_table(run.measures, groups, MODELS),
+    ]
     numbers = [*_why(decision), overall_table(run), *map(Text, run_words(run, decision).values())]
-    blocks: list[Block]
+    folded: list[tuple[str, str, list[Block]]] = [
+        ("groups", "Every rate", rates),
+        ("quality", "Telling labels apart", [guide["quality"], quality_table(run)]),
+        ("columns", "The table", _columns(run, decision)),
+        ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
+    ]
+    if calibration:
+        folded.insert(2, ("calibration", "Probabilities", [guide["calibration"], calibration]))
+    if len(run.trade_off) > 1:
+        folded.insert(0, ("trade-off", "The trade-off", [guide["trade_off"], trade_off_figure(run)]))
     sections = [
-        Section("rates", "What changes, for whom", [rates_figure(run, main=True), Text(say("guide_rates"))]),
+        Section("rates", "What changes, for whom", [first, guide["rates"]]),
         Section("numbers", "The numbers", numbers),
         Section("dropped", "Who was dropped, and who counts", _dropped(run)),
         Section("suspects", "Labels to check", _suspects(run)),
+        *(Section(*one, folded=True) for one in folded),
     ]
-    if len(run.trade_off) > 1:
-        blocks = [Text(say("guide_trade_off", linear=linear)), trade_off_figure(run)]
-        sections.append(Section("trade-off", "The trade-off", blocks, folded=True))
-    blocks = [
-        Text(say("guide_groups")),
-        rates_figure(run),
-        groups_table(groups, run.measures, run.test_groups, MODELS),
-        gaps_table(run.measures, run.test_groups, MODELS),
-    ]
-    sections.append(Section("groups", "Every rate", blocks, folded=True))
-    blocks = [Text(say("guide_quality")), quality_table(run)]
-    sections.append(Section("quality", "Telling labels apart", blocks, folded=True))
-    if calibration:
-        blocks = [Text(say("guide_calibration")), calibration]
-        sections.append(Section("calibration", "Probabilities", blocks, folded=True))
-    sections.append(Section("columns", "The table", _columns(run, decision), folded=True))
-    settings = [Facts("Settings and versions", _list_settings(run))]
-    sections.append(Section("settings", "How this was made", settings, folded=True))
     lead = say("lead", run=run, table=data_name(run.asked.data))
     top = notice(decision, stored_sentence(run))
     return Document(f"A model of {run.problem.labels.column}", lead, sections, top)
@@ -227,7 +231,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     told = [say("notion", fairness=asked.fairness)]
     told.append(say("predictions_overall", scores=found.scores, fairness=asked.fairness))
     told += [] if found.true_labels is None else [found.true_labels.sentence]
-    measures = sorted(found.measures, key=lambda one: asked.fairness not in one.notions)
+    measures = order_rates(found.measures, asked.fairness)
     suspects: list[Block] = [Text(estimate_sentence(audit.estimate))]
     if len(audit.suspects["row"]):
         suspects.append(suspects_table(audit.suspects, {}))
@@ -244,7 +248,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
         "rows without a prediction": f"{found.left_out:,}",
     }
     sections = [
-        Section("rates", "Group by group", [bars_figure(title, measures, groups)]),
+        Section("rates", "Group by group", [rates_figure("groups", measures, groups, both=False)]),
         Section("numbers", "The numbers", [*_why(decision), *map(Text, told)]),
         *_scores_section(found),
         Section("suspects", "Labels to check", suspects),
@@ -272,5 +276,5 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
     titles = ["group", "people", "mean score", "have the label", "difference"]
     table = plain_table("calibration", "Scores and what is found, by group", titles, rows)
     guide = Text(say("guide_scores", column=found.score, label=found.labels.positive))
-    figure = calibration_figure(found.calibration, {"given": "Scores"})
+    figure = calibration_figure(found.calibration, {"given": "Scores"}, found.cells.groups)
     return [Section("calibration", "What scores mean", [guide, *([figure] if figure else []), table])]
