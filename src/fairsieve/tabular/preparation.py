@@ -172,10 +172,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
     groups, notes = find_groups(
         table, asked.sensitive, bins=parse_bins(asked.bins), small_groups=asked.small_groups
     )
-    apart = [asked.label] if asked.keep_sensitive else [asked.label, *asked.sensitive]
-    features = describe_features(
-        table, apart=apart, drop=asked.drop, categories=asked.categories, dates=asked.dates
-    )
+    features = describe_features(table, asked)
     part, more = _read_part(table, labels, groups, features)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
     if answers is not None:

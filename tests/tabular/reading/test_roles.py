@@ -25,6 +25,7 @@ from fairsieve.tabular.reading.encoding import (
     used,
 )
 from fairsieve.tabular.reading.roles import Groups, find_groups, find_labels, parse_bins
+from fairsieve.tabular.settings import TableSettings
 
 
 def text(values):
@@ -241,8 +242,12 @@ def test_bins_by_number_are_of_about_equal_size(numbers, count):
 # ---- Features
 
 
+def describe(table, label="label", **settings):
+    return describe_features(table, TableSettings("t.csv", label, ["group"], **settings))
+
+
 def features(**columns):
-    return {one.column: one for one in describe_features(table_of(**columns), apart=[])}
+    return {one.column: one for one in describe(table_of(**columns))}
 
 
 def test_numbers_with_a_decimal_comma_are_told():
@@ -273,18 +278,18 @@ def test_what_is_made_of_columns():
 
 def test_columns_can_be_dropped_and_forced():
     table = table_of(a=["1", "2"] * 30, b=["3", "5"] * 30)
-    found = describe_features(table, apart=[], drop=["a"], categories=["b"])
+    found = describe(table, drop=["a"], categories=["b"])
     assert [(one.column, one.kind) for one in used(found)] == [("b", "categories")]
     with pytest.raises(InvalidInputError, match=r"--drop must be a column of t.csv; got 'c'"):
-        describe_features(table, apart=[], drop=["c"])
+        describe(table, drop=["c"])
     with pytest.raises(InvalidInputError, match="must have a column to learn from beside the label"):
-        describe_features(table, apart=["a"], drop=["b"])
+        describe(table, "a", drop=["b"])
 
 
 def test_columns_become_numbers_by_the_book():
     """Median, indicator, standardised; one column a value; what is new is nothing."""
     table = table_of(x=["1", "2", None, "9"], k=["a", "b", None, "a"])
-    found = describe_features(table, apart=[])
+    found = describe(table)
     kinds = {one.column: one.kind for one in found}
     values = feature_values(table, kinds)
     prepared = Preparation().fit(values)
@@ -301,7 +306,7 @@ def test_columns_become_numbers_by_the_book():
 def test_many_categories_are_the_commonest_and_the_rest():
     values = [f"v{min(i % 80, 60)}" for i in range(4000)]
     table = table_of(k=values)
-    found = describe_features(table, apart=[])
+    found = describe(table)
     assert found[0].treatment == "one column for each value; the 49 commonest, the others as one"
     values = feature_values(table, {"k": "categories"})
     assert Preparation().fit(values).transform(values).shape == (4000, 50)

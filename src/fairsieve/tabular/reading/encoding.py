@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from fairsieve.tabular.reading.columns import (
 )
 from fairsieve.tabular.reading.columns import LARGEST as LARGEST_NUMBER
 from fairsieve.tabular.reading.read import read_frame
+from fairsieve.tabular.settings import TableSettings
 
 MOST_CATEGORIES = 50
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
@@ -72,17 +73,12 @@ class Feature:
         """What is made of it, in words."""
         if self.left_out:
             return f"left out: {self.left_out}"
-        days = "days since 1970; " if self.dates else ""
         if self.kind == "numbers":
-            filled = days + (
-                "missing ones take the median, and a column says which; " if self.missing else ""
-            )
-            return f"{filled}standardised"
-        rest = (
-            f"; the {MOST_CATEGORIES - 1} commonest, the others as one"
-            if self.distinct > MOST_CATEGORIES
-            else ""
-        )
+            days = "days since 1970; " if self.dates else ""
+            filled = "missing ones take the median, and a column says which; " if self.missing else ""
+            return f"{days}{filled}standardised"
+        many = self.distinct > MOST_CATEGORIES
+        rest = f"; the {MOST_CATEGORIES - 1} commonest, the others as one" if many else ""
         return f"one column for each value{', missing being one' if self.missing else ''}{rest}{self._large}"
 
     @property
@@ -90,35 +86,21 @@ class Feature:
         """What is made of it for boosted trees, in words."""
         if self.left_out:
             return self.treatment
-        missing = "; missing ones stay missing" if self.missing else ""
-        if self.kind == "numbers":
-            return f"as it is{missing}"
-        return f"categories as they are{missing}{self._large}"
+        kind = "as it is" if self.kind == "numbers" else "categories as they are"
+        return f"{kind}{'; missing ones stay missing' if self.missing else ''}{self._large}"
 
     @property
     def _large(self) -> str:
         return " (whole numbers beyond 2**53, taken as categories)" if self.large else ""
 
 
-def describe_features(
-    table: InputTable,
-    *,
-    apart: Sequence[str],
-    drop: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    dates: Sequence[str] = (),
-) -> list[Feature]:
-    """Describe every column but those set ``apart`` (label and sensitive ones), and what is made of it."""
-    for option, columns in (("--drop", drop), ("--categories", categories), ("--dates", dates)):
-        for column in columns:
-            find_column(table, column, option)
-    found = [
-        _describe_dates(table, column)
-        if column in dates and column not in drop
-        else _describe(table, column, "you asked for it" if column in drop else "", categories)
-        for column in table.columns
-        if column not in apart
-    ]
+def describe_features(table: InputTable, asked: TableSettings) -> list[Feature]:
+    """Describe every column but the label and the sensitive ones, and what is made of it."""
+    for name in ("drop", "categories", "dates"):
+        for column in getattr(asked, name):
+            find_column(table, column, f"--{name}")
+    apart = {asked.label} if asked.keep_sensitive else {asked.label, *asked.sensitive}
+    found = [_describe(table, column, asked) for column in table.columns if column not in apart]
     if not used(found):
         raise InvalidInputError(
             f"{table.name} must have a column to learn from beside the label and the sensitive ones; it has "
@@ -132,71 +114,58 @@ def used(features: Sequence[Feature]) -> list[Feature]:
     return [feature for feature in features if not feature.left_out]
 
 
-def _describe_dates(table: InputTable, name: str) -> Feature:
-    """Describe a column of dates that is taken as numbers; refuse what is no date."""
-    column = table.frame[name]
-    if days_since_1970(column) is None:
-        raise InvalidInputError(
-            f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
-            "others, or dates that do not exist: write them so, or leave the option out"
-        )
-    return Feature(name, "numbers", int(column.isna().sum()), count_distinct(column), dates=True)
-
-
-def _describe(table: InputTable, name: str, left_out: str, categories: Sequence[str]) -> Feature:
+def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
     column = table.frame[name]
     distinct, missing = count_distinct(column), int(column.isna().sum())
-    if left_out:
-        return Feature(name, "categories", missing, distinct, left_out)
-    kind = kind_of(table, name, categories=categories)
+    if name in asked.drop:
+        return Feature(name, "categories", missing, distinct, "you asked for it")
+    if name in asked.dates:
+        if days_since_1970(column) is None:
+            raise InvalidInputError(
+                f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
+                "others, or dates that do not exist: write them so, or leave the option out"
+            )
+        return Feature(name, "numbers", missing, distinct, dates=True)
+    kind = kind_of(table, name, categories=asked.categories)
+    made = Feature(name, kind, missing, distinct)
     if distinct == 0:
-        return Feature(name, kind, missing, distinct, "no row has a value")
+        return replace(made, left_out="no row has a value")
     if distinct == 1 and not missing:
-        return Feature(name, kind, missing, distinct, "the same value in every row")
+        return replace(made, left_out="the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
-    point = is_text(column) and table.reading.decimal == "."
-    if kind == "categories":
-        if name in categories or not is_text(column):
-            return Feature(name, kind, missing, distinct)
-        commas = point and all(number_style(text) == "comma" for text in used_texts(column))
-        return Feature(
-            name, kind, missing, distinct, _useless_texts(column, many, commas), hint=_hint(name, commas)
-        )
-    numbers = whole_numbers(column)
+    numbers = whole_numbers(column) if kind == "numbers" else None
     if numbers is None:
-        texts = used_texts(column) if point else {}
-        between = "," in "".join(texts) and all(number_style(text) == "whole" for text in texts)
-        hint = f"Commas in column {name!r} were read as marks between thousands (1,500 is 1500)."
-        return Feature(name, kind, missing, distinct, hint=hint if between else "")
+        chosen = name in asked.categories or not is_text(column)
+        return made if chosen else _describe_texts(made, used_texts(column), table.reading.decimal, many)
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
-        return Feature(name, kind, missing, distinct, "it numbers the rows")
+        return replace(made, left_out="it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
-        return Feature(name, kind, missing, distinct)
+        return made
     if many or distinct > MOST_CATEGORIES:
         which = IDENTIFIERS if many else "subtract a constant, or add --categories to take them as categories"
-        return Feature(
-            name, kind, missing, distinct, f"whole numbers beyond 2**53, which doubles merge; {which}"
+        return replace(made, left_out=f"whole numbers beyond 2**53, which doubles merge; {which}")
+    return replace(made, kind="categories", large=True)
+
+
+def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: bool) -> Feature:
+    """Say why nothing can be learnt from a column of texts, or how its numbers may be meant."""
+    if made.kind == "numbers":
+        between = (
+            decimal == "." and "," in "".join(texts) and all(number_style(one) == "whole" for one in texts)
         )
-    return Feature(name, "categories", missing, distinct, large=True)
-
-
-def _hint(name: str, commas: bool) -> str:
-    """Name the option that reads numbers with a decimal comma."""
-    return (
-        f"Column {name!r} looks like numbers with a decimal comma; --decimal , reads them as such."
-        if commas
-        else ""
-    )
-
-
-def _useless_texts(column: pd.Series, many: bool, commas: bool) -> str:
-    """Say why nothing can be learnt from a column of texts; return an empty text where something can."""
-    if all(DATE.fullmatch(text) for text in used_texts(column)):
-        return "dates; add --dates to learn from them as numbers"
-    if many:
-        return "numbers with a decimal comma; add --decimal , to learn from them" if commas else IDENTIFIERS
-    return ""
+        hint = f"Commas in column {made.column!r} were read as marks between thousands (1,500 is 1500)."
+        return replace(made, hint=hint) if between else made
+    commas = decimal == "." and all(number_style(text) == "comma" for text in texts)
+    if commas:
+        hint = (
+            f"Column {made.column!r} looks like numbers with a decimal comma; --decimal , reads them as such."
+        )
+        made = replace(made, hint=hint)
+    if all(DATE.fullmatch(text) for text in texts):
+        return replace(made, left_out="dates; add --dates to learn from them as numbers")
+    useless = "numbers with a decimal comma; add --decimal , to learn from them" if commas else IDENTIFIERS
+    return replace(made, left_out=useless) if many else made
 
 
 def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
@@ -286,18 +255,19 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_numbers(self, numbers: NDArray[np.float64]) -> None:
         """Learn medians, means and deviations."""
-        fill, mean, scale = [], [], []
-        for column in numbers.T:
-            gaps = np.isnan(column)
-            fill.append(float(np.median(column[~gaps])) if not gaps.all() else 0.0)
-            middle, spread = _center(np.where(gaps, fill[-1], column))
-            mean.append(middle)
-            scale.append(spread)
-        for name in self.gaps_:
-            middle, spread = _center(np.isnan(numbers[:, self.numbers_.index(name)]).astype(np.float64))
-            mean.append(middle)
-            scale.append(spread)
-        self.fill_, self.mean_, self.scale_ = np.array(fill), np.array(mean), np.array(scale)
+        gaps = np.isnan(numbers)
+        self.fill_ = np.array(
+            [
+                float(np.median(column[~gap])) if not gap.all() else 0.0
+                for column, gap in zip(numbers.T, gaps.T, strict=True)
+            ]
+        )
+        centres = [
+            _center(np.where(gap, fill, column))
+            for column, gap, fill in zip(numbers.T, gaps.T, self.fill_, strict=True)
+        ]
+        centres += [_center(gaps[:, self.numbers_.index(name)].astype(np.float64)) for name in self.gaps_]
+        self.mean_, self.scale_ = np.array(centres).reshape(-1, 2).T.copy()
 
     @property
     def kinds(self) -> dict[str, Kind]:
