@@ -19,11 +19,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from tests.support.people import people, write_csv
 
+from fairsieve import tabular
 from fairsieve.adapters.transformers import _read_state
 from fairsieve.errors import CheckpointError, InvalidInputError
 from fairsieve.tabular import model_files as model_module
 from fairsieve.tabular.model_files import read_model, write_model
-from fairsieve.tabular.predictions import predict_table
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import train_table
 
@@ -227,7 +227,7 @@ def test_a_model_that_breaks_while_predicting_is_told(kept, here):
     del model["prepare"].mean_
     skops.io.dump(model, here / "model.skops")
     with pytest.raises(InvalidInputError, match="or it is damaged"):
-        predict_table(here, kept / "people.csv")
+        tabular.predict(here, kept / "people.csv")
 
 
 @pytest.mark.parametrize("hostile", [{"parts": [], "is_observed": Attack()}, Attack(), np.array([1, 2])])

@@ -17,7 +17,6 @@ from tests.support.people import people, write_csv
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.model_files import TRUSTED, read_model, write_model
-from fairsieve.tabular.predictions import predict_table
 
 
 @pytest.fixture
@@ -71,7 +70,8 @@ def test_predictions_of_new_rows(run, folder, tmp_path):
     table["job"][0] = "pilot"
     table["hours"][1] = ""  # no gap there in training
     path = write_csv(tmp_path / "new.csv", table)
-    read, predicted, probability, notes = predict_table(folder, path)
+    found = tabular.predict(folder, path)
+    read, predicted, probability, notes = found.table, found.predicted, found.probability, found.notes
     assert len(read) == len(predicted) == 50
     assert set(predicted) == {"high", "low"}
     assert (probability >= 0.5).all()
@@ -93,7 +93,7 @@ def test_new_rows_that_do_not_fit(folder, tmp_path, change, message):
     change(table)
     path = write_csv(tmp_path / "new.csv", table)
     with pytest.raises(InvalidInputError, match=message):
-        predict_table(folder, path)
+        tabular.predict(folder, path)
 
 
 def test_what_counted_as_missing_counts_again(stored, tmp_path):
@@ -106,7 +106,7 @@ def test_a_folder_without_a_model_is_told(tmp_path):
     with pytest.raises(
         InvalidInputError, match=r"RUN must be a folder that fairsieve train made; .* has no model"
     ):
-        predict_table(tmp_path, tmp_path / "new.csv")
+        tabular.predict(tmp_path, tmp_path / "new.csv")
 
 
 GAPS = {
@@ -174,7 +174,6 @@ def test_models_of_an_earlier_version_are_refused_in_words(run, tmp_path):
     with pytest.raises(InvalidInputError, match=r"was made by fairsieve 0.1, .*: train again"):
         read_model(tmp_path)
     (tmp_path / "model.skops").unlink()
-    (tmp_path / "model.txt").write_text("tree")
     (tmp_path / "model.json").write_text('{"format": "fairsieve-lightgbm-1"}')
     with pytest.raises(InvalidInputError, match=r"was made by fairsieve 0.1"):
         read_model(tmp_path)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular import label_review, predictions, table_run
-from fairsieve.tabular.model_files import find_model, read_model
+from fairsieve.tabular.model_files import ARCHIVE, read_model
 from fairsieve.tabular.prediction_audit import audit_predictions
 from fairsieve.tabular.reading.columns import Reading
-from fairsieve.tabular.reading.read import read_data
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
@@ -189,11 +189,10 @@ def predict(
     """
     data = Path(data) if isinstance(data, str) else data
     if isinstance(run, TrainResult):
-        model, origin = run.model, Path("model.skops")
+        model, origin = run.model, Path(ARCHIVE)
     else:
-        model, origin = read_model(Path(run)), find_model(Path(run))
-    reading = reading or Reading()
-    table = read_data(data, replace(reading, missing=(*reading.missing, *model["prepare"].missing)))
-    found = (table, *predictions.predict_rows(model, table, origin))
-    chances = predictions.label_probabilities(model, found[0]) if probabilities else {}
-    return Predictions(data, *found, chances)
+        model, origin = read_model(Path(run)), Path(run) / ARCHIVE
+    table, codes, chances, notes = predictions.predict_table(model, data, reading, origin)
+    of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
+    own = chances[np.arange(len(codes)), codes]
+    return Predictions(data, table, model.classes_[codes], own, notes, of_labels)

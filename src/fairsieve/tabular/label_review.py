@@ -16,6 +16,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ra
 from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums
 from fairsieve.tabular.label_reasons import Explained, explain_labels
+from fairsieve.tabular.model_files import ARCHIVE, read_model
 from fairsieve.tabular.models import choose_model, record_warnings, weigh_by_trees
 from fairsieve.tabular.predictions import predict_table
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
@@ -224,9 +225,10 @@ def _predicted(run: Path | None, asked: TableSettings, whole: TableProblem) -> d
     """Say what the model of a run predicts for each row, by its number; nothing without a run."""
     if run is None:
         return {}
-    _, labels, probability, _ = predict_table(run, asked.data, asked.reading)
+    model = read_model(run)
+    _, codes, chances, _ = predict_table(model, asked.data, asked.reading, run / ARCHIVE)
     say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
-    told = [say(run.name, label, chance) for label, chance in zip(labels, probability, strict=True)]
+    told = [say(run.name, model.classes_[code], row[code]) for code, row in zip(codes, chances, strict=True)]
     return dict(zip(whole.table.rows.tolist(), told, strict=True))
 
 

@@ -1,15 +1,13 @@
 """Store the model of a run in its folder, whatever its kind, and read it again.
 
-Logistic regression and scikit-learn's trees are stored in ``model.skops``, a file without code and without pickle.
-LightGBM's trees are stored in its own text format, ``model.txt``, beside ``model.json``, which says what the columns
-and labels are and holds a checksum.
+Every model is one file, ``model.skops``, without code and without pickle. LightGBM's trees stand in it as a text, in
+LightGBM's own format.
 """
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import io
-import json
 import math
 import re
 import zipfile
@@ -27,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import InvalidInputError
+from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package, require
 from fairsieve.tabular.reading.encoding import Preparation
@@ -37,12 +35,12 @@ from fairsieve.tabular.reading.encoding import Preparation
 TRUSTED = (
     "fairsieve.tabular.reading.encoding.Preparation",
     "numpy.dtype",
+    "fairsieve.tabular.model_files.BoosterClassifier",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "functools.partial",
     "sklearn.utils.validation.check_array",
 )
-FORMAT, OLD_FORMAT = "fairsieve-lightgbm-2", "fairsieve-lightgbm-1"
-DESCRIPTION, TREES, ARCHIVE = "model.json", "model.txt", "model.skops"
+ARCHIVE, OLD_FILE = "model.skops", "model.json"  # the latter was LightGBM's in version 0.1
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 # Where scikit-learn's trees hold infinities, and encoders of categories a NaN, with a meaning.
 INFINITE, UNKNOWN = (
@@ -65,18 +63,24 @@ class LikeliestClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class BoosterClassifier(LikeliestClass):
-    """A booster of LightGBM that predicts labels by their names; it is made fitted.
+    """LightGBM's trees, which predict labels by their names; they are made fitted.
 
     Parameters
     ----------
-    booster : lightgbm.Booster
+    trees : str
+        In LightGBM's own format: ``lightgbm.Booster(model_str=trees)`` reads them.
     classes : sequence of str
     """
 
-    def __init__(self, booster: Any, classes: Any) -> None:
-        self.booster = booster
+    def __init__(self, trees: str, classes: Sequence[str]) -> None:
+        self.trees = trees
         self.classes = classes
         self.classes_ = np.asarray(classes, dtype=np.str_)
+
+    @property
+    def booster(self) -> Any:
+        """The trees as LightGBM's object."""
+        return _load_booster(self.trees)
 
     def fit(self, X: Any, y: Any) -> BoosterClassifier:
         """Return the classifier, which is fitted already."""
@@ -86,6 +90,19 @@ class BoosterClassifier(LikeliestClass):
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+
+
+@functools.lru_cache(maxsize=2)
+def _load_booster(trees: str) -> Any:
+    """Read trees in LightGBM's format; refuse numbers that are not finite."""
+    lightgbm = import_lightgbm("reading this model")
+    for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", trees, re.MULTILINE):
+        if not all(math.isfinite(float(number)) for number in line.split()):
+            raise ValueError("its trees hold a number that is not finite")
+    return lightgbm.Booster(model_str=trees)
+
+
+MODELS = (LogisticRegression, HistGradientBoostingClassifier, BoosterClassifier)
 
 
 def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThresholdClassifier:
@@ -136,25 +153,8 @@ def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
     """Write a model into a folder; equal models give equal bytes."""
-    classifier = bare_classifier(pipeline["model"])
-    if not isinstance(classifier, BoosterClassifier):
-        skops = package("skops.io", "keeping a model without pickle")
-        write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
-        return
-    text = classifier.booster.model_to_string().encode()
-    prepared, threshold = pipeline["prepare"], decision_threshold(pipeline)
-    described = {
-        "format": FORMAT,
-        "numbers": prepared.numbers_,
-        "gaps": prepared.gaps_,
-        "categories": prepared.categories_,
-        "missing": list(prepared.missing),
-        "classes": classifier.classes_.tolist(),
-        "threshold": None if threshold is None else {"value": threshold[0], "positive": threshold[1]},
-        "trees": {"file": TREES, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()},
-    }
-    write_output(folder / TREES, text)
-    write_output(folder / DESCRIPTION, (json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode())
+    skops = package("skops.io", "keeping a model without pickle")
+    write_output(folder / ARCHIVE, _without_addresses(skops.dumps(pipeline)))
 
 
 def _without_addresses(content: bytes) -> bytes:
@@ -179,34 +179,26 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
-def find_model(folder: Path) -> Path:
-    """Find the file of a run's model."""
-    for name in (ARCHIVE, DESCRIPTION):
-        if (folder / name).is_file():
-            return folder / name
-    raise InvalidInputError(
-        f"RUN must be a folder that fairsieve train made; {folder} has no {ARCHIVE} and no {DESCRIPTION}: name the "
-        "folder that was given to train as --out"
-    )
-
-
 def read_model(folder: Path) -> Pipeline:
     """Read the model of a run's folder; refuse one with anything in it but what :func:`write_model` writes."""
-    path = find_model(folder)
+    path = folder / ARCHIVE
+    if (folder / OLD_FILE).is_file():
+        raise _older(folder / OLD_FILE)
+    if not path.is_file():
+        raise InvalidInputError(
+            f"RUN must be a folder that fairsieve train made; {folder} has no {ARCHIVE}: name the folder that was "
+            "given to train as --out"
+        )
     try:
         content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
-        trees = b"" if path.name == ARCHIVE else (folder / TREES).read_bytes()
     except OSError as error:
         raise InvalidInputError(
             f"the model must be a file that can be read; {path}: {error.strerror}"
         ) from error
-    lightgbm = None if path.name == ARCHIVE else import_lightgbm("reading this model")
     try:
-        pipeline = (
-            _load_skops(path, content) if lightgbm is None else _load_booster(path, content, trees, lightgbm)
-        )
+        pipeline = _load(path, content)
         _check_numbers(pipeline)
-    except InvalidInputError:
+    except FairsieveError:
         raise
     except Exception as error:  # zip, JSON, NumPy, skops and LightGBM have many, and none of them matters
         raise damaged(path, error) from error
@@ -227,7 +219,7 @@ def _older(path: Path) -> InvalidInputError:
     )
 
 
-def _load_skops(path: Path, content: bytes) -> Pipeline:
+def _load(path: Path, content: bytes) -> Pipeline:
     """Load an archive of skops; refuse one with other types, and run none of it."""
     skops = package("skops.io", "reading a model")
     # The sizes that an archive declares may lie, and what reads it next may trust them: it is packed anew.
@@ -244,10 +236,7 @@ def _load_skops(path: Path, content: bytes) -> Pipeline:
     prepared, model = pipeline["prepare"], bare_classifier(pipeline["model"])
     if type(prepared) is ColumnTransformer:
         raise _older(path)
-    if type(prepared) is not Preparation or type(model) not in (
-        LogisticRegression,
-        HistGradientBoostingClassifier,
-    ):
+    if type(prepared) is not Preparation or type(model) not in MODELS:
         raise ValueError("its parts are not those of a model of fairsieve")
     if isinstance(pipeline["model"], FixedThresholdClassifier):
         with_threshold(model, pipeline["model"].threshold, pipeline["model"].pos_label)  # which checks it
@@ -255,36 +244,9 @@ def _load_skops(path: Path, content: bytes) -> Pipeline:
         outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
         if model.coef_.shape != (outputs, len(prepared.sources)) or model.intercept_.shape != (outputs,):
             raise ValueError("its weights are not of the right shape")
-    return pipeline
-
-
-def _load_booster(path: Path, content: bytes, text: bytes, lightgbm: Any) -> Pipeline:
-    """Build a pipeline from a description and the trees beside it."""
-    described = json.loads(content)
-    if described["format"] == OLD_FORMAT:
-        raise _older(path)
-    if described["format"] != FORMAT:
-        raise ValueError(f"its format is not {FORMAT}")
-    trees = described["trees"]
-    if len(text) != trees["bytes"] or hashlib.sha256(text).hexdigest() != trees["sha256"]:
-        raise ValueError(f"{TREES} is not the file that it describes")
-    prepared = Preparation(one_hot=False, missing=tuple(map(str, described["missing"])))
-    prepared.numbers_, prepared.gaps_ = (list(map(str, described[name])) for name in ("numbers", "gaps"))
-    prepared.categories_ = {
-        str(name): [str(one) for one in its] for name, its in described["categories"].items()
-    }
-    prepared.rest_, prepared.n_features_in_ = [], len(prepared.kinds)
-    for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", text.decode(), re.MULTILINE):
-        if not all(math.isfinite(float(number)) for number in line.split()):
-            raise ValueError("its trees hold a number that is not finite")
-    booster = lightgbm.Booster(model_str=text.decode())
-    if booster.num_feature() != len(prepared.kinds):
+    if type(model) is BoosterClassifier and model.booster.num_feature() != len(prepared.kinds):
         raise ValueError("its trees know another number of columns")
-    classifier: Any = BoosterClassifier(booster, [str(name) for name in described["classes"]])
-    threshold = described["threshold"]
-    if threshold is not None:
-        classifier = with_threshold(classifier, threshold["value"], threshold["positive"])
-    return Pipeline([("prepare", prepared), ("model", classifier)])
+    return pipeline
 
 
 def _check_numbers(model: Any, name: str = "") -> None:

@@ -99,7 +99,7 @@ def named_trees(fitted: NativeTrees, classes: Any) -> Any:
     """Return the trees alone, with labels by their names."""
     names = np.asarray(classes, dtype=np.str_)
     if fitted.model == "lightgbm":
-        return BoosterClassifier(fitted.trees_.booster_, names.tolist())
+        return BoosterClassifier(fitted.trees_.booster_.model_to_string(), names.tolist())
     named = copy(fitted.trees_)
     named.classes_ = names
     return named

@@ -16,40 +16,36 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
 from fairsieve.report.text import columns_csv
-from fairsieve.tabular.model_files import damaged, decide, find_model, probabilities, read_model
+from fairsieve.tabular.model_files import ARCHIVE, damaged, decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, Reading, closest
 from fairsieve.tabular.reading.encoding import feature_values, new_categories, notes_on_new
 from fairsieve.tabular.reading.read import find_encoding, read_data
 
 
 def predict_table(
-    run: Path | str, data: Any, reading: Reading | None = None
-) -> tuple[InputTable, NDArray[np.str_], NDArray[np.float64], list[str]]:
-    """Predict the label of every row of a file or data frame by the model in a run's folder.
+    model: Pipeline, data: Any, reading: Reading | None = None, origin: Path = Path(ARCHIVE)
+) -> tuple[InputTable, NDArray[np.int64], NDArray[np.float64], list[str]]:
+    """Predict the label of every row of a file or data frame.
+
+    Parameters
+    ----------
+    origin : Path
+        The file that the model came from.
 
     Returns
     -------
     table : InputTable
         The rows as they were read.
-    predicted : array of str
-    probability : array of floats
-        Of what is predicted.
+    codes : integer array
+        Places of the predicted labels in ``model.classes_``.
+    chances : array of shape (n, classes)
     notes : list of str
         What to know, in plain words.
     """
-    folder = Path(run)
     check_packages()
-    model, reading = read_model(folder), reading or Reading()
-    table = read_data(data, replace(reading, missing=(*reading.missing, *model["prepare"].missing)))
-    return (table, *predict_rows(model, table, find_model(folder)))
-
-
-def predict_rows(
-    model: Pipeline, table: InputTable, origin: Path
-) -> tuple[NDArray[np.str_], NDArray[np.float64], list[str]]:
-    """Predict the label of every row of a table that was read, by a model that came from the file ``origin``."""
-    kinds = model["prepare"].kinds
-    absent = [column for column in kinds if column not in table.frame]
+    prepared, reading = model["prepare"], reading or Reading()
+    table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
+    absent = [column for column in prepared.kinds if column not in table.frame]
     if absent:
         close = closest(absent[0], table.columns)
         hint = f"Did you mean {close!r}: rename it?" if close else ""
@@ -58,28 +54,15 @@ def predict_rows(
             f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}. "
             f"{hint or 'Give a table of the form that was trained on'}"
         )
-    values = feature_values(table, kinds)
+    values = feature_values(table, prepared.kinds)
     try:
-        notes = [*table.notes, *notes_on_new(new_categories(values, model["prepare"]))]
+        notes = [*table.notes, *notes_on_new(new_categories(values, prepared))]
         chances = probabilities([model], values)[0]
         if not np.isfinite(chances).all():
             raise ValueError("it predicts probabilities that are not numbers")
-        codes = decide(model, chances)
-    except (
-        AttributeError,
-        IndexError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # the values are as they should be
+        return table, decide(model, chances), chances, notes
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # the values are as they should be
         raise damaged(origin, error) from error
-    return model.classes_[codes], chances[np.arange(len(codes)), codes], notes
-
-
-def label_probabilities(model: Pipeline, table: InputTable) -> dict[str, NDArray[np.float64]]:
-    """Return the probability of each label for every row of a table that the model can predict."""
-    chances = probabilities([model], feature_values(table, model["prepare"].kinds))[0]
-    return {str(label): chances[:, code] for code, label in enumerate(model.classes_)}
 
 
 def predictions_csv(

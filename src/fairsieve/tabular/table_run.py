@@ -166,11 +166,6 @@ class TableRun:
         """Whether the data could not tell which labels are wrong."""
         return self.estimate is not None and not self.estimate.credible
 
-    @property
-    def model_file(self) -> str:
-        """The name of the model's file."""
-        return "model.txt" if self.model_name == "lightgbm" else "model.skops"
-
     def treatment(self, feature: Feature) -> str:
         """Say what was made of a column."""
         return feature.treatment if self.model_name == "logistic" else feature.tree_treatment

@@ -155,7 +155,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
             title=pages.model_title(run),
             columns=len(used(run.problem.features)),
             words=pages.run_words(run, decision),
-            trusted=list(TRUSTED[:2] if run.model_name == "logistic" else TRUSTED),
+            trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
             suspects=0 if run.is_inconclusive else len(run.suspects["row"]),
             overall=table_markdown(blocks.overall_table(run)),
             groups=table_markdown(groups) if measures else "",

@@ -11,6 +11,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.tabular.decision import Decision, advise, group_name
 from fairsieve.tabular.evaluation import Gap, Score, Share
 from fairsieve.tabular.label_review import Audit
+from fairsieve.tabular.model_files import ARCHIVE
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
 from fairsieve.tabular.reasons import main_gaps
@@ -180,7 +181,7 @@ def _model_record(run: TableRun) -> dict[str, Any]:
         auto = {"log_loss": run.choice.losses, "runner_up": run.choice.runner_up, "difference": difference}
     return {
         "name": run.model_name,
-        "file": run.model_file,
+        "file": ARCHIVE,
         "holds": "plain model" if run.keeps_plain else "fair model",
         "kept": run.kept.title,
         "threshold": run.kept.threshold,

@@ -9,6 +9,7 @@ from fairsieve.report.document import Block, Document, Facts, Items, Notice, Sec
 from fairsieve.report.text import number, percent
 from fairsieve.tabular import decision as words
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence
+from fairsieve.tabular.model_files import ARCHIVE
 from fairsieve.tabular.models import TITLES
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
@@ -52,7 +53,7 @@ def model_title(run: TableRun) -> str:
 
 def stored_sentence(run: TableRun, folder: Path = Path()) -> str:
     """Say which model is stored, and where."""
-    return f"{folder / run.model_file} holds: the {'plain' if run.keeps_plain else 'fair'} model."
+    return f"{folder / ARCHIVE} holds: the {'plain' if run.keeps_plain else 'fair'} model."
 
 
 def notice(decision: Decision, *lines: str) -> Notice:
