@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
-from fairsieve.report.text import interval, number, percent
+from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
@@ -66,19 +66,16 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     """Print the decision on predictions, and their rates by group."""
     _say_decision(decision)
     say(*found.label_audit.notes)
-    places = [place for place, group in enumerate(found.cells.groups) if group is not None]
-    table = Table(title="Rates by group, with 95 % intervals")
-    table.add_column("rate")
-    for place in places:
-        table.add_column(Text(printable(group_name(found.cells.groups[place]))), justify="right")
-    for measure in found.measures:
-        shares = [measure.plain[place] for place in places]
-        cells = [f"{number(one.value)} ({interval(one.interval)})" if one.total else "–" for one in shares]
-        table.add_row(Text(printable(measure.title)), *cells)
+    table = Table(title="Rates by group; the report has their 95 % intervals")
+    heads = ["group", *(one.title for one in found.measures), *(["mean score"] if found.calibration else [])]
+    for place, title in enumerate(heads):
+        table.add_column(Text(printable(title)), justify="right" if place else "left")
+    scores = {one.group: percent(one.predicted) for one in found.calibration}
+    for place, group in enumerate(found.cells.groups):
+        told = [number(one.plain[place].value) for one in found.measures]
+        told += [scores.get(group, "–")] if scores else []
+        table.add_row(Text(printable(group_name(group))), *told)
     Console().print(table)
-    for one in found.calibration:
-        told = f"mean score {percent(one.predicted)}, {percent(one.observed.value)} have the label"
-        say(f"  {group_name(one.group)}: {told}")
     count = len(found.label_audit.suspects["row"])
     left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"

@@ -70,7 +70,9 @@ class PredictionAudit:
         Rates of fewer than ten people are left out.
         """
         found = list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
-        return sorted((gap for gap in found if gap.plain.value >= 0), key=lambda gap: -gap.plain.value)
+        # Each pair once: that which lies below, or the first of two that are equal.
+        wide = [gap for gap in found if gap.plain.value > 0 or (gap.plain.value == 0 and gap.low < gap.high)]
+        return sorted(wide, key=lambda gap: -gap.plain.value)
 
 
 def audit_predictions(

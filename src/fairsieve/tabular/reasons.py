@@ -331,7 +331,7 @@ def _notes(run: TableRun) -> Iterator[Reason]:
     """Refuse models that read the answer from a column; doubt rates of too few people."""
     for note in run.notes:
         if note_kind(note) == "leak":
-            yield Reason("leak", "do-not-use", {"text": note})
+            yield Reason("leak", "do-not-use", {"text": note}, (Step("leak"),))
         elif note_kind(note) == "few":
             yield Reason("few", "inconclusive", {"text": note}, (Step("small_groups"),))
 

@@ -96,7 +96,7 @@ def _panel_table(name: str, panel: Panel) -> Table:
     columns += [] if panel.y_names else [Column(panel.y_title, True)]
     rows = []
     for series in panel.series:
-        title = series.name + (" (dashed)" if series.dashed else "")
+        title = series.name + (" (dashed)" if series.dashed and series.kind == "line" else "")
         for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
             row = [Cell(title), *([Cell(series.labels[i] if series.labels else "")] if labelled else [])]
             row.append(_cell(x, series.x_deviation, series.x_interval, i))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairsieve.report.document import Block, Document, Facts, Items, Notice, Section, Text, Verdict
+from fairsieve.report.document import Block, Cell, Document, Facts, Items, Notice, Section, Text, Verdict
 from fairsieve.report.text import number, percent
 from fairsieve.tabular import decision as words
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence
@@ -82,7 +82,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     guide = {name: Text(say(f"guide_{name}")) for name in ("rates", "groups", "quality", "calibration")} | {
         "trade_off": Text(say("guide_trade_off", linear=run.model_name == "logistic"))
     }
-    rates = [
+    rates: list[Block] = [
         guide["groups"],
         rates_figure("groups", measures, groups),
         groups_table(title, run.measures, groups, MODELS),
@@ -236,7 +236,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     suspects: list[Block] = [Text(estimate_sentence(audit.estimate))]
     if len(audit.suspects["row"]):
         suspects.append(suspects_table(audit.suspects, {}))
-    rates = [
+    rates: list[Block] = [
         groups_table(title, found.measures, groups, ["value"]),
         gaps_table(found.measures, groups, ["difference"]),
     ]
@@ -271,7 +271,12 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
     if not found.calibration:
         return []
     rows = [
-        [str(one.group), one.observed.total, percent(one.predicted), percent(one.observed.value), one.error]
+        [
+            str(one.group),
+            one.observed.total,
+            *(Cell(percent(value), value=value) for value in (one.predicted, one.observed.value)),
+            one.error,
+        ]
         for one in found.calibration
     ]
     titles = ["group", "people", "mean score", "have the label", "difference"]
