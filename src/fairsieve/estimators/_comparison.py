@@ -72,13 +72,14 @@ class PlainComparison:
         """Whether the fair model is the better one, as far as one can know."""
         if self.has_collapsed:
             return "worse"
-        if not self.believed:
-            return "cannot be known"
-        if self.is_fairer or self.is_more_accurate:
-            return "better"
         lost = self.plain_accuracy - self.accuracy > STANDARD_ERRORS * self.accuracy_error
         widened = self.gap - self.plain_gap > STANDARD_ERRORS * self.gap_error
-        return "worse" if lost or widened else "no different"
+        gained = self.is_fairer or self.is_more_accurate
+        if not (gained or lost or widened):
+            return "no different"
+        if not self.believed:
+            return "cannot be known"
+        return "better" if gained else "worse"
 
     def __str__(self) -> str:
         where = "rows that neither saw" if self.held_out else "the training rows"

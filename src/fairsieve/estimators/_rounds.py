@@ -38,7 +38,7 @@ class RoundSettings:
     fairness: str
     positive: int
     named_groups: int
-    tolerance: float
+    tolerance: float | None
     max_iter: int
     threshold: ThresholdRule = field(default=ThresholdRule(), repr=False)
 

@@ -42,14 +42,12 @@ from fairsieve.training.ratio_search import choose_point
 from fairsieve.training.solver import Point, SolverSettings, solve
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-__all__ = ["TOLERANCE", "FairRobustClassifier", "positive_class", "warn_of_gap"]
+__all__ = ["FairRobustClassifier", "positive_class", "warn_of_gap"]
 
-TOLERANCE = 0.02
 LEARNT_BY_HEART = (
     200  # rows for each parameter, below which a model does better on its own rows than on others
 )
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
-NEGLECTED = 0.25  # of its share: a cell with less training weight than this is hardly seen
 
 OLD_NAMES = {
     "epochs": "max_iter",
@@ -85,8 +83,9 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Share of the labels believed to be right; if unsure, choose a lower value. "auto" estimates it, and which
         labels are wrong, as far as the data can say.
     tolerance : float in [0, 1], optional
-        The largest difference between any two groups, in the rates that the notion compares, that may remain. 0.02
-        when None; then the plain model is kept where the fair one is not measurably better.
+        The largest difference between any two groups, in the rates that the notion compares, that may remain. When
+        None, 0.02, or one standard error of the widest gap where that is more (the rows could not tell); then the
+        plain model is kept where the fair one is not measurably better.
     max_iter : int
         The most updates, as a safety limit.
     pos_label : label, optional
@@ -106,6 +105,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         without a group, which train but do not count for fairness.
     coef_, intercept_ : arrays of shape (1, d) and (1,), or (classes, d) and (classes,)
         In the units of the features, as scikit-learn's LogisticRegression has them.
+    tolerance_ : float
+        The tolerance that was used.
     gap_ : float
         The widest gap that is left on the rows it is judged on, with corrected labels where labels are corrected.
     gap_held_out_ : float or None
@@ -205,7 +206,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             For rows that were not checked at random: the inverse of the chance to be checked.
         """
         given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        tolerance = TOLERANCE if self.tolerance is None else check_share("tolerance", self.tolerance)
+        tolerance = None if self.tolerance is None else check_share("tolerance", self.tolerance)
         check_at_least("max_iter", self.max_iter, 1)
         table, verified = None, None
         if is_dask(X):
@@ -238,6 +239,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             solution = solve(rows, plain_rows, settings, self._folds(checked) if table is None else None)
         self._points, self._plain, self._held_out = solution.points, solution.plain, solution.held_out
         self.plain_model_ = to_model(solution.plain.models[0])
+        self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
         self.interrupted_ = solution.stopped == "interrupted"
         self.path_ = pd.DataFrame(
@@ -265,7 +267,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._list_suspects(checked, rows, solution.points[solution.chosen], clean_ratio)
         else:
             table.list_suspects(self, solution.points[solution.chosen])
-        self._tell(tolerance)
+        self._tell()
         return self
 
     def at(self, *, tolerance: float) -> FairRobustClassifier:
@@ -284,7 +286,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
             )
         found: FairRobustClassifier = copy(self)
-        found.tolerance = wanted
+        found.tolerance = found.tolerance_ = wanted
         found.is_plain_, found.stopped_ = False, "met"
         found._store(self._points[choose_point(self._points, wanted)])
         return found
@@ -380,7 +382,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._kept = checked.kept
         self.sample_indices_ = believed if checked.kept is None else checked.kept[believed]
 
-    def _tell(self, tolerance: float) -> None:
+    def _tell(self) -> None:
         """Warn of what the user should know about the model."""
         if self.interrupted_:
             warnings.warn(
@@ -389,7 +391,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 stacklevel=3,
             )
         else:
-            warn_of_gap(self, tolerance)
+            warn_of_gap(self)
 
     def suspects(self) -> pd.DataFrame:
         """List the training samples whose labels to check, the likeliest wrong label first.
@@ -466,7 +468,7 @@ def positive_class(cells: Cells, fairness: str | None, pos_label: Any | None) ->
     return cells.class_index(pos_label)
 
 
-def warn_of_gap(estimator: Any, tolerance: float) -> None:
+def warn_of_gap(estimator: Any) -> None:
     """Warn where a gap above the tolerance is left, or where the fair model is not the better one."""
     gap, verdict = (
         float(estimator.path_["gap"].min()),
@@ -475,15 +477,15 @@ def warn_of_gap(estimator: Any, tolerance: float) -> None:
     if estimator.stopped_ == "limit":
         warnings.warn(
             f"the widest gap is {gap:.3f} after max_iter={estimator.max_iter} updates, above the tolerance of "
-            f"{tolerance}: raise max_iter",
+            f"{estimator.tolerance_:.3g}: raise max_iter",
             ConvergenceWarning,
             stacklevel=4,
         )
     elif estimator.stopped_ == "exhausted":
         warnings.warn(
-            f"the widest gap between groups is {gap:.3f}, above the tolerance of {tolerance}, and no shift of weight "
-            "between groups narrows it further. What would help: the group, or a column that stands for it, among the "
-            "features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger tolerance",
+            f"the widest gap between groups is {gap:.3f}, above the tolerance of {estimator.tolerance_:.3g}, and no "
+            "shift of weight between groups narrows it further. What would help: the group, or a column that stands "
+            "for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger tolerance",
             FairnessWarning,
             stacklevel=4,
         )

@@ -13,11 +13,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._sieve_inputs import check_targets
-from fairsieve.estimators.classifier import TOLERANCE, FairRobustClassifier
+from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
 from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.selection.batches import batch_shares, draw_batches
 from fairsieve.selection.cells import Cells
+from fairsieve.training.ratio_search import TOLERANCE
 from fairsieve.validation import shown
 
 __all__ = ["FairRobustResampler"]

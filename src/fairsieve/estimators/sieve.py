@@ -29,7 +29,7 @@ from fairsieve.estimators._sieve_inputs import (
     check_two_classes,
 )
 from fairsieve.estimators._sieve_task import SieveTask, describe_task
-from fairsieve.estimators.classifier import TOLERANCE, positive_class, warn_of_gap
+from fairsieve.estimators.classifier import positive_class, warn_of_gap
 from fairsieve.inputs import Checked, read_lasting_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
 from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
@@ -89,7 +89,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimated in both cases: of the latter, samples are selected by Algorithm 1 of the paper.
     tolerance : float in [0, 1], optional
         The largest difference between any two groups, in the rates that the notion compares, that may remain out of
-        fold. 0.02 when None; then the plain model is kept where the fair one is not measurably better.
+        fold. When None, 0.02, or one standard error of the widest gap where that is more; then the plain model is
+        kept where the fair one is not measurably better.
     max_iter : int
         The most rounds after the plain one. Each costs as many fits as there are folds.
     cv : int, splitter, iterable or None
@@ -289,7 +290,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             task = replace(task, entries=weigh_labels)
         search, self.stopped_ = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
         rounds = search.done_rounds
-        best = 1 + choose_point(rounds[1:], tolerance)
+        self.tolerance_ = search.tolerance
+        best = 1 + choose_point(rounds[1:], self.tolerance_)
         self.comparison_ = None
         if compared:
             self.comparison_ = compare_models(
@@ -320,7 +322,7 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not rule.is_default:
             self.threshold_ = choose_threshold(self.rounds_[best].probabilities, data.cells, settings)
         self._store_rounds(best, data, rows, given)
-        warn_of_gap(self, tolerance)
+        warn_of_gap(self)
         return self
 
     def at(self, *, tolerance: float) -> SieveClassifier:
@@ -335,7 +337,8 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
             )
         found: SieveClassifier = copy(self)
-        found.tolerance, best = wanted, choose_point(self.rounds_, wanted)
+        found.tolerance = found.tolerance_ = wanted
+        best = choose_point(self.rounds_, wanted)
         found.estimator_, found.stopped_ = self.path_models_[best], "met"
         found.is_plain_, found.best_round_ = best == 0, best
         found._fitted_classes = found.estimator_.classes_
@@ -364,12 +367,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             search = Rounds(ask, weigh_labels, task.cells, settings, report)
             return search, search.run()
 
-    def _check_settings(self) -> tuple[ThresholdRule, float]:
+    def _check_settings(self) -> tuple[ThresholdRule, float | None]:
         """Check the parameters; return the rule of the threshold and the tolerance."""
         check_estimator(self.estimator)
         check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
         check_at_least("max_iter", self.max_iter, 1)
-        tolerance = TOLERANCE if self.tolerance is None else check_share("tolerance", self.tolerance)
+        tolerance = None if self.tolerance is None else check_share("tolerance", self.tolerance)
         return ThresholdRule.parse(self.threshold), tolerance
 
     def _store_rounds(self, best: int, data: Samples, rows: NDArray[np.int64], given: int) -> None:

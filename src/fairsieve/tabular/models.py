@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning
 from fairsieve.estimators._comparison import PlainComparison
-from fairsieve.estimators.classifier import TOLERANCE, FairRobustClassifier
+from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
@@ -259,8 +259,7 @@ def train_linear(problem: TableProblem) -> TableModels:
     if model.interrupted_:
         raise KeyboardInterrupt
     scores = [HeldOutScores(*row) for row in model.path_[["accuracy", "gap"]].itertuples(index=False)]
-    tolerance = TOLERANCE if asked.tolerance is None else asked.tolerance
-    kept = 0 if model.is_plain_ else 1 + choose_on_path(scores, tolerance)
+    kept = 0 if model.is_plain_ else 1 + choose_on_path(scores, model.tolerance_)
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
     drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)

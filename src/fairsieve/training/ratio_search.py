@@ -15,11 +15,12 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Gap", "RatioSearch", "Stopped", "choose_point", "find_gaps"]
+__all__ = ["TOLERANCE", "Gap", "RatioSearch", "Stopped", "choose_point", "find_gaps"]
 
 Floats = NDArray[np.float64]
 Stopped = Literal["met", "exhausted", "limit", "interrupted"]
 
+TOLERANCE = 0.02  # by default, or one standard error of the widest gap: the rows can tell no less
 FIRST_MOVE = 0.25  # in the logarithm of the odds between two groups' ratios
 LAST_MOVE = 0.05  # moves below this are not tried: they change the odds by five percent
 GROWTH = 1.5
@@ -39,6 +40,8 @@ class Gap(NamedTuple):
         The predicted class whose rate it is.
     low, high : int
         The groups with the lowest and the highest rate.
+    error : float
+        The standard error of the size.
     """
 
     size: float
@@ -46,6 +49,7 @@ class Gap(NamedTuple):
     predicted: int
     low: int
     high: int
+    error: float
 
 
 def choose_point(points: Sequence[Any], tolerance: float) -> int:
@@ -65,7 +69,7 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
 
     >>> table = np.array([[[8.0, 2.0], [5.0, 5.0]], [[1.0, 9.0], [1.0, 9.0]]])
     >>> find_gaps(table, "equalized_odds", 1, 2)[0]
-    Gap(size=0.3, condition=0, predicted=0, low=1, high=0)
+    Gap(size=0.3, condition=0, predicted=0, low=1, high=0, error=0.202)
     """
     classes = len(table)
     table = table[:, :named_groups]
@@ -85,9 +89,11 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
             continue
         rates = np.round(table[condition, groups, predicted] / totals[groups] / GRAIN) * GRAIN
         low, high = rates.argmin(), rates.argmax()
+        spread = np.maximum(rates * (1 - rates), 0.0) / totals[groups]
         condition = -1 if fairness == "demographic_parity" else condition
         size = round(float(rates[high] - rates[low]), 9)
-        found.append(Gap(size, condition, predicted, int(groups[low]), int(groups[high])))
+        error = round(float(np.sqrt(spread[low] + spread[high])), 3)
+        found.append(Gap(size, condition, predicted, int(groups[low]), int(groups[high]), error))
     return sorted(found, key=lambda gap: -gap.size)
 
 
@@ -115,13 +121,15 @@ class RatioSearch(Generic[State]):
     natural : array of shape (classes, groups)
         The share of each class that each group has by itself.
     fairness : str
-    tolerance : float
+    tolerance : float, optional
+        The default is set where the walk starts.
     max_iter : int
     """
 
-    def __init__(self, natural: Floats, fairness: str, tolerance: float, max_iter: int) -> None:
+    def __init__(self, natural: Floats, fairness: str, tolerance: float | None, max_iter: int) -> None:
         self.natural, self.fairness = natural, fairness
-        self.tolerance, self.max_iter = tolerance, max_iter
+        self.asked, self.max_iter = tolerance, max_iter
+        self.tolerance = TOLERANCE if tolerance is None else tolerance
         self.moves: dict[tuple[int, ...], float] = {}
         self.done = 0
 
@@ -139,6 +147,8 @@ class RatioSearch(Generic[State]):
     def walk(self, state: State) -> Stopped:
         """Move the ratios until the widest gap is within the tolerance, or nothing helps."""
         self.record(state)
+        if self.asked is None and state.gaps:
+            self.tolerance = max(TOLERANCE, state.gaps[0].error)
         while state.gap > self.tolerance:
             better = self.improve(state)
             if better is None:

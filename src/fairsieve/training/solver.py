@@ -57,7 +57,7 @@ class SolverSettings:
     fairness: str
     positive: int
     named_groups: int
-    tolerance: float
+    tolerance: float | None
     clean_ratio: float = 1.0
     max_iter: int = 200
     correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
@@ -100,6 +100,8 @@ class Solution:
         Plain logistic regression, judged as the others are.
     chosen : int
         The place of the model that was asked for.
+    tolerance : float
+        The gap that might remain.
     together : array of shape (classes, groups, classes, classes)
         How often the plain model and that one predict which classes together.
     stopped : {"met", "exhausted", "limit", "interrupted"}
@@ -111,6 +113,7 @@ class Solution:
     points: list[Point]
     plain: Point
     chosen: int
+    tolerance: float
     together: Floats
     stopped: Stopped
     n_iter: int
@@ -230,12 +233,19 @@ class _Search(RatioSearch[_State]):
         masses = self.plain_newton.masses
         everything = [EVERYTHING] * len(plain)
         state = self.measure(plain, everything, [None] * len(plain), _shares(masses), masses, 0.0)
-        chosen = choose_point(self.points, self.settings.tolerance)
+        chosen = choose_point(self.points, self.tolerance)
         first = 1 if self.held_out else 0
         pairs = zip(self.judges, plain[first:], self.points[chosen].models[first:], strict=True)
         together = self.correct(np.asarray(sum(rows.confusion(one, other) for rows, one, other in pairs)))
         return Solution(
-            self.points, self.as_point(state), chosen, together, stopped, self.done, self.held_out
+            self.points,
+            self.as_point(state),
+            chosen,
+            self.tolerance,
+            together,
+            stopped,
+            self.done,
+            self.held_out,
         )
 
     def clean(self, plain: list[Floats]) -> _State:
