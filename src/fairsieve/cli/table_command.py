@@ -87,13 +87,18 @@ def predict_command(
     """
     from fairsieve import tabular
     from fairsieve.files import check_new, keep_inputs
-    from fairsieve.tabular.reading.columns import Reading
 
     keep_inputs("--out", out, data, *(run.iterdir() if run.is_dir() else ()))
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        reading = Reading(separator or "auto", decimal or "auto", tuple(missing or ()))
-        found = tabular.predict(run, data, reading, probabilities=probabilities)
+        found = tabular.predict(
+            run,
+            data,
+            separator=separator or "auto",
+            decimal=decimal or "auto",
+            missing=missing or (),
+            probabilities=probabilities,
+        )
         found.save(out, force=force, escape_formulas=escape_formulas)
     count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
     say(*found.notes, *found.renamed, f"{count} predicted, in {out}")

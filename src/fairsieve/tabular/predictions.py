@@ -16,14 +16,14 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import check_packages
 from fairsieve.report.text import columns_csv
-from fairsieve.tabular.model_files import ARCHIVE, damaged, decide, probabilities
+from fairsieve.tabular.model_files import damaged, decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, Reading, closest
 from fairsieve.tabular.reading.encoding import feature_values, new_categories, notes_on_new
 from fairsieve.tabular.reading.read import find_encoding, read_data
 
 
 def predict_table(
-    model: Pipeline, data: Any, reading: Reading | None = None, origin: Path = Path(ARCHIVE)
+    model: Pipeline, data: Any, reading: Reading, origin: Path
 ) -> tuple[InputTable, NDArray[np.int64], NDArray[np.float64], list[str]]:
     """Predict the label of every row of a file or data frame.
 
@@ -43,7 +43,7 @@ def predict_table(
         What to know, in plain words.
     """
     check_packages()
-    prepared, reading = model["prepare"], reading or Reading()
+    prepared = model["prepare"]
     table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
     absent = [column for column in prepared.kinds if column not in table.frame]
     if absent:

@@ -1,0 +1,168 @@
+"""What is said of columns and rows: columns that tell too much, a test file that is no test, which rows were used."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.people import people, write_csv
+
+from fairsieve import tabular
+
+COUNT = 600
+ROLES = {"label": "income", "sensitive": "sex"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A table with a column that tells the label, one that tells the group, dates, and rows without a label."""
+    table, rng = people(COUNT), np.random.default_rng(0)
+    high = np.array(table["income"]) == "high"
+    table["outcome"] = [f"{value:.2f}" for value in 3 * high + rng.normal(0, 0.4, COUNT)]
+    man = np.array(table["sex"]) == "man"
+    table["title"] = [("Mr" if one else "Ms") if rng.random() < 0.9 else "Dr" for one in man]
+    table["since"] = [f"{2000 + i % 20}-0{1 + i % 9}-1{i % 10}" for i in range(COUNT)]
+    table["income"][3] = ""
+    return write_csv(tmp_path_factory.mktemp("options") / "people.csv", table)
+
+
+@pytest.fixture(scope="module")
+def result(path):
+    return tabular.train(path, **ROLES, drop="outcome", dates="since", max_iter=8, clean_ratio=0.9)
+
+
+def train_notes(data, **more):
+    return tabular.train(data, **ROLES, clean_ratio=0.9, max_iter=1, **more).run.notes
+
+
+def test_a_column_that_alone_predicts_the_label_is_named(path):
+    notes = tabular.audit(path, **ROLES).audit.notes
+    (label,) = [note for note in notes if getattr(note, "kind", "") == "warning"]
+    assert label.startswith("Column 'outcome' alone predicts 'income' almost perfectly")
+    assert "add --drop 'outcome'" in label
+    (group,) = [note for note in notes if "stands in" in note]
+    assert group.startswith("Through 'title' (0.9")
+    assert not any("stands in" in note for note in train_notes(path, keep_sensitive=True))
+
+
+@given(st.floats(0.85, 0.97), st.integers(0, 1000))
+@settings(max_examples=15)
+def test_the_area_of_a_column_that_agrees_with_the_group_is_the_share_that_does(share, seed):
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, 4000)
+    frame = pd.DataFrame(
+        {
+            "title": np.where(rng.random(4000) < share, sex, 1 - sex),
+            "noise": rng.normal(size=4000),
+            "many": [f"v{i}" for i in rng.integers(0, 1000, 4000)],  # held out, many values tell nothing
+            "gaps": np.where(sex == 1, np.nan, rng.normal(size=4000)),  # and what is missing can tell all
+            "sex": sex,
+            "income": rng.integers(0, 2, 4000),
+        }
+    )
+    (note,) = [note for note in tabular.audit(frame, **ROLES).audit.notes if "stand in" in note]
+    areas = dict(re.findall(r"'(\w+)' \((\d\.\d+)\)", note))
+    assert sorted(areas) == ["gaps", "title"]
+    assert float(areas["gaps"]) == 1
+    assert abs(float(areas["title"]) - share) < 0.03
+
+
+def test_copies_of_label_and_group_are_told(tmp_path):
+    table = people()
+    table["code"] = ["7" if value == "high" else "3" for value in table["income"]]
+    table["gender"] = ["F" if value == "woman" else "M" for value in table["sex"]]
+    table["gender"][:5] = [""] * 5
+    path = write_csv(tmp_path / "people.csv", table)
+    label, group = tabular.audit(path, **ROLES).audit.notes[:2]
+    assert label.kind == "leak"
+    assert label.startswith("Column 'code' duplicates the label 'income' (a leak)")
+    assert "add --drop 'code'" in label
+    assert group.startswith("Column 'gender' duplicates 'sex', so the models know the group")
+    kept = train_notes(path, drop=["code", "gender"], keep_sensitive=True)
+    assert not [note for note in kept if "duplicates" in note]
+
+
+@given(st.integers(2, 4), st.permutations(range(4)), st.integers(0, 8), st.integers(0, 8))
+@settings(max_examples=30)
+def test_other_codes_for_nearly_all_of_the_same_values_are_a_copy(classes, others, wrong, gaps):
+    labels = [f"class {row % classes}" for row in range(240)]
+    values = [f"v{others[row % classes]}" for row in range(240)]
+    values[:wrong] = [f"v{others[(row + 1) % classes]}" for row in range(wrong)]
+    values[240 - gaps :] = [None] * gaps
+    frame = pd.DataFrame({"code": values, "sex": ["m", "m", "w", "w"] * 60, "income": labels})
+    frame["x"] = np.arange(240) % 7
+    notes = tabular.audit(frame, **ROLES).audit.notes
+    expected = 240 - gaps >= 0.98 * 240 and 240 - gaps - wrong >= 0.98 * (240 - gaps)
+    assert any("duplicates the label" in note for note in notes) == expected
+
+
+def test_a_test_file_that_is_the_table_is_told(people_csv):
+    first = train_notes(people_csv, test_file=people_csv)[0]
+    assert first.kind == "warning"
+    assert first.startswith("Measured on the rows that were learnt from")
+
+
+def test_where_no_label_is_wrong_the_audit_says_how_many_may_be():
+    random = np.random.default_rng(0)
+    score = random.normal(size=400)
+    frame = pd.DataFrame({"score": score, "sex": random.choice(["man", "woman"], 400)})
+    frame["income"] = np.where(score > 0, "high", "low")
+    low, high = tabular.audit(frame, **ROLES).audit.estimate.interval
+    assert low < high == 1
+    assert low <= 1 - 3 / 400
+
+
+@pytest.mark.parametrize("size", ["1e301", "9e306", "1e308"])
+def test_large_numbers_do_no_harm(tmp_path, size):
+    table = people()
+    random = np.random.default_rng(0)
+    table["hours"] = [f"{random.normal() / 10:.3f}{size[1:]}" for _ in table["income"]]
+    path = write_csv(tmp_path / "people.csv", table)
+    drop = ["hours"] if size == "1e308" else []  # a few of these have no finite sum
+    run = tabular.train(path, **ROLES, clean_ratio=0.9, max_iter=4, drop=drop).run
+    assert np.isfinite(run.model["model"].coef_).all()
+    (hours,) = (feature for feature in run.problem.features if feature.column == "hours")
+    assert hours.kind == ("categories" if drop else "numbers")
+    numbers = run.model["prepare"].transform(run.problem.train.values)
+    assert np.isfinite(numbers).all()
+    assert np.abs(numbers).max() < 100
+
+
+def test_dates_are_days_in_training_and_in_predicting(result, path):
+    (feature,) = [one for one in result.run.problem.features if one.column == "since"]
+    assert (feature.kind, feature.left_out) == ("numbers", "")
+    assert feature.treatment == "days since 1970; standardised"
+    found = tabular.predict(result, path, probabilities=True)
+    assert list(found.chances) == ["high", "low"]
+    assert np.allclose(found.chances["high"] + found.chances["low"], 1)
+    assert np.allclose(np.maximum(found.chances["high"], found.chances["low"]), found.probability)
+    assert {"probability_high", "probability_low"} <= set(found.frame.columns)
+
+
+def test_the_rows_that_were_used_are_named(result, tmp_path):
+    assert "Rows of people.csv without a label, left out: 1 (row 5)." in result.run.notes
+    use = pd.read_csv(result.save(tmp_path / "run") / "rows.csv", index_col="row")["use"]
+    assert sorted(use.index) == list(range(2, COUNT + 2))
+    assert use[5] == "left out: no label"
+    problem = result.run.problem
+    for part, what in ((problem.train, "trained on"), (problem.test, "measured on")):
+        assert set(use.index[use == what]) == set(part.rows)
+
+
+def test_predictions_have_the_separator_and_the_mark_of_the_table(result, path, tmp_path):
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = [[field.replace(".", ",") for field in row] for row in csv.reader(stream)]
+    target = tmp_path / "semicolons.csv"
+    target.write_text("\n".join(";".join(row) for row in rows), encoding="utf-8")
+    found = tabular.predict(result, target, probabilities=True)
+    lines = found.save(tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith(";since;predicted;probability;probability_high;probability_low")
+    assert lines[1].startswith(";".join(rows[1]))
+    assert all(field[1] == "," for field in lines[1].split(";")[-3:])
+    anew = found.save(tmp_path / "anew.csv", escape_formulas=True).read_text(encoding="utf-8").splitlines()
+    assert anew[0] == lines[0]

@@ -1,0 +1,245 @@
+"""Files as people have them are read, or refused in words that help."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairsieve import tabular
+from fairsieve.errors import InvalidInputError, MissingExtraError
+
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    """A function that returns a table as it is read, by a model that looks at its column ``a``."""
+    folder = tmp_path_factory.mktemp("reading")
+    table = {"a": ["x", "y", "z"] * 30, "sex": ["m", "w"] * 45, "income": ["low", "low", "high"] * 30}
+    model = tabular.train(
+        pandas.DataFrame(table), label="income", sensitive="sex", categories="a", clean_ratio=0.9
+    )
+
+    def read_back(data, name="table.csv", **reading):
+        if isinstance(data, str | bytes):
+            (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+            data = folder / name
+        return tabular.predict(model, data, **reading).table
+
+    return read_back
+
+
+def test_values_are_stripped_and_gaps_are_none(read):
+    table = read('a, b\n 1 ,x y\nNA, ?\n,"z, z"\n')
+    assert table.cells("a") == ["1", None, None]
+    assert table.cells("b") == ["x y", None, "z, z"]
+    assert table.rows.tolist() == [2, 3, 4]
+
+
+def test_rows_are_numbered_as_in_a_spreadsheet(read):
+    table = read('a,b\n1,"two\nlines"\n\n3,4\n')
+    assert table.rows.tolist() == [2, 4]
+    assert table.cells("a") == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("\ufeffa,b\n1,é\n".encode(), None),
+        ("a,b\n1,é\n".encode("cp1252"), "Windows-1252"),
+        ("a,b\n1,é\n".encode("utf-16"), "UTF-16"),
+        ("a,b\n1,é\n".encode("utf-32"), "UTF-32"),
+        ("\ufeffa,b\n1,é\n".encode("utf-32-be"), "UTF-32"),
+        (b"a,b\r\n1,\xc3\xa9\r\n", None),
+    ],
+)
+def test_encodings_and_line_ends(read, content, note):
+    table = read(content)
+    assert table.columns == ["a", "b"]
+    assert table.cells("b") == ["é"]
+    assert table.notes == [] if note is None else note in table.notes[0]
+
+
+def test_short_rows_have_gaps_and_unnamed_columns_are_told(read):
+    table = read(",a,b\n0,1,2\n1,3\n")
+    assert table.columns == ["a", "b"]
+    assert table.cells("b") == ["2", None]
+    assert "fewer fields than the first row has names" in table.notes[0]
+    assert "1 (row 3)" in table.notes[0]
+    assert table.notes[1] == "1 column has no name and is left out."
+    whole = read('a,b\n"x, y\nz",1\n"two ""2""",\n5" pipe,3\n')
+    assert whole.cells("a") == ["x, y\nz", 'two "2"', '5" pipe']
+    assert whole.notes == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "table.csv is empty: the first row must hold the columns' names"),
+        (" \n \n", "is empty"),
+        ("a,b\n", "must have rows below the names of its columns"),
+        ("a;b\n1;2;3\n", "seems to have a semicolon between its columns, not a comma: add --separator ';'"),
+        ("a\tb\n1\t2\t3\n", "seems to have a tab between its columns, not a comma: add --separator tab"),
+        (
+            "a,b\n1,2\n1,2,3\n",
+            "must have as many fields in every row as in the first, 2; row 3 has 3: a text",
+        ),
+        ('a,b\n1,"2\n', "one is not closed: add it"),
+        ("a,a\n1,2\n", "must have different names; 'a' is there 2 times: rename one"),
+        (b"PK\x03\x04rest", "looks like a workbook .*: save the sheet as CSV"),
+        ("a,b\n1,x\ry\n2,z\n", "has a carriage return within row 2, which would cut it in two: take it out"),
+        (b"\x1f\x8b\x08rest", "is neither text nor Parquet"),
+        (b"a,b\n\0,1", "is neither text nor Parquet"),
+        (b"PAR1 nothing", "is not a Parquet file that can be read"),
+    ],
+)
+def test_broken_files_are_refused_in_words(read, content, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read(content)
+
+
+def test_a_missing_file_is_told(read, tmp_path):
+    with pytest.raises(InvalidInputError, match=r"must be a file that can be read; .*No such file"):
+        read(tmp_path / "none.csv")
+    with pytest.raises(InvalidInputError, match=r"must be a file that can be read; .*directory"):
+        read(tmp_path)
+
+
+def test_a_misspelt_column_is_met_with_the_closest(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("age,income\n1,2\n")
+    told = r"--label must be a column of table.csv; got 'Incom'. Did you mean 'income'\?"
+    with pytest.raises(InvalidInputError, match=told):
+        tabular.audit(path, label="Incom", sensitive="age")
+    path.write_text("39,50000\n1,2\n")
+    with pytest.raises(InvalidInputError, match="The first row must hold the columns' names"):
+        tabular.audit(path, label="income", sensitive="age")
+
+
+def test_parquet_is_read_as_csv_is(read, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(
+        {
+            "a": pandas.array([1, None, 3], dtype="Int64"),
+            "half": [0.5, np.nan, 1.5],
+            "text": ["x", None, "?"],
+            "yes": [True, False, True],
+            "kind": pandas.Categorical(["a", "b", None]),
+        }
+    )
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = read(tmp_path / "table.parquet")
+    assert table.cells("a") == [1, None, 3]
+    assert table.cells("half") == [0.5, None, 1.5]
+    assert table.cells("text") == ["x", None, None]
+    assert table.cells("yes") == ["True", "False", "True"]
+    assert table.cells("kind") == ["a", "b", None]
+    frame.dropna().set_index("a").to_parquet(tmp_path / "indexed.parquet")
+    assert read(tmp_path / "indexed.parquet").cells("a") == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"separator": "::"},
+            "--separator must be one character, or tab, and no quote or line end, or auto; got '::'",
+        ),
+        ({"separator": '"'}, "no quote or line end"),
+        ({"separator": "\n"}, "no quote or line end"),
+        ({"decimal": "x"}, "--decimal must be . or ,"),
+        ({"separator": ",", "decimal": ","}, "differ from the separator"),
+    ],
+)
+def test_readings_are_checked(read, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read("a\n1\n", **options)
+
+
+def test_a_missing_package_is_named(read, monkeypatch):
+    def fail(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("fairsieve.optional.import_module", fail)
+    with pytest.raises(
+        MissingExtraError, match=r"reading a table needs pandas: pip install 'fairsieve\[table\]'"
+    ):
+        read("a\n1\n")
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=8), st.sampled_from([",", ";", "\t", "|"]))
+def test_any_text_comes_back(read, rows, separator):
+    """Python's own writer is the oracle; what is lost is space around values, and which gap it was."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([("a", "b"), *rows])
+    there = [place for place, row in enumerate(rows) if "".join(row).strip()]  # others are blank lines
+    if there:
+        table = read(stream.getvalue(), separator=separator)
+        assert table.rows.tolist() == [place + 2 for place in there]
+        for place, name in enumerate("ab"):
+            expected = [rows[row][place].strip() for row in there]
+            assert table.cells(name) == [None if value in MISSING else value for value in expected]
+
+
+def test_frames_of_lists_dicts_and_arrow_are_read(read):
+    table = read(
+        pandas.DataFrame({"a": [["a", "b"], None, ["a", "b"]], "b": [{"k": 1}, {"k": 1}, float("nan")]})
+    )
+    assert table.cells("a") == ["['a', 'b']", None, "['a', 'b']"]
+    assert table.cells("b") == ["{'k': 1}", "{'k': 1}", None]
+    pyarrow = pytest.importorskip("pyarrow")
+    table = read(pyarrow.table({"a": [2**60, None], "text": ["x", "?"], "list": [[1, 2], None]}))
+    assert table.cells("a") == [2**60, None]
+    assert table.cells("text") == ["x", None]
+    assert table.cells("list") == ["[1, 2]", None]
+
+
+# ---- What stands between fields, and the decimal mark, are found from the first rows, or not assumed
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "decimal"),
+    [
+        ("a,b\n1.5,2\n", ",", "."),
+        ("a;b\n1,5;2\n", ";", ","),
+        ("size, cm;a\n1,5;2,5\n3,25;1\n", ";", ","),  # a comma in a name
+        ("a\tb\n1,5\t2\n", "\t", ","),
+        ("a|b\n1.5|2\n", "|", "."),
+        ("a;b\n1,500;x\n12,250;y\n", ";", "."),  # perhaps thousands: not assumed
+        ("a;b\n1,5;2.5\n", ";", "."),  # both marks: not assumed
+        ("a;b\n1.234,5;2\n", ";", ","),
+        ("a;b;c\n1;2;3\n1;2\n1;2;3\n", ";", "."),  # a row that is cut short
+        ("a\n1\n2\n", ",", "."),
+        ('a;b\n"x, y";2,5\n', ";", ","),
+    ],
+)
+def test_separator_and_decimal_mark_are_found_together(read, text, separator, decimal):
+    table = read(text)
+    assert (table.reading.separator, table.reading.decimal) == (separator, decimal)
+    told = [note for note in table.notes if note.startswith("Assumed from the first rows: ")]
+    assert bool(told) == ((separator, decimal) != (",", "."))
+    again = read(text, separator=separator, decimal=decimal)  # what is said is not assumed
+    assert again.reading == table.reading
+    assert not [note for note in again.notes if note.startswith("Assumed")]
+
+
+@given(
+    st.lists(st.lists(st.text('ab ,;|\t.1"\n', max_size=6), min_size=2, max_size=2), min_size=2, max_size=8),
+    st.sampled_from([",", ";", "\t", "|"]),
+)
+def test_a_table_in_quotes_is_split_by_its_own_separator(read, rows, separator):
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, quoting=csv.QUOTE_ALL).writerows([["a", "b"], *rows, ["x", "y"]])
+    table = read(stream.getvalue())
+    assert table.reading.separator == separator
+    assert table.columns == ["a", "b"]
