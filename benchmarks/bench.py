@@ -67,8 +67,6 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     for name in ("steps alone", "autograd", "one seed"):
         ratio = run["literal"] / run[name]
         table.append((f"training, {name}", f"{run[name]:.3f} s", f"1/{ratio:.0f} of the literal"))
-    five = run["five seeds"]
-    table.append(("training, five seeds", f"{five:.3f} s", f"{five / run['one seed']:.2f} × one seed"))
     for row in found["selection"]:
         name = f"{row['samples']:,} samples, {row['cells']} cells: "
         against = f"1/{row['sort'] / row['select']:.1f} of torch.sort"

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from timing import median_seconds
 
-from fairsieve import Samples, fit, fit_seeds
+from fairsieve import Samples, fit
 from fairsieve.data import synthetic_splits
 from fairsieve.data.flips import flip_group_targeted
 from fairsieve.sampling.losses import cross_entropy
@@ -56,9 +56,6 @@ def measure(repeats: int = 9) -> dict[str, float]:
         "module": median_seconds(lambda: fit(LogisticRegression(3), data, **SETTINGS), few),
         "NumPy": median_seconds(lambda: fit(None, data, **SETTINGS), few),
         "compiled": median_seconds(lambda: fit(None, data, compiled=True, **SETTINGS), repeats),
-        "five seeds": median_seconds(
-            lambda: fit_seeds(None, data, seeds=range(5), compiled=True, **SETTINGS), repeats
-        ),
     }
     torch.set_num_threads(threads)
     return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
     from fairsieve.sampling.shards import shard_of
     from fairsieve.selection.select import Selection, select
-    from fairsieve.training.fit import fit, fit_seeds
+    from fairsieve.training.fit import fit
 
 __version__ = "0.2.0"
 
@@ -53,7 +53,6 @@ LATER = {
     "measure_true_labels": "fairsieve.label_noise.true_measures",
     "fairness_scorer": "fairsieve.estimators.scorers",
     "fit": "fairsieve.training.fit",
-    "fit_seeds": "fairsieve.training.fit",
     "sample_losses": "fairsieve.sampling.losses",
     "select": "fairsieve.selection.select",
     "shard_of": "fairsieve.sampling.shards",
@@ -69,6 +68,7 @@ MOVED = {
     "LogisticRegression": "fairsieve.training.models.LogisticRegression",
     "Plan": "fairsieve.selection.epoch.Plan",
     "accuracy": "fairsieve.metrics.accuracy",
+    "fit_seeds": "[fairsieve.fit(…, seed=seed) for seed in …]",
 }
 
 __all__ = [
@@ -88,7 +88,6 @@ __all__ = [
     "estimate_clean_ratio",
     "fairness_scorer",
     "fit",
-    "fit_seeds",
     "measure_true_labels",
     "sample_losses",
     "select",

@@ -22,7 +22,6 @@ from fairsieve import (
     estimate_clean_ratio,
     fairness_scorer,
     fit,
-    fit_seeds,
 )
 from fairsieve.errors import NotReadyError
 from fairsieve.metrics import accuracy
@@ -74,9 +73,7 @@ ENTRIES = [
         "evaluation", "must have the classes and groups of data", "['c']", "Pass classes= and group_values="),
     Bad("fit: an optimiser by its name", lambda: trained(optimizer="adam"),
         "optimizer", "must be None or a function", "got 'adam'", "a function"),
-    Bad("fit_seeds: a number of seeds", lambda: fit_seeds(None, samples(), seeds=3),
-        "seeds", "must be a list of whole numbers", "got 3", "pass range(3)"),
-    Bad("fit_seeds: a path for a seed", lambda: fit_seeds(None, samples(), seeds=["../x", "../y"], checkpoint_dir="k"),
+    Bad("fit: a path for a seed", lambda: fit(None, samples(), seed="../x", checkpoint_dir="k"),
         "seed", "must be a whole number", "got '../x'", "at least 0 and below 2**63"),
     Bad("Fitted.predict: too few features", lambda: trained().predict(X[:, :2]),
         "features", "must have the 3 columns that the model was trained on", "shape (40, 2)", "the 3 columns"),

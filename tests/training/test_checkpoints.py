@@ -15,7 +15,7 @@ import pytest
 import torch
 from tests.support.stopping import SHORT, Killed, everything, resumed_epochs, stop_after
 
-from fairsieve import fit, fit_seeds
+from fairsieve import fit
 from fairsieve.data import make_synthetic
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.training import checkpoints
@@ -71,18 +71,6 @@ def test_other_optimisers_resume(noisy, tmp_path, optimizer):
     with stop_after(7), pytest.raises(Killed):
         train(noisy, tmp_path, optimizer=optimizer)
     assert everything(train(noisy, tmp_path, optimizer=optimizer)) == expected
-
-
-def test_each_of_several_seeds_resumes(noisy, tmp_path):
-    options = SHORT | {"seeds": [4, 2]}
-    expected = [everything(one) for one in fit_seeds(network(), noisy, **options)]
-    with stop_after(6), pytest.raises(Killed):
-        fit_seeds(network(), noisy, checkpoint_dir=tmp_path, **options)
-    resumed = fit_seeds(network(), noisy, checkpoint_dir=tmp_path, **options)
-    assert [everything(one) for one in resumed] == expected
-    assert names(tmp_path) == ["seed-2", "seed-4"]
-    with pytest.raises(InvalidInputError, match=r"seeds must be different.*\[1, 1\]"):
-        fit_seeds(network(), noisy, checkpoint_dir=tmp_path, seeds=[1, 1], **SHORT)
 
 
 @pytest.mark.parametrize("damage", ["cut", "a bit", "empty", "noise"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairsieve import Samples, fit, fit_seeds
+from fairsieve import Samples, fit
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.settings import SELECTION_METHODS
@@ -64,38 +64,6 @@ def test_equal_losses_are_taken_in_the_order_of_the_samples():
     data = make_synthetic(40, seed=0)
     twice = data.take(np.tile(np.arange(40), 3))
     same(twice, clean_ratio=0.5)
-
-
-def test_seeds_trained_together_equal_each_seed_alone(noisy):
-    together = fit_seeds(None, noisy, seeds=[3, 1, 2], compiled=True, **SHORT)
-    for seed, fitted in zip([3, 1, 2], together, strict=True):
-        alone = fit(None, noisy, seed=seed, compiled=True, **SHORT)
-        assert fitted.seed == seed
-        assert fitted.predictor.coef.tolist() == alone.predictor.coef.tolist()
-
-
-def test_an_interruption_stops_the_threads_and_keeps_what_was_learned(noisy):
-    calls = []
-
-    class Stop(list):
-        def __iter__(self):  # the progress of the others is summed after every slice
-            calls.append(self)
-            if len(calls) > 3:
-                raise KeyboardInterrupt
-            return super().__iter__()
-
-    from fairsieve.training import fit as module
-
-    def stopped(trainers, *rest, **options):
-        original(Stop(trainers), *rest, **options)
-
-    original, module._train_all = module._train_all, stopped
-    try:
-        trained = fit_seeds(None, noisy, seeds=range(3), compiled=True, **(SHORT | {"epochs": 60}))
-    finally:
-        module._train_all = original
-    assert all(fitted.interrupted and np.isfinite(fitted.predictor.coef).all() for fitted in trained)
-    assert any(len(fitted.history) < 60 for fitted in trained)
 
 
 def test_only_the_linear_model_is_compiled(noisy):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import fairsieve
-from fairsieve import Samples, fit, fit_seeds
+from fairsieve import Samples, fit
 from fairsieve.data import flip_margin, flip_uniform, make_synthetic
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.training.autograd import AutogradTrainer
@@ -75,18 +75,6 @@ def same(one, other):
     if one.history.evaluation is not None:
         for notion, values in one.history.evaluation.disparity.items():
             assert values == pytest.approx(other.history.evaluation.disparity[notion])
-
-
-@KINDS
-def test_seeds_trained_together_equal_each_seed_alone(noisy, kind):
-    options = SHORT | {"average_last": 3, "evaluation": noisy}
-    together = fit_seeds(linear_or_module(kind), noisy, seeds=[3, 1, 2], **options)
-    for seed, fitted in zip([3, 1, 2], together, strict=True):
-        alone = fit(linear_or_module(kind), noisy, seed=seed, **options)
-        assert fitted.seed == seed
-        assert weights(fitted).tolist() == weights(alone).tolist()
-        assert fitted.indices.tolist() == alone.indices.tolist()
-        assert fitted.history.evaluation.accuracy.tolist() == alone.history.evaluation.accuracy.tolist()
 
 
 @KINDS

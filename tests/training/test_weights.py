@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairsieve import Samples, fit, fit_seeds
+from fairsieve import Samples, fit
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError
 from fairsieve.training.models import LogisticRegression
@@ -70,13 +70,6 @@ def test_a_sample_of_weight_zero_is_left_out(data, weights, model):
     assert whole.indices.tolist() == rows[part.indices].tolist()
     assert whole.history.times_selected[rows].tolist() == part.history.times_selected.tolist()
     assert not whole.history.times_selected[~present].any()
-
-
-def test_weighted_seeds_trained_together_equal_each_seed_alone(data, weights):
-    together = fit_seeds(None, data, seeds=[2, 1], sample_weight=weights, **SHORT)
-    for seed, fitted in zip([2, 1], together, strict=True):
-        alone = fit(None, data, seed=seed, sample_weight=weights, **SHORT)
-        assert parameters(fitted).tolist() == parameters(alone).tolist()
 
 
 def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):

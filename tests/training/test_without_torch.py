@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from fairsieve import fit, fit_seeds
+from fairsieve import fit
 from fairsieve.data import make_synthetic
 from fairsieve.training.settings import SELECTION_METHODS
 
@@ -23,7 +23,7 @@ class Missing:  # as if they were not installed
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
-from fairsieve import fit, fit_seeds
+from fairsieve import fit
 from fairsieve.errors import MissingExtraError
 from fairsieve.data import make_synthetic
 from fairsieve.training.settings import SELECTION_METHODS
@@ -33,7 +33,6 @@ found = {}
 for method in SELECTION_METHODS:
     fitted = fit(None, data, method, evaluation=data, **options)
     found[method] = fitted.predictor.coef.tolist(), fitted.predict(data.features).tolist()
-found["seeds"] = [each.predictor.coef.tolist() for each in fit_seeds(None, data, seeds=[0, 1], **options)]
 errors = []
 for call in (lambda: fitted.model, lambda: fit(abs, data), lambda: fit(None, data, device="cuda"),
              lambda: fit(None, data, compiled=True)):
@@ -65,12 +64,6 @@ def test_every_method_gives_the_same_model(found, method):
     data = make_synthetic(200, seed=0)
     fitted = fit(None, data, method, evaluation=data, **OPTIONS)
     assert found[method] == [fitted.predictor.coef.tolist(), fitted.predict(data.features).tolist()]
-
-
-def test_seeds_together_give_the_same_models(found):
-    data = make_synthetic(200, seed=0)
-    expected = [each.predictor.coef.tolist() for each in fit_seeds(None, data, seeds=[0, 1], **OPTIONS)]
-    assert found["seeds"] == expected
 
 
 def test_calls_that_need_an_extra_name_it(found):

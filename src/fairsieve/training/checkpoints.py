@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,6 @@ __all__ = [
     "load_arrays",
     "remember_calls",
     "save_arrays",
-    "seed_folders",
 ]
 
 Floats = NDArray[np.float64]
@@ -169,19 +168,6 @@ def epochs_between(checkpoint_every: int | None, epochs: int) -> int:
     if checkpoint_every is None:
         return max(1, epochs // 20)
     return check_at_least("checkpoint_every", checkpoint_every, 1)
-
-
-def seed_folders(checkpoint_dir: Path | str | None, seeds: Sequence[int]) -> list[Path | None]:
-    """Return the folder of each seed's checkpoints: the folder itself or, of several, one below it for each."""
-    if checkpoint_dir is None:
-        return [None] * len(seeds)
-    if len(seeds) == 1:
-        return [Path(checkpoint_dir)]
-    if len(set(seeds)) < len(seeds):
-        raise InvalidInputError(
-            f"seeds must be different where checkpoints are written; got {list(seeds)}: leave one out"
-        )
-    return [Path(checkpoint_dir) / f"seed-{seed}" for seed in seeds]
 
 
 def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:

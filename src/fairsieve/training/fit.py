@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -20,12 +15,12 @@ from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget
-from fairsieve.training.checkpoints import Checkpoints, epochs_between, seed_folders
+from fairsieve.training.checkpoints import Checkpoints, epochs_between
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
 from fairsieve.training.trainer import Trainer
-from fairsieve.validation import check_seed, shown
+from fairsieve.validation import check_seed
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
 
-__all__ = ["ModelLike", "check_data", "fit", "fit_seeds", "new_trainer"]
+__all__ = ["ModelLike", "check_data", "fit", "new_trainer"]
 
 SLICES = 20  # in which a compiled training can be stopped
 
@@ -104,88 +99,46 @@ def fit(
     >>> fitted.history.ratios.shape
     (5, 2, 2)
     """
-    return fit_seeds(
-        model,
-        data,
-        method,
-        seeds=[seed],
-        sample_weight=sample_weight,
-        evaluation=evaluation,
-        progress=progress,
-        compiled=compiled,
-        checkpoint_dir=checkpoint_dir,
-        checkpoint_every=checkpoint_every,
-        **settings,
-    )[0]
-
-
-def fit_seeds(
-    model: ModelLike,
-    data: Samples,
-    method: str | SelectionMethod = "fairsieve",
-    *,
-    seeds: Sequence[int],
-    sample_weight: ArrayLike | None = None,
-    evaluation: Samples | None = None,
-    progress: bool = False,
-    compiled: bool = False,
-    checkpoint_dir: Path | str | None = None,
-    checkpoint_every: int | None = None,
-    **settings: Any,
-) -> list[Fitted]:
-    """Train with several seeds at once; each result is what :func:`fit` gives for that seed alone.
-
-    Each seed of several has checkpoints of its own, in ``seed-0`` and so on below ``checkpoint_dir``.
-
-    Examples
-    --------
-    >>> from fairsieve.data import make_synthetic
-    >>> trained = fit_seeds(None, make_synthetic(500, seed=0), seeds=[0, 1], clean_ratio=0.9, epochs=5, warmup_epochs=2)
-    >>> [fitted.seed for fitted in trained]
-    [0, 1]
-    """
     chosen, wanted = selection_method(method), Settings.of(settings)
     check_data(data, evaluation)
     _check_selection(chosen, wanted, len(data))
-    _check_seeds(seeds)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     part = data if len(rows) == len(data) else data.take(rows)
     every = epochs_between(checkpoint_every, wanted.epochs)
-    specs = [
+    trainer = new_trainer(
+        model,
         TrainingSpec(
             data=part, method=chosen, settings=wanted, seed=seed, evaluation=evaluation, weights=weights
-        )
-        for seed in seeds
-    ]
-    trainers = [new_trainer(model, spec, compiled=compiled) for spec in specs]
-    checkpoints = [
-        None if folder is None else _open_checkpoints(trainer, folder, every)
-        for trainer, folder in zip(trainers, seed_folders(checkpoint_dir, seeds), strict=True)
-    ]
-    title = chosen.name if len(trainers) == 1 else f"{chosen.name}, {len(trainers)} seeds"
+        ),
+        compiled=compiled,
+    )
+    kept = None if checkpoint_dir is None else _open_checkpoints(trainer, Path(checkpoint_dir), every)
+    at_once = max(1, wanted.epochs // SLICES) if compiled else 1
     interrupted = False
-    with progress_bar(title, wanted.epochs * len(trainers), shown=progress) as report:
+    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report:
         # Below this an interruption is an exception; here it ends the training, and the result says so.
         try:
-            _train_all(trainers, checkpoints, report, compiled=compiled)
+            if kept is not None:
+                kept.resume()
+            while trainer.done < wanted.epochs:
+                trainer.run_epochs(at_once)
+                if kept is not None:
+                    kept.write_if_due()
+                report(trainer.done)
         except KeyboardInterrupt:
             interrupted = True
-    seconds = time.perf_counter() - started
-    return [
-        Fitted(
-            predictor=trainer.finish(interrupted=interrupted),
-            history=trainer.history(),
-            indices=trainer.plan.indices,
-            ratios=trainer.plan.ratios,
-            classes=part.cells.classes,
-            method=chosen.name,
-            seed=trainer.spec.seed,
-            seconds=seconds,
-            interrupted=interrupted,
-        ).over(rows, len(data))
-        for trainer in trainers
-    ]
+    return Fitted(
+        predictor=trainer.finish(interrupted=interrupted),
+        history=trainer.history(),
+        indices=trainer.plan.indices,
+        ratios=trainer.plan.ratios,
+        classes=part.cells.classes,
+        method=chosen.name,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        interrupted=interrupted,
+    ).over(rows, len(data))
 
 
 def _open_checkpoints(trainer: Trainer, folder: Path, every: int) -> Checkpoints:
@@ -198,56 +151,6 @@ def _open_checkpoints(trainer: Trainer, folder: Path, every: int) -> Checkpoints
 
     assert isinstance(trainer, AutogradTrainer)
     return Checkpoints(trainer, folder, every)
-
-
-def _train_all(
-    trainers: Sequence[Trainer],
-    checkpoints: Sequence[Checkpoints | None],
-    report: Callable[[int], None],
-    *,
-    compiled: bool,
-) -> None:
-    """Train until all trainers are at their end.
-
-    ``report`` is called with the number of epochs that are done. Compiled trainers share the processors, and train
-    in slices of epochs.
-    """
-    stop = threading.Event()
-
-    def work(trainer: Trainer, kept: Checkpoints | None) -> None:
-        if kept is not None:
-            kept.resume()
-        at_once = max(1, trainer.settings.epochs // SLICES) if compiled else 1
-        while trainer.done < trainer.settings.epochs and not stop.is_set():
-            trainer.run_epochs(at_once)
-            if kept is not None:
-                kept.write_if_due()
-            report(sum(each.done for each in trainers))
-
-    if not compiled:
-        for trainer, kept in zip(trainers, checkpoints, strict=True):
-            work(trainer, kept)
-        return
-    with ThreadPoolExecutor(min(len(trainers), os.cpu_count() or 1)) as pool:
-        waiting = [
-            pool.submit(copy_context().run, work, trainer, kept)
-            for trainer, kept in zip(trainers, checkpoints, strict=True)
-        ]
-        try:
-            for worker in waiting:
-                worker.result()
-        finally:
-            stop.set()
-
-
-def _check_seeds(seeds: Sequence[int]) -> None:
-    """Require a list of whole numbers, each a seed."""
-    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
-        raise InvalidInputError(
-            f"seeds must be a list of whole numbers; got {shown(seeds)}: for the first three pass range(3)"
-        )
-    for seed in seeds:
-        check_seed("seed", seed)
 
 
 def check_data(data: Samples, evaluation: Samples | None) -> None:
