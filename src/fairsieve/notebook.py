@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-__all__ = ["Bar", "cells_html", "table_html"]
-
 STYLE = """<style>
 .fairsieve table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .fairsieve th, .fairsieve td { padding: .2em .7em; text-align: left; border-bottom: 1px solid #8885; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -10,13 +11,10 @@ from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.text import number, percent
-from fairsieve.tabular.decision import Decision, group_name
+from fairsieve.tabular.decision import Decision, group_name, tell
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.report.pages import run_lines
 from fairsieve.tabular.table_results import AuditResult, TrainResult
-
-__all__ = ["say_audit", "say_run"]
 
 
 def _say_decision(decision: Decision) -> None:
@@ -33,7 +31,7 @@ def say_run(result: TrainResult, out: Path) -> None:
     run, decision = result.run, result.decision
     warnings = [note for note in run.notes if note_kind(note) == "warning"]
     say(*(f"Careful: {one}" for one in (*warnings, *decision.warnings)))
-    say(*run_lines(run, decision, out))
+    say(*tell("page.j2", "terminal", {"run": run, "decision": decision, "folder": f"{out}{os.sep}"}))
 
 
 def say_audit(result: AuditResult) -> None:
@@ -69,7 +67,7 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     table = Table(title="Rates by group; the report has their 95 % intervals")
     heads = ["group", *(one.title for one in found.measures), *(["mean score"] if found.calibration else [])]
     for place, title in enumerate(heads):
-        table.add_column(Text(printable(title)), justify="right" if place else "left")
+        table.add_column(Text(printable(title)), justify="right" if place else "left", no_wrap=not place)
     scores = {one.group: percent(one.predicted) for one in found.calibration}
     for place, group in enumerate(found.cells.groups):
         told = [number(one.plain[place].value) for one in found.measures]

@@ -13,23 +13,6 @@ from typing import Literal
 
 from fairsieve.report.looks import Look, looks_of
 
-__all__ = [
-    "Block",
-    "Cell",
-    "Column",
-    "Document",
-    "Facts",
-    "Figure",
-    "Items",
-    "Notice",
-    "Panel",
-    "Section",
-    "Series",
-    "Table",
-    "Text",
-    "Verdict",
-]
-
 
 @dataclass(frozen=True)
 class Text:

@@ -15,8 +15,6 @@ from typing import Any
 
 from fairsieve.errors import MissingExtraError
 
-__all__ = ["SYMBOLS", "THEMES", "Look", "Theme", "colour", "looks_of", "pyplot"]
-
 
 @dataclass(frozen=True)
 class _Symbol:

@@ -17,21 +17,6 @@ from typing import Any
 
 from fairsieve.report.document import Cell, Table
 
-__all__ = [
-    "columns_csv",
-    "csv_text",
-    "environment",
-    "interval",
-    "load_sentences",
-    "markdown",
-    "number",
-    "percent",
-    "points",
-    "points_interval",
-    "table_markdown",
-    "upper",
-]
-
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # What a spreadsheet takes for the beginning of a formula, full-width forms included.
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
@@ -136,8 +121,16 @@ def load_sentences(package: str, name: str, *, in_python: bool = False) -> Any:
     >>> load_sentences("fairsieve.tabular", "templates/review.j2").similar(20, "high", 3, "low", 17)
     'Of the 20 most similar rows, 3 are labelled high and 17 low.'
     """
-    names = {"option": _parameter if in_python else _flag, "in_python": in_python}
-    return environment(package).get_template(name).make_module(names)
+    return environment(package).get_template(name).make_module(_advice(in_python))
+
+
+def write_template(package: str, name: str, *, in_python: bool = False, **facts: Any) -> str:
+    """Write a whole file."""
+    return str(environment(package).get_template(name).render(facts | _advice(in_python)))
+
+
+def _advice(in_python: bool) -> dict[str, Any]:
+    return {"option": _parameter if in_python else _flag, "in_python": in_python}
 
 
 def _flag(name: str, value: Any = None) -> str:

@@ -19,22 +19,6 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.report.text import load_sentences, upper
 from fairsieve.validation import check_choice
 
-__all__ = [
-    "Decision",
-    "Outcome",
-    "Reason",
-    "Status",
-    "Step",
-    "TableVerdict",
-    "advise",
-    "check_fail_on",
-    "decide",
-    "estimate_facts",
-    "estimate_sentence",
-    "group_name",
-    "say",
-]
-
 Outcome = Literal["use", "inconclusive", "do-not-use"]
 Status = Literal["fails", "inconclusive", "holds"]
 Subject = Literal["model", "labels", "predictions"]
@@ -53,13 +37,21 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
-    """Word one sentence or a few in one line: the macro ``name`` of a template.
+def tell(
+    template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False
+) -> list[str]:
+    """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them.
 
     With ``in_python``, advice names parameters instead of options of the command line.
     """
     macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
-    return " ".join(str(getattr(macros, name)(**(facts or {}))).split())
+    parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**(facts or {}))))
+    return [" ".join(part.split()) for part in parts if part.strip()]
+
+
+def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
+    """Word one sentence or a few, in one line."""
+    return " ".join(tell(template, name, facts, in_python=in_python))
 
 
 def advise(text: str, *, in_python: bool) -> str:

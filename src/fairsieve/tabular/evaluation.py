@@ -20,23 +20,6 @@ from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_t
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.roles import Labels
 
-__all__ = [
-    "FEW",
-    "DroppedCell",
-    "Gap",
-    "GroupRate",
-    "Measure",
-    "Score",
-    "Share",
-    "Uneven",
-    "dropped_cells",
-    "list_gaps",
-    "measure_groups",
-    "most_uneven",
-    "score_models",
-    "told_classes",
-]
-
 RateKind = Literal["accuracy", "selection", "true_positive", "false_positive"]
 FEW = 10  # people to measure on; rates of fewer are chance
 DRAWS = 1000

@@ -20,8 +20,6 @@ from fairsieve.tabular.reading.roles import Labels, coded_by
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import TrueLabelMeasures, measure_by_estimate
 
-__all__ = ["PredictionAudit", "audit_predictions"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionAudit:

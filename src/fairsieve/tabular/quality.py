@@ -19,16 +19,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW, Score, Share, told_classes
 from fairsieve.tabular.reading.roles import Labels
 
-__all__ = [
-    "EVERYONE",
-    "Calibration",
-    "ModelOutput",
-    "Quality",
-    "calibrate_scores",
-    "measure_calibration",
-    "measure_quality",
-]
-
 EVERYONE = "everyone"
 BINS = 10  # of probabilities
 

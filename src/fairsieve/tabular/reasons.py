@@ -28,15 +28,6 @@ from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "decide_audit",
-    "decide_predictions",
-    "decide_run",
-    "dropping_verdict",
-    "main_gaps",
-    "main_rates",
-]
-
 PRICE = 0.01  # of accuracy, that fairness may cost
 SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
 SAME = 0.02  # a change of the disparity that few would act on

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.files import check_new, keep_inputs, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
 from fairsieve.report.text import columns_csv, percent
-from fairsieve.tabular.decision import Decision
+from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.predictions import predictions_csv
@@ -28,11 +28,8 @@ from fairsieve.tabular.report.files import (
     write_run,
 )
 from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
-from fairsieve.tabular.report.pages import stored_sentence
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.table_run import TableRun
-
-__all__ = ["AuditResult", "Predictions", "ReviewResult", "TrainResult", "for_commands"]
 
 MOST_ROWS = 10  # in a notebook
 MARKS = {"fails": "✗", "inconclusive": "?", "holds": "✓"}
@@ -109,7 +106,10 @@ class TrainResult:
                 [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
                 for one in found[1]
             ]
-        lines = [stored_sentence(self.run), *_lines(self.decision, len(self.run.suspects["row"]))]
+        lines = [
+            say("page.j2", "stored", {"run": self.run}),
+            *_lines(self.decision, len(self.run.suspects["row"])),
+        ]
         return table_html(self.decision.sentence, heads, rows, lines)
 
     def write(self, folder: Path) -> None:

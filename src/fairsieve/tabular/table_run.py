@@ -50,8 +50,6 @@ from fairsieve.tabular.reading.encoding import Feature, new_categories, notes_on
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
 
-__all__ = ["STAGES", "TableRun", "TradeOffPoint", "train_table"]
-
 WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")

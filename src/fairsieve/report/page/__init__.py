@@ -20,8 +20,6 @@ from fairsieve.report.looks import SYMBOLS, THEMES, Theme
 from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.text import environment
 
-__all__ = ["content_policy", "render_page", "resource", "script_hash", "templates", "write_page"]
-
 KINDS = {Text: "text", Items: "items", Table: "table", Figure: "figure", Facts: "facts"}
 LONG_EVIDENCE = 150
 APART = ("within 1", "1 to 2", "2 to 3", "over 3")

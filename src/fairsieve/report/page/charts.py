@@ -11,8 +11,6 @@ from typing import Any
 from fairsieve.report.document import Cell, Column, Figure, Panel, Series, Table
 from fairsieve.report.looks import SYMBOLS, Look
 
-__all__ = ["chart_data", "data_tables"]
-
 SIGNIFICANT_DIGITS = 6
 
 

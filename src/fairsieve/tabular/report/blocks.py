@@ -20,23 +20,6 @@ from fairsieve.tabular.quality import EVERYONE, Calibration, Quality
 from fairsieve.tabular.reading.encoding import Feature
 from fairsieve.tabular.table_run import TableRun
 
-__all__ = [
-    "MODELS",
-    "calibration_figure",
-    "columns_table",
-    "dropped_table",
-    "gaps_table",
-    "groups_table",
-    "order_rates",
-    "overall_table",
-    "plain_table",
-    "quality_table",
-    "rates_figure",
-    "shown_values",
-    "suspects_table",
-    "trade_off_figure",
-]
-
 MODELS = ("plain model", "fair model")
 MOST_GROUPS = 12
 MOST_MEASURES = 6

@@ -16,8 +16,8 @@ import numpy as np
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, environment, table_markdown
-from fairsieve.tabular.decision import Decision, group_name
+from fairsieve.report.text import columns_csv, table_markdown, write_template
+from fairsieve.tabular.decision import Decision, estimate_facts, group_name
 from fairsieve.tabular.model_files import TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
@@ -34,14 +34,6 @@ from fairsieve.tabular.report.metrics import (
     run_record,
 )
 from fairsieve.tabular.table_run import TableRun
-
-__all__ = [
-    "model_card",
-    "new_folder",
-    "suspects_csv",
-    "write_prediction_audit",
-    "write_run",
-]
 
 RECORD = "metrics.json"
 TITLES = {"suggested": "suggested_label"}
@@ -146,20 +138,17 @@ def model_card(run: TableRun, decision: Decision) -> str:
     found = main_rates(run)
     measures = [] if found is None else [found[0]]
     groups = blocks.groups_table(run.problem.groups.title, measures, run.test_groups, blocks.MODELS)
-    card = environment("fairsieve.tabular").get_template("templates/card.md.j2")
-    return str(
-        card.render(
-            run=run,
-            decision=decision,
-            stored=pages.stored_sentence(run),
-            title=pages.model_title(run),
-            columns=len(used(run.problem.features)),
-            words=pages.run_words(run, decision),
-            trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
-            suspects=0 if run.is_inconclusive else len(run.suspects["row"]),
-            overall=table_markdown(blocks.overall_table(run)),
-            groups=table_markdown(groups) if measures else "",
-        )
+    return write_template(
+        "fairsieve.tabular",
+        "templates/card.md.j2",
+        in_python=decision.in_python,
+        run=run,
+        decision=decision,
+        it=None if run.estimate is None else estimate_facts(run.estimate),
+        columns=len(used(run.problem.features)),
+        trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
+        overall=table_markdown(blocks.overall_table(run)),
+        groups=table_markdown(groups) if measures else "",
     )
 
 

@@ -19,8 +19,6 @@ from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun
 from fairsieve.tabular.verified_change import VerifiedChange, rate_records
 
-__all__ = ["AUDIT_FORMAT", "FORMAT", "audit_record", "prediction_record", "record_json", "run_record"]
-
 FORMAT = "fairsieve-run-1"
 AUDIT_FORMAT = "fairsieve-audit-1"
 
