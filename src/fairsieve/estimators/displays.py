@@ -27,11 +27,7 @@ __all__ = ["SelectionDisplay", "TradeoffDisplay"]
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)
-OUTSIDE: dict[str, Any] = {
-    "loc": "center left",
-    "bbox_to_anchor": (1.02, 0.5),
-    "borderaxespad": 0,
-}  # of a legend
+OUTSIDE: Any = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5), "borderaxespad": 0}  # of a legend
 LEAST_SPAN = 0.04  # of an axis, so that a difference of .002 looks as small as it is
 IGNORED = 0.25  # of the weight that the rows of a cell would have
 
@@ -82,8 +78,7 @@ class TradeoffDisplay:
         chosen: int | None = None,
     ) -> None:
         self.names = list(names)
-        self.accuracy = np.asarray(accuracy, dtype=np.float64)
-        self.disparity = np.asarray(disparity, dtype=np.float64)
+        self.accuracy, self.disparity = (np.asarray(one, dtype=np.float64) for one in (accuracy, disparity))
         self.fairness = fairness_name(fairness)
         self.chosen = chosen
         if not self.accuracy.shape == self.disparity.shape == (len(self.names),):
@@ -91,8 +86,18 @@ class TradeoffDisplay:
                 f"accuracy and disparity must have one value for each of the {len(self.names)} names; got the "
                 f"shapes {self.accuracy.shape} and {self.disparity.shape}"
             )
-        self.accuracy_interval = _check_interval("accuracy_interval", accuracy_interval, self.accuracy)
-        self.disparity_interval = _check_interval("disparity_interval", disparity_interval, self.disparity)
+        self.accuracy_interval = self._check_interval("accuracy_interval", accuracy_interval)
+        self.disparity_interval = self._check_interval("disparity_interval", disparity_interval)
+
+    def _check_interval(self, name: str, bounds: ArrayLike | None) -> NDArray[np.float64]:
+        """Check that there is an interval for each value; NaN where none are given."""
+        shape = (len(self.names), 2)
+        found = np.full(shape, np.nan) if bounds is None else np.asarray(bounds, dtype=np.float64)
+        if found.shape != shape:
+            raise InvalidInputError(
+                f"{name} must have two ends for each of the {len(self.names)} names; got the shape {found.shape}"
+            )
+        return found
 
     @property
     def front(self) -> list[tuple[float, float]]:
@@ -179,24 +184,25 @@ class TradeoffDisplay:
         The 95 % intervals are from drawing the samples again (bootstrap).
         """
         name = fairness_name(fairness)
-        options: dict[str, Any] = {"sensitive_features": sensitive_features, "method": method}
         found = [
-            disparity_by_name(name, y_true, guessed, pos_label=pos_label, **options)
+            _bootstrap(y_true, guessed, sensitive_features, name, method, pos_label)
             for guessed in predictions.values()
         ]
-        intervals = np.array(
-            [
-                _bootstrap(y_true, guessed, sensitive_features, name, method, pos_label)
-                for guessed in predictions.values()
-            ]
-        )
+        values = [
+            disparity_by_name(
+                name, y_true, one, sensitive_features=sensitive_features, method=method, pos_label=pos_label
+            )
+            for one in predictions.values()
+        ]
+        right = [accuracy(y_true, guessed) for guessed in predictions.values()]
+        bounds = np.reshape(found, (-1, 2, 2))
         display = cls(
             list(predictions),
-            [accuracy(y_true, guessed) for guessed in predictions.values()],
-            found,
+            right,
+            values,
             name,
-            accuracy_interval=intervals[:, 0],
-            disparity_interval=intervals[:, 1],
+            accuracy_interval=bounds[:, 0],
+            disparity_interval=bounds[:, 1],
         )
         return display.plot(ax=ax, **style)
 
@@ -204,58 +210,29 @@ class TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
         (self.ax_,) = [ax] if ax is not None else _new_axes(1)
         self.figure_ = self.ax_.figure
-        if self.chosen is None:
-            self._plot_models(style)
-        else:
-            self._plot_path(self.chosen, style)
         notion = self.fairness.replace("_", " ")
-        title = f"{notion} disparity" if self.chosen is None else f"widest gap between groups ({notion})"
+        if self.chosen is None:
+            title, places = f"{notion} disparity", dict(zip(self.names, range(len(self.names)), strict=True))
+            looks = looks_of(self.names)
+        else:  # the models of a path, joined in their order, and the one that is kept
+            title, places = f"widest gap between groups ({notion})", {"start": 0, "kept model": self.chosen}
+            looks = {"start": Look("grey"), "kept model": Look("blue")}
+            points = {"color": MUTED, "linewidth": 1, "marker": "o", "markersize": 3, "label": "path"}
+            self.ax_.plot(self.disparity, self.accuracy, **points)
+        for name, place in places.items():
+            x, y, look = self.disparity[place], self.accuracy[place], looks[name]
+            options = {"color": HUES[look.hue], "marker": SYMBOLS[look.symbol].matplotlib, "zorder": 3}
+            self.ax_.scatter(x, y, label=name, **(options | style))
+            bars = {"color": HUES[look.hue], "linewidth": 1, "alpha": 0.6}
+            self.ax_.hlines(y, *self.disparity_interval[place], **bars)
+            self.ax_.vlines(x, *self.accuracy_interval[place], **bars)
         self.ax_.set(xlabel=title, ylabel="accuracy")
-        self._fit_axes()
+        self.ax_.set_xlim(*_span(self.disparity, self.disparity_interval, [0.0]))
+        self.ax_.set_ylim(*_span(self.accuracy, self.accuracy_interval))
         if self.chosen is None:
             self._plot_front()
         self.ax_.legend(**OUTSIDE)
         return self
-
-    def _plot_models(self, style: dict[str, Any]) -> None:
-        """Draw a marker for each model, with its intervals."""
-        for name, look in looks_of(self.names).items():
-            place = self.names.index(name)
-            options = {
-                "color": HUES[look.hue],
-                "marker": SYMBOLS[look.symbol].matplotlib,
-                "zorder": 3,
-            } | style
-            x, y = self.disparity[place], self.accuracy[place]
-            self.ax_.scatter(x, y, label=name, **options)
-            bars = {"color": HUES[look.hue], "linewidth": 1, "alpha": 0.6}
-            if self.disparity_interval is not None:
-                self.ax_.hlines(y, *self.disparity_interval[place], **bars)
-            if self.accuracy_interval is not None:
-                self.ax_.vlines(x, *self.accuracy_interval[place], **bars)
-
-    def _plot_path(self, chosen: int, style: dict[str, Any]) -> None:
-        """Draw the models of a path, joined in their order, and the one that is kept."""
-        self.ax_.plot(
-            self.disparity, self.accuracy, color=MUTED, linewidth=1, marker="o", markersize=3, label="path"
-        )
-        looks = {"start": Look("grey"), "kept model": Look("blue")}
-        for name, place in (("start", 0), ("kept model", chosen)):
-            options = {"color": HUES[looks[name].hue], "zorder": 3} | style
-            self.ax_.scatter(self.disparity[place], self.accuracy[place], label=name, **options)
-
-    def _fit_axes(self) -> None:
-        """Show every point and interval, and no less than a span on which small differences look small."""
-        for values, bounds, put in (
-            (self.disparity, self.disparity_interval, self.ax_.set_xlim),
-            (self.accuracy, self.accuracy_interval, self.ax_.set_ylim),
-        ):
-            every = values if bounds is None else np.concatenate([values, bounds.reshape(-1)])
-            low, high = float(np.nanmin(every)), float(np.nanmax(every))
-            if put == self.ax_.set_xlim:
-                low = min(low, 0.0)
-            wider = max(LEAST_SPAN - (high - low), 0.0) / 2 + 0.06 * max(high - low, LEAST_SPAN)
-            put(low - wider, high + wider)
 
     def _plot_front(self) -> None:
         """Draw the Pareto front as steps; estimators below and to the right of it are dominated."""
@@ -272,6 +249,14 @@ class TradeoffDisplay:
             scalex=False,
             scaley=False,
         )
+
+
+def _span(*values: ArrayLike) -> tuple[float, float]:
+    """Span every point and interval, and no less than where small differences look small."""
+    every = np.concatenate([np.ravel(one) for one in values])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    wider = max(LEAST_SPAN - (high - low), 0.0) / 2 + 0.06 * max(high - low, LEAST_SPAN)
+    return low - wider, high + wider
 
 
 class SelectionDisplay:
@@ -385,20 +370,6 @@ class SelectionDisplay:
         self.ax_[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
         self.ax_[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
         self.ax_[1].set(title="Share of the class", xlim=(0, 1))
-
-
-def _check_interval(
-    name: str, bounds: ArrayLike | None, values: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """Check that there is an interval for each value."""
-    if bounds is None:
-        return None
-    found = np.asarray(bounds, dtype=np.float64)
-    if found.shape != (len(values), 2):
-        raise InvalidInputError(
-            f"{name} must have two ends for each of the {len(values)} names; got the shape {found.shape}"
-        )
-    return found
 
 
 def _bootstrap(
