@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.paper.methods.registry import METHODS
@@ -29,18 +27,13 @@ def _cells_figure(protocols: Protocols) -> Figure:
     first = histories[0]
     names = [f"y = {label}, {group}" for label in first["classes"] for group in first["groups"]]
     counts = np.mean([np.ravel(history["counts"]) for history in histories], axis=0)
-    losses = np.stack([history["cell_losses"] for history in histories]).reshape(
-        len(histories), -1, len(names)
-    )
-    sizes = [
-        Series(name, ["share of the samples"], [float(size)], "bars")
-        for name, size in zip(names, counts / counts.sum(), strict=True)
-    ]
+    losses = np.array([history["cell_losses"] for history in histories])
+    losses = losses.reshape(len(histories), -1, len(names))
     middle, spread = losses.mean(axis=0).round(5), losses.std(axis=0).round(5)
-    traces = [
-        Series(name, first["epochs"], middle[:, i].tolist(), deviation=spread[:, i].tolist())
-        for i, name in enumerate(names)
-    ]
+    sizes, traces = [], []
+    for i, name in enumerate(names):
+        sizes.append(Series(name, ["share of the samples"], [float(counts[i] / counts.sum())], "bars"))
+        traces.append(Series(name, first["epochs"], middle[:, i].tolist(), deviation=spread[:, i].tolist()))
     return Figure(
         "figure1",
         "Figure 1. COMPAS with its own labels: sizes of the sets (label y, sex) in the training part, and their mean "
@@ -49,59 +42,36 @@ def _cells_figure(protocols: Protocols) -> Figure:
     )
 
 
-def _series(
-    results: Results,
-    method: str,
-    experiments: Sequence[Experiment],
-    measure: str,
-    x: Sequence[float] | str,
-    kind: Literal["line", "curve"] = "line",
-    labels: Sequence[str] | None = None,
-) -> Series:
-    """Make a line of a method's means; ``x`` are values, or another measure for points along a curve."""
-    rows = [results.values(experiment, measure) for experiment in experiments]
-    if isinstance(x, str):
-        across = [results.values(experiment, x) for experiment in experiments]
-        places, errors = [_mean(row) for row in across], [_error(row) for row in across]
-    else:
-        places, errors = list(x), None
-    return Series(
-        METHODS[method].short,
-        places,
-        [_mean(row) for row in rows],
-        kind,
-        deviation=[_error(row) for row in rows],
-        x_deviation=errors,
-        labels=labels,
-        look=METHODS[method].look,
-    )
+def _means(
+    results: Results, experiments: Sequence[Experiment], measure: str
+) -> tuple[list[float], list[float]]:
+    """Return the means of some experiments and their standard errors; 0 for a single run."""
+    means, errors = [], []
+    for experiment in experiments:
+        row = results.values(experiment, measure)
+        there = row[~np.isnan(row)]
+        means.append(float(there.mean()) if len(there) else np.nan)
+        errors.append(float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else 0.0)
+    return means, errors
 
 
-def _mean(values: NDArray[np.float64]) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else np.nan
-
-
-def _error(values: NDArray[np.float64]) -> float:
-    """Return the standard error of a mean; 0 for a single value."""
-    there = values[~np.isnan(values)]
-    return float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else 0.0
+def _line(results: Results, experiments: Sequence[Experiment], measure: str, x: Sequence[float]) -> Series:
+    """Make a line of a method's means."""
+    method = METHODS[experiments[0].method]
+    means, errors = _means(results, experiments, measure)
+    return Series(method.short, list(x), means, "line", deviation=errors, look=method.look)
 
 
 def _compas_rates_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 2: LR and ITLM on COMPAS by noise rate."""
     panels = []
-    measures = (
-        ("accuracy", "accuracy"),
-        ("EO disparity", "equalized_odds"),
-        ("DP disparity", "demographic_parity"),
-    )
-    for title, measure in measures:
+    for measure in ("accuracy", "equalized_odds", "demographic_parity"):
+        title = f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
         lines = []
         for method in ("lr", "itlm"):
             experiments = sets.compas_rate_experiments(method)
             rates = [round(100 * each.rate, 1) for each in experiments]
-            lines.append(_series(protocols.fresh, method, experiments, measure, rates))
+            lines.append(_line(protocols.fresh, experiments, measure, rates))
         panels.append(Panel(title, "labels flipped, %", title, lines))
     caption = (
         "Figure 2. COMPAS: LR with and without ITLM by noise rate; shaded, the standard error over splits."
@@ -109,21 +79,14 @@ def _compas_rates_figure(protocols: Protocols) -> Figure:
     return Figure("figure2", caption, panels)
 
 
-def _rates_figure(protocols: Protocols, name: str, fairness: str) -> Figure:
+def _rates_figure(protocols: Protocols, name: str) -> Figure:
     """Draw Figs. 3 and 6: methods on the synthetic data by noise rate."""
-    short, panels = ABBREVIATIONS[fairness], []
+    fairness = sets.RATE_FIGURES[name]
+    short, panels, rates = ABBREVIATIONS[fairness], [], [100 * rate for rate in sets.RATES]
     for whose, results in protocols.each("synthetic"):
         for title, measure in (("accuracy", "accuracy"), (f"{short} disparity", fairness)):
-            lines = [
-                _series(
-                    results,
-                    method,
-                    sets.rate_experiments(method, fairness),
-                    measure,
-                    [100 * rate for rate in sets.RATES],
-                )
-                for method in sets.RATE_METHODS
-            ]
+            lines = [_line(results, sets.rate_experiments(method, fairness), measure, rates)
+                     for method in sets.RATE_METHODS]  # fmt: skip
             panels.append(Panel(f"{title}, {PROTOCOLS[whose]}", "labels flipped, %", title, lines))
     caption = (
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
@@ -142,9 +105,8 @@ def _data_figure(protocols: Protocols) -> Figure:
             x, y = (mine[:, axis].astype(float).round(2).tolist() for axis in (0, 1))
             series.append(Series(f"z = {group}", x, y, "points"))
         panels.append(Panel(f"y = {label}", "x₁", "x₂", series))
-    return Figure(
-        "figure4", "Figure 4. The synthetic data, a fresh draw, before any label is flipped.", panels
-    )
+    caption = "Figure 4. The synthetic data, a fresh draw, before any label is flipped."
+    return Figure("figure4", caption, panels)
 
 
 def _curves_figure(protocols: Protocols) -> Figure:
@@ -153,10 +115,12 @@ def _curves_figure(protocols: Protocols) -> Figure:
     for whose, results in protocols.each("synthetic"):
         for noise in ("label", "group-targeted"):
             series = []
-            for method, (name, values) in sets.CURVES.items():
-                labels = [f"{name.replace('_', ' ')} {value:g}" for value in values]
-                points = sets.curve_experiments(method, noise)
-                series.append(_series(results, method, points, "accuracy", "equalized_odds", "curve", labels))
+            for name, (weight, values) in sets.CURVES.items():
+                points, method = sets.curve_experiments(name, noise), METHODS[name]
+                x, x_errors = _means(results, points, "equalized_odds")
+                y, errors = _means(results, points, "accuracy")
+                labels = [f"{weight.replace('_', ' ')} {value:g}" for value in values]
+                series.append(Series(method.short, x, y, "curve", errors, x_errors, labels, look=method.look))
             panels.append(Panel(f"{FLIPS[noise]}, {PROTOCOLS[whose]}", "EO disparity", "accuracy", series))
     caption = (
         "Figure 5. Synthetic data: accuracy against EO disparity. Along a curve the method's step size grows from 0 "
@@ -169,19 +133,12 @@ def _constraints_figure(protocols: Protocols) -> Figure:
     """Draw the ablation without constraints at several clean ratios, beside the full method."""
     panels, results, ratios = [], protocols.fresh, list(sets.CLEAN_RATIOS)
     for column in sets.TABLE1:
-        full = column_experiment(OURS, column)
+        full = [column_experiment(OURS, column)] * 2
         for title, measure in (("accuracy", "accuracy"), (f"{column.short} disparity", column.fairness)):
-            whole = results.values(full, measure)
-            ablation = _series(
-                results, f"{OURS}-no-constraints", sets.clean_ratio_experiments(column), measure, ratios
-            )
-            level = Series(
-                "the method, clean ratio .9",
-                [ratios[0], ratios[-1]],
-                [_mean(whole)] * 2,
-                deviation=[_error(whole)] * 2,
-                look=Look("orange"),
-            )
+            ablation = _line(results, sets.clean_ratio_experiments(column), measure, ratios)
+            means, errors = _means(results, full, measure)
+            ends, name = [ratios[0], ratios[-1]], "the method, clean ratio .9"
+            level = Series(name, ends, means, deviation=errors, look=Look("orange"))
             panels.append(Panel(column_title(column), "clean ratio τ", title, [ablation, level]))
     caption = (
         "Synthetic data, 10 % flips, fresh draws: the ablation without fairness constraints by the clean ratio it is "
@@ -193,9 +150,9 @@ def _constraints_figure(protocols: Protocols) -> Figure:
 FIGURES: dict[str, Callable[[Protocols], Figure]] = {
     "figure1": _cells_figure,
     "figure2": _compas_rates_figure,
-    "figure3": lambda protocols: _rates_figure(protocols, "figure3", "demographic_parity"),
+    "figure3": lambda protocols: _rates_figure(protocols, "figure3"),
     "figure4": _data_figure,
     "figure5": _curves_figure,
-    "figure6": lambda protocols: _rates_figure(protocols, "figure6", "equalized_odds"),
+    "figure6": lambda protocols: _rates_figure(protocols, "figure6"),
     "constraints": _constraints_figure,
 }
