@@ -77,10 +77,10 @@ def demo_command(
         table.add_column("method")
         for name in ("accuracy ↑", "EO disparity ↓", "DP disparity ↓", "seconds"):
             table.add_column(name, justify="right")
-        for row in found.rows:
-            values = (row.accuracy, row.equalized_odds, row.demographic_parity)
-            shown = [f"{mean:.3f}" + (f" ± {spread:.3f}" if seeds > 1 else "") for mean, spread in values]
-            table.add_row(row.title, *shown, f"{row.seconds:.2f}")
+        for title, scores in found.scores.items():
+            pairs = list(zip(scores.mean(axis=0), scores.std(axis=0), strict=True))
+            shown = [f"{mean:.3f}" + (f" ± {spread:.3f}" if seeds > 1 else "") for mean, spread in pairs[:3]]
+            table.add_row(title, *shown, f"{pairs[3][0]:.2f}")
         Console().print(table)
         demo.draw_demo(found, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.synthetic import synthetic_splits
-from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.run import measure
 from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples
 from fairsieve.selection.fairness import ABBREVIATIONS, fairness_name
@@ -28,22 +28,14 @@ DEMO_METHODS = {"lr": "lr", "itlm": "itlm", "fairbatch": "fairbatch", "fairsieve
 CELL_COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")
 
 
-@dataclass(frozen=True)
-class _DemoRow:
-    """One method over all seeds: mean and standard deviation."""
-
-    title: str
-    accuracy: tuple[float, float]
-    equalized_odds: tuple[float, float]
-    demographic_parity: tuple[float, float]
-    seconds: float
-
-
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What the demo found; data, flips and fits are those of the first seed."""
+    """What the demo found; data, flips and fits are those of the first seed.
 
-    rows: list[_DemoRow]
+    ``scores`` holds, for each method's title, one row per seed: accuracy, both disparities and seconds.
+    """
+
+    scores: dict[str, NDArray[np.float64]]
     fairness: str
     noise: str
     rate: float
@@ -66,6 +58,7 @@ def run_demo(
     ``report(method, seed)`` is called as each run begins.
     """
     notion = fairness_name(fairness)
+    settings: dict[str, Any] = {"fairness": notion, "clean_ratio": max(1 - rate, 0.01), "epochs": epochs}
     scores: dict[str, list[tuple[float, ...]]] = {name: [] for name in DEMO_METHODS}
     first: dict[str, Fitted] = {}
     for seed in seeds:
@@ -75,32 +68,15 @@ def run_demo(
             train, flipped = parts.train, noisy.flipped
         for name in DEMO_METHODS:
             report(name, seed)
-            started = time.perf_counter()
-            fitted = fit(
-                None,
-                parts.train.with_labels(noisy.labels),
-                name,
-                seed=seed,
-                evaluation=parts.test,
-                fairness=notion,
-                clean_ratio=max(1 - rate, 0.01),
-                epochs=epochs,
-            )
+            started, data = time.perf_counter(), parts.train.with_labels(noisy.labels)
+            fitted = fit(None, data, name, seed=seed, evaluation=parts.test, **settings)
             seconds = time.perf_counter() - started
-            table, *_ = confusion_table(
-                parts.test.labels, fitted.predict(parts.test.features), parts.test.groups
-            )
-            gaps = [
-                float(disparity_from_table(table, each)) for each in ("equalized_odds", "demographic_parity")
-            ]
-            scores[name].append((float(accuracy_from_table(table)), *gaps, seconds))
+            found = measure(fitted.predict(parts.test.features), parts.test)
+            values = (found[each] for each in ("accuracy", "equalized_odds", "demographic_parity"))
+            scores[name].append((*values, seconds))
             first.setdefault(name, fitted)
-    rows = []
-    for name, called in DEMO_METHODS.items():
-        means, spread = np.mean(scores[name], axis=0), np.std(scores[name], axis=0)
-        right, odds, parity = ((float(means[i]), float(spread[i])) for i in range(3))
-        rows.append(_DemoRow(METHODS[called].title, right, odds, parity, float(means[3])))
-    return Demo(rows, notion, noise, rate, train, flipped, first)
+    means = {METHODS[called].title: np.array(scores[name]) for name, called in DEMO_METHODS.items()}
+    return Demo(means, notion, noise, rate, train, flipped, first)
 
 
 def draw_demo(demo: Demo, path: Path) -> None:

@@ -162,7 +162,7 @@ def fold_scores(method: Method, given: TrainingInput, folds: int) -> NDArray[np.
     scores = np.zeros((2, len(parts), len(options)))
     for place, (train, held) in enumerate(parts):
         for i, values in enumerate(options):
-            found = measure(method.fit(replace(given, data=train), values), held)
+            found = measure(method.fit(replace(given, data=train), values).predict(held), held)
             scores[:, place, i] = found["accuracy"], found[given.settings.fairness]
     return scores
 
@@ -182,9 +182,9 @@ def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> i
     return int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
 
 
-def measure(trained: Trained, samples: Samples) -> dict[str, float]:
-    """Measure accuracy and every disparity."""
-    table, *_ = confusion_table(samples.labels, trained.predict(samples), samples.groups)
+def measure(predicted: NDArray[Any], samples: Samples) -> dict[str, float]:
+    """Measure the accuracy and every disparity of predictions."""
+    table, *_ = confusion_table(samples.labels, predicted, samples.groups)
     found = {"accuracy": float(accuracy_from_table(table))}
     return found | {name: float(disparity_from_table(table, name)) for name in get_args(FairnessName)}
 
@@ -273,7 +273,8 @@ def _cached_problem(
 
 def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
     """Measure on the test samples; on a table by their weights, and without cells of few people."""
-    measured = measure(trained, problem.test)
+    predicted = trained.predict(problem.test)
+    measured = measure(predicted, problem.test)
     dropped = np.ones(len(problem.train), dtype=bool)
     dropped[trained.indices] = False
     measured["kept"] = 1 - float(dropped.mean())
@@ -283,7 +284,7 @@ def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
         from fairsieve.paper.table_problems import measure_tables, prediction_tables
 
         weights = np.ones(len(problem.test)) if problem.weights is None else problem.weights
-        tables = prediction_tables(problem.test, trained.predict(problem.test), weights)
+        tables = prediction_tables(problem.test, predicted, weights)
         for fairness in get_args(FairnessName):
             measured |= {
                 name: float(value) for name, value in measure_tables(tables, problem.test, fairness).items()
