@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve import Samples
-from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic
+from fairsieve.data import flip_group_targeted, flip_margin, flip_uniform, make_synthetic, synthetic_splits
 from fairsieve.errors import InvalidInputError
 
 
@@ -104,6 +104,7 @@ def test_inputs_stay(clean):
         ),
         (lambda s: flip_margin(s, 0.1, among=[0, 1]), "among must be a boolean mask of the 1000 samples"),
         (lambda s: flip_group_targeted(s, 0.1, group="z"), r"group must be one of \[0, 1\]; got 'z'"),
+        (lambda s: flip_group_targeted(s, 0.1, group=0), "rate must leave under half of a group's labels"),
         (lambda s: flip_group_targeted(s, 0.9), "rate must leave under half of a group's labels"),
         (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
         (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"one per cell, the shape \(2, 2\); got \(3,\)"),
@@ -114,3 +115,18 @@ def test_inputs_stay(clean):
 def test_bad_input_is_named(clean, flip, message):
     with pytest.raises(InvalidInputError, match=message):
         flip(clean)
+
+
+@pytest.mark.parametrize("targeted", [False, True])
+def test_the_authors_attack_is_a_regression_on_train_and_validation_without_the_group(targeted):
+    parts = synthetic_splits(5)
+    flip = flip_group_targeted if targeted else flip_margin
+    found = flip(parts.train, 0.1, validation=parts.validation, sees_group=False)
+    features = np.concatenate([parts.train.features, parts.validation.features])[:, :2]  # x₁ and x₂, not z
+    labels = np.concatenate([parts.train.labels, parts.validation.labels])
+    scores = LogisticRegression(max_iter=1000).fit(features, labels).decision_function(features[:2000])
+    margins = np.where(parts.train.labels == 1, scores, -scores)
+    if targeted:  # one group alone
+        (group,) = set(parts.train.groups[found.flipped].tolist())
+        margins[parts.train.groups != group] = -np.inf
+    assert set(np.flatnonzero(found.flipped)) == set(np.argsort(-margins, kind="stable")[:200])

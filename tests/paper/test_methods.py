@@ -16,11 +16,13 @@ from fairsieve.data import (
     synthetic_splits,
 )
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.contract import Trained, TrainingInput
+from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.noise_losses import estimate_noise_rates
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.methods.selection import authors_prefix
-from fairsieve.paper.run import measure
+from fairsieve.paper.problems import make_problem, paper_settings
+from fairsieve.paper.run import choose, measure, pick
+from fairsieve.report.looks import Look
 from fairsieve.training.settings import Settings
 
 SHORT = Settings(clean_ratio=0.9, epochs=8, warmup_epochs=2, batch_size=50)
@@ -216,6 +218,57 @@ def test_learning_to_reweight_keeps_accuracy_under_many_flips():
         return flip_uniform(train, {(1, 0): 0.5, (1, 1): 0.5}, seed=seed).labels
 
     assert scores("learning-to-reweight", noise=skewed)[0] > scores("plain", noise=skewed)[0] + 0.02
+
+
+# Choosing hyperparameters, and what methods are given.
+
+
+def test_tuning_takes_the_fairest_of_the_accurate():
+    """Three made-up candidates: accurate, fair and close to it, and fair but far off."""
+    data = make_synthetic(300, seed=0)
+
+    right = {tuple(f): y for f, y in zip(data.features, data.labels, strict=True)}
+
+    def train(given, *, kind):
+        def predict(features, groups):
+            truth = np.array([right[tuple(f)] for f in features])
+            rng = np.random.default_rng(0)
+            if kind == "accurate":  # wrong for group 0 only
+                return np.where((features[:, 2] == 0) & (rng.random(len(features)) < 0.1), 1 - truth, truth)
+            wrong = rng.random(len(features)) < {"fair": 0.02, "poor": 0.5}[kind]
+            return np.where(wrong, 1 - truth, truth)
+
+        return Trained(predict_labels=predict, indices=np.arange(len(given.data)))
+
+    method = Method(
+        name="stub",
+        title="stub",
+        look=Look("grey"),
+        family="fair",
+        train=train,
+        candidates={"kind": ("accurate", "poor", "fair")},
+    )
+    assert choose(method, TrainingInput(data=data, settings=Settings(), seed=0)) == {"kind": "fair"}
+
+
+def test_fairness_comes_first_among_those_close_to_the_best_accuracy():
+    accuracies = np.array([[0.70, 0.66, 0.60]])
+    assert pick(accuracies, np.array([[0.2, 0.1, 0.0]])) == 1  # .1 below the best is too far
+    assert pick(accuracies, np.array([[0.1, 0.1, 0.0]])) == 0  # of equally fair ones the default
+    assert pick(accuracies[:, ::-1], np.array([[0.0, 0.1, 0.2]])) == 1
+
+
+def test_problems_flip_training_labels_only():
+    problem, parts = make_problem("synthetic", "label", 0.1, 2), synthetic_splits(2)
+    assert (problem.train.labels != parts.train.labels).sum() == problem.flipped.sum() == 200
+    assert (problem.test.labels == parts.test.labels).all()
+    assert (problem.clean_validation.labels == parts.validation.labels).all()
+    assert (problem.noisy_validation.labels != parts.validation.labels).sum() == 20
+
+
+def test_the_papers_settings():
+    assert paper_settings("compas", "label", 0.1, "equalized_odds").batch_size == 200
+    assert paper_settings("synthetic", "group-targeted", 0.1, "demographic_parity").epochs == 500
 
 
 # The authors' code.

@@ -1,4 +1,4 @@
-"""Reproducing: the paper's numbers, experiments that continue, statistics, verdicts, and the page."""
+"""``fairsieve reproduce``: what is written, judged again from the records, and published."""
 
 from __future__ import annotations
 
@@ -6,320 +6,44 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.records import fingerprint, read_results
-from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.claims import claims, judgements
-from fairsieve.paper.reproduce.experiments import (
-    ITEMS,
-    OURS,
-    Experiment,
-    Scope,
-    collect_experiments,
-    find_items,
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
+published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the records are part of the repository, not of the package"
 )
-from fairsieve.paper.reproduce.page import write_reproduction
-from fairsieve.paper.reproduce.published import Number, paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
-from fairsieve.paper.reproduce.runner import _run_jobs, _tuning_jobs, reproduce
-from fairsieve.paper.reproduce.statistics import Pairing, holm, judge, pool, read_gain
-from fairsieve.paper.reproduce.tables import at_an_end, paper_blocks
-
-LOOK, SCOPE = Scope(quick=True), Scope(seeds=5)
-SPREAD = np.array([-1.5, -1.0, 0.0, 1.0, 1.5]) / np.sqrt(1.3)  # mean 0, deviation 1
-PAIR = [Experiment("lr", "synthetic"), Experiment(OURS, "synthetic"), Experiment("itlm", "synthetic")]
-PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction" / "records.jsonl"
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "records.jsonl"
+def reproduce(*arguments):
+    done = CliRunner().invoke(app, ["reproduce", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
-@pytest.fixture
-def few_epochs(monkeypatch):
-    monkeypatch.setattr(sets, "QUICK_EPOCHS", dict.fromkeys(sets.QUICK_EPOCHS, 4))
+def test_items_are_listed():
+    names = [line.partition(":")[0] for line in reproduce("list").splitlines()]
+    assert {f"table{n}" for n in range(1, 8)} | {f"figure{n}" for n in range(1, 7)} < set(names)
 
 
-def test_every_table_is_there_whole():
-    shapes = {number: (len(table.lines), len(table.columns)) for number, table in paper_tables().items()}
-    # Adult has either group attacked
-    assert shapes == {1: (7, 4), 2: (7, 4), 3: (4, 2), 4: (2, 2), 5: (4, 4), 6: (6, 4), 7: (7, 6)}
-    assert paper_tables()[2].lines["fr-train"][3] == (
-        Number(0.597, 0.039, "best"),
-        Number(0.045, 0.014, "second"),
+def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "fairsieve.paper.reproduce.experiments.QUICK_EPOCHS",
+        dict.fromkeys(["synthetic", "compas", "adult"], 4),
     )
-    assert [column.noise for column in paper_tables()[7].columns[2:]] == ["group-targeted:Male"] * 2 + [
-        "group-targeted:Female"
-    ] * 2
-
-
-def test_nothing_is_run_twice_or_on_what_hyperparameters_were_chosen_on():
-    results = Results([], SCOPE)
-    every = collect_experiments(ITEMS.values())
-    names = [
-        fingerprint(job.work.args[0].run_settings(METHODS[job.experiment.method], job.seed))
-        for job in _run_jobs(every, results)
-    ]
-    assert len(set(names)) == len(names)
-    for experiment in every:
-        assert not set(Scope(seeds=50).seeds_for(experiment)) & set(sets.TUNING[experiment.data][0])
-    tuned = {(job.experiment.data, job.experiment.method) for job in _tuning_jobs(every, results)}
-    assert {
-        ("adult", "fairbatch"),
-        ("adult", "fr-train"),
-        ("compas", "fr-train"),
-        ("synthetic", "fr-train"),
-    } <= tuned
-
-
-def test_scopes_say_how_much_and_who_is_attacked():
-    table = Experiment("fr-train", "synthetic")
-    assert len(Scope().seeds_for(table)) == 20
-    assert len(Scope(method_seeds={"fr-train": 3}).seeds_for(table)) == 3
-    assert len(Scope(arrays="x").seeds_for(table)) == 5
-    flips = Experiment("lr", "compas", "group-targeted")
-    assert Scope().noise(flips) == "group-targeted-without-group"
-    assert Scope(attacked={"compas": "Female"}).noise(flips) == "group-targeted-without-group:Female"
-    assert (
-        Scope(attack="with-group").noise(Experiment("lr", "adult", "group-targeted:Male"))
-        == "group-targeted:Male"
-    )
-    assert Scope().tuned_as(Experiment(OURS, "synthetic")) is None
-    assert Scope().tuned_as(Experiment(f"{OURS}-no-weights", "compas")) == Experiment(OURS, "compas")
-    assert Scope(as_authors=True).method(OURS) == "sample-selection-authors"
-
-
-def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epochs):
-    steps = reproduce(PAIR, Results.read(path, LOOK), path)
-    first = next(steps)
-    steps.close()
-    assert (first.done, first.total) == (1, 3)
-    rest = list(reproduce(PAIR, Results.read(path, LOOK), path))
-    assert [(step.done, step.total) for step in rest] == [(1, 2), (2, 2)]
-    assert list(reproduce(PAIR, Results.read(path, LOOK), path)) == []
-    assert len({record["run"] for record in read_results(path)}) == 3
-
-
-def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch):
-    monkeypatch.setattr(sets, "TUNING", {"synthetic": ((1000,), 2)})
-    scope, experiment = Scope(seeds=2), Experiment("fairbatch", "synthetic", rate=0.2)
-    steps = [step.latest for step in reproduce([experiment], Results.read(path, scope), path)]
-    assert steps == [
-        "synthetic, FB, choosing hyperparameters",
-        "synthetic, FB, seed 0",
-        "synthetic, FB, seed 1",
-    ]
-    chosen, *runs = read_results(path)
-    assert chosen["settings"]["tuning"]["rate"] == 0.1
-    assert [run["hyperparameters"] for run in runs] == [chosen["hyperparameters"]] * 2
-
-
-def add_runs(results, experiment, **values):
-    """Add made-up runs of an experiment, and the choice of hyperparameters that it needs."""
-    tuned = results.scope.tuned_as(experiment)
-    if tuned is not None:
-        asked = results.scope.tuning_settings(tuned)
-        chosen = METHODS[experiment.method].defaults
-        results.add({"run": fingerprint(asked), "settings": asked, "hyperparameters": chosen, "versions": {}})
-    seeds = results.scope.seeds_for(experiment)
-    columns = {
-        name: np.broadcast_to(value, len(seeds)) if np.ndim(value) == 0 else value
-        for name, value in values.items()
-    }
-    for seed in seeds:
-        mine = {name: float(value[seed]) for name, value in columns.items()}
-        metrics = {"accuracy": 0.5, "equalized_odds": 0.1, "demographic_parity": 0.1, "kept": 0.8} | mine
-        record = {
-            "run": results.name(experiment, seed),
-            "settings": {},
-            "versions": {"python": "3"},
-            "cpu_seconds": 1.0,
-            "metrics": metrics,
-            "rows": {"train": 80, "test": 20},
-        }
-        if experiment.traced:
-            record["history"] = {
-                "classes": ["0", "1"],
-                "groups": ["Female", "Male"],
-                "counts": [[480, 1560], [270, 1540]],
-                "epochs": [0, 1],
-                "cell_losses": [[[0.5, 0.6], [0.9, 0.7]]] * 2,
-                "prefix_differences": [0, 3],
-                "selecting": 0.5,
-            }
-        results.add(record)
-
-
-ONE, OTHER, THIRD = (Experiment(name, "synthetic") for name in (OURS, "fairbatch", "itlm"))
-values = st.lists(st.integers(0, 100).map(lambda n: n / 100), min_size=5, max_size=5)
-
-
-@given(values, values, st.sampled_from(["synthetic", "adult"]))
-def test_tests_are_students_and_over_splits_nadeaus_and_bengios(mine, theirs, data):
-    results, pair = Results([], SCOPE), [Experiment(name, data) for name in (OURS, "fairbatch")]
-    for experiment, found in zip(pair, (mine, theirs), strict=True):
-        add_runs(results, experiment, accuracy=found)
-    gain = read_gain(Pairing(*pair, "accuracy"), results)
-    apart = np.array(mine) - np.array(theirs)
-    assert gain.mean == pytest.approx(apart.mean())
-    if np.ptp(apart) > 1e-9:
-        plain = stats.ttest_rel(mine, theirs)
-        wider = 1.0 if data == "synthetic" else np.sqrt((1 / 5 + 20 / 80) * 5)
-        half = (plain.confidence_interval(0.95)[1] - apart.mean()) * wider
-        assert gain.half == pytest.approx(half)
-        if data == "synthetic":
-            assert gain.p == pytest.approx(plain.pvalue, rel=1e-6)
-    back = read_gain(Pairing(*reversed(pair), "accuracy"), results)
-    assert {judge([gain])[0], judge([back])[0]} != {"for"}
-
-
-@given(values, values, values)
-def test_comparisons_on_one_data_set_are_pooled_draw_by_draw(mine, theirs, others):
-    results = Results([], SCOPE)
-    for experiment, found in ((ONE, mine), (OTHER, theirs), (THIRD, others)):
-        add_runs(results, experiment, accuracy=found)
-    gains = [read_gain(Pairing(ONE, each, "accuracy"), results) for each in (OTHER, THIRD)]
-    each = np.array(mine) - (np.array(theirs) + np.array(others)) / 2
-    assert pool(gains, results).mean == pytest.approx(each.mean())
-    if np.ptp(each) > 1e-9:
-        assert pool(gains, results).p == pytest.approx(stats.ttest_1samp(each, 0).pvalue, rel=1e-6)
-
-
-def test_margins_are_tested_and_not_only_met():
-    results = Results([], SCOPE)
-    add_runs(results, ONE, accuracy=0.70 + 0.001 * SPREAD)
-    add_runs(results, OTHER, accuracy=0.705)
-    add_runs(results, THIRD, accuracy=0.705 + 0.05 * SPREAD)
-    sure, unsure = (read_gain(Pairing(ONE, each, "accuracy", -0.01), results) for each in (OTHER, THIRD))
-    assert (judge([sure]), judge([unsure])) == (["for"], ["open"])
-    assert judge([read_gain(Pairing(ONE, OTHER, "accuracy"), results)]) == ["against"]
-    same = read_gain(Pairing(ONE, OTHER, "accuracy", -0.01, equivalent=True), results)
-    apart = read_gain(Pairing(ONE, OTHER, "accuracy", -0.001, equivalent=True), results)
-    assert (judge([same]), judge([apart])) == (["for"], ["against"])
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
-def test_holms_correction_is_monotone_and_between_none_and_bonferronis(p_values):
-    corrected = holm(p_values)
-    for p, q in zip(p_values, corrected, strict=True):
-        assert p <= q <= min(1.0, len(p_values) * p)
-    assert (np.diff(np.array(corrected)[np.argsort(p_values, kind="stable")]) >= 0).all()
-
-
-@pytest.fixture(scope="module")
-def as_printed():
-    """Results that are exactly what the paper prints."""
-    results, measured = Results([], SCOPE), {}
-    for table in paper_tables().values():
-        for line, cells in table.lines.items():
-            for column, numbers in zip(table.columns, cells, strict=True):
-                names = ("cpu_seconds",) if table.number == 4 else ("accuracy", column.fairness)
-                mine = measured.setdefault(sets.variant_experiment(line, column), {})
-                for name, number in zip(names, numbers, strict=True):
-                    mine.setdefault(name, number.value + SPREAD * (number.deviation or 0) / 10)
-    for experiment, found in measured.items():
-        add_runs(results, experiment, **found)
-    return results
-
-
-def test_the_papers_own_numbers_bear_out_its_claims(as_printed):
-    """All but these, which its tables themselves contradict."""
-    found = {each.claim.id: each.fresh for each in judgements(Protocols(as_printed))}
-    assert len(found) >= 30
-    contradicted = {name for name, answer in found.items() if answer.holds not in (True, "not comparable")}
-    assert contradicted == {
-        "abstract-accuracy",  # on COMPAS up to .1 below FR-Train, which its text says too
-        "table1-most-accurate",  # ITLM→FB, DP: .725
-        "table1-fb-low",  # .683 with DP, LR .665
-        "table7-rank-accuracy",  # third in two columns
-        "table7-fr-accuracy",  # .761 and .782
-        "table6-similar",  # .651 and .685 (EO)
-        "table5-either-synthetic",  # DP without constraints: more accurate, and .030 less fair: not "much"
-    }
-
-
-def test_our_tables_of_the_papers_numbers_are_the_papers(as_printed):
-    for number in (1, 2, 3, 6, 7):
-        for table in paper_blocks(Protocols(as_printed), number):
-            printed = {row[0].text: row for row in table.rows if row[1].text == "paper"}
-            for row in table.rows:
-                if row[1].text != "paper":
-                    for ours, theirs in zip(row[2:], printed[row[0].text][2:], strict=True):
-                        assert ours.text in ("–", "") or ours.text[:4] == theirs.text[:4]
-
-
-def test_claims_have_fixed_names_and_are_told_by_runs_of_the_catalogue():
-    made = set(collect_experiments(ITEMS.values()))
-    names = [claim.id for claim in claims()]
-    assert len(set(names)) == len(names) >= 50
-    for claim in claims():
-        assert set(claim.experiments()) <= made, claim.id
-
-
-def test_one_run_decides_nothing_and_prints_no_deviation():
-    results = Results([], LOOK)
-    for experiment in collect_experiments(ITEMS.values()):
-        add_runs(results, experiment)
-    for each in judgements(Protocols(results)):
-        assert each.fresh.holds in (None, "not comparable") or each.claim.id.startswith("fig1"), each
-    (table,) = paper_blocks(Protocols(results), 2)
-    assert not any("±" in cell.text for row in table.rows if row[1].text != "paper" for cell in row)
-
-
-def test_open_claims_say_what_would_decide_them():
-    results, rng = Results([], SCOPE), np.random.default_rng(1)
-    for experiment in collect_experiments(ITEMS.values()):
-        noise = rng.normal(0.3, 0.1, 20)
-        add_runs(results, experiment, accuracy=noise, equalized_odds=noise, demographic_parity=noise)
-    for each in judgements(Protocols(results)):
-        if each.fresh.holds is None:
-            assert "would decide" in each.fresh.summary, each
-        if each.corrected != each.fresh.holds:
-            assert each.corrected is None
-
-
-def test_everything_is_written_and_judged_again_from_the_records(tmp_path, few_epochs):
-    arguments = ["reproduce", "figure1", "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
-    assert "Of 2 claims" in done.output
+    arguments = ("figure1", "--quick", "--jobs", "1", "--out", tmp_path)
+    assert "Of 2 claims" in reproduce(*arguments)
     assert (tmp_path / "records.jsonl").read_text().count("\n") == 1
     first = (tmp_path / "claims.csv").read_bytes()
-    again = CliRunner().invoke(app, [*arguments, "--judge-only"], catch_exceptions=False)
-    assert again.exit_code == 0
+    reproduce(*arguments, "--judge-only")
     assert (tmp_path / "claims.csv").read_bytes() == first
     with (tmp_path / "claims.csv").open(newline="") as lines:
         assert [row["claim"] for row in csv.DictReader(lines)] == ["fig1a-smallest", "fig1b-loss"]
-    assert {"figure1.svg", "claims.md", "claims.tex", "reproduction.html"} <= {
-        each.name for each in tmp_path.iterdir()
-    }
-
-
-def test_a_page_of_everything(tmp_path):
-    results, rng = Results([], SCOPE), np.random.default_rng(0)
-    for experiment in collect_experiments(ITEMS.values()):
-        add_runs(results, experiment, accuracy=rng.random(20), equalized_odds=rng.random(20))
-    write_reproduction(Protocols(results), list(ITEMS.values()), tmp_path)
-    names = {each.stem for each in tmp_path.iterdir()}
-    assert names >= {f"table{n}" for n in range(1, 8)} | {f"figure{n}" for n in range(1, 7)}
-    assert names >= {
-        "table7-women",
-        "prefixes",
-        "rivals",
-        "constraints",
-        "claims",
-        "comparisons",
-        "reproduction",
-    }
+    written = {each.name for each in tmp_path.iterdir()}
+    assert {"figure1.svg", "claims.md", "claims.tex", "reproduction.html"} <= written
 
 
 @pytest.mark.parametrize(
@@ -333,22 +57,19 @@ def test_a_page_of_everything(tmp_path):
 )
 def test_bad_options_are_named_before_any_work(tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
-        CliRunner().invoke(
-            app, ["reproduce", *options, "--out", str(tmp_path / "new")], catch_exceptions=False
-        )
+        reproduce(*options, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    assert [item.name for item in find_items("figure5")] == ["figure5"]
 
 
-@pytest.mark.skipif(
-    not PUBLISHED.is_file(), reason="the records are part of the repository, not of the package"
-)
+@published
 def test_at_most_a_fifth_of_the_published_choices_sit_at_an_end_of_their_grid():
     """The paper's own three candidates for its method are left out."""
-    choices = [json.loads(line) for line in PUBLISHED.read_text().splitlines() if '"tuning"' in line]
-    mine = [one for one in choices if one["settings"]["tuning"]["method"] != OURS]
+    lines = (PUBLISHED / "records.jsonl").read_text().splitlines()
+    choices = [json.loads(line) for line in lines if '"tuning":{' in line]
+    mine = [one for one in choices if one["settings"]["tuning"]["method"] != "sample-selection"]
+    assert len(mine) > 50
     ends = [
-        at_an_end(value, one["settings"]["grid"][name])
+        value in (min(one["settings"]["grid"][name]), max(one["settings"]["grid"][name]))
         for one in mine
         for name, value in one["hyperparameters"].items()
     ]

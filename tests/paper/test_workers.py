@@ -1,7 +1,8 @@
-"""The engine of recorded runs on this machine: lost workers, errors of runs, threads, and a full disk."""
+"""The engine of recorded runs: lost workers, errors of runs, clusters, a full disk, and damaged records."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -10,14 +11,17 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.stress.processes import is_alone, members
 from tests.support.runs import kill_worker, make_run, raise_missing_extra
 
-from fairsieve.errors import FairsieveWarning, WorkerError
-from fairsieve.paper.records import append_record
-from fairsieve.paper.workers import run_and_record
+from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError, WorkerError
+from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.records import append_record, fingerprint, read_results
+from fairsieve.paper.run import Comparison, compare
+from fairsieve.paper.workers import open_cluster, run_and_record
 
 SLOW_RUNS = """
 import os, sys, time
@@ -121,7 +125,255 @@ def test_a_full_disk_names_the_file_and_the_way_out_and_loses_nothing(tmp_path):
     assert len(whole) == 3
 
 
-def test_a_folder_in_place_of_the_file_is_named(tmp_path):
-    with pytest.raises(OSError, match="could not be written") as caught:
-        append_record(tmp_path, {"run": "a"})
-    assert Path(caught.value.filename) == tmp_path
+# Records: no process, full disk or damage loses one, doubles one, or makes one up.
+
+METRICS = {"accuracy": 0.5, "equalized_odds": 0.5, "demographic_parity": 0.5, "equal_opportunity": 0.5}
+
+
+def result(name, **changes):
+    settings = {"method": "lr", "name": name}
+    return {"run": fingerprint(settings), "settings": settings, "metrics": METRICS, "seconds": 1.0} | changes
+
+
+SHARED = """
+import os, resource, sys
+from pathlib import Path
+from fairsieve.paper.records import append_record
+from tests.paper.test_workers import result
+
+path = Path(sys.argv[1])
+children = []
+for process in range(8):
+    children.append(os.fork())
+    if not children[-1]:
+        for i in range(40):
+            append_record(path, result(f"shared-{i}"))
+            append_record(path, result(f"{process}-{i}", filling="x" * 9000))
+        os._exit(0)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, resource.RLIM_INFINITY))
+try:
+    append_record(path, result("too long", filling="x" * 500))
+except OSError as error:
+    assert "File too large" in str(error)
+else:
+    raise AssertionError("nothing was told")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs fork and limits")
+def test_eight_processes_and_a_full_disk_lose_no_record(tmp_path):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"run": "half a li')
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", SHARED, path]
+    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    append_record(path, result("after"))
+    names = [record["settings"]["name"] for record in read_results(path)]
+    expected = [f"{name}-{i}" for name in ["shared", *range(8)] for i in range(40)]
+    assert sorted(names) == sorted([*expected, "after"])
+
+
+def test_a_success_replaces_an_error_and_no_record_is_doubled(tmp_path):
+    path = tmp_path / "records.jsonl"
+    failed = result("a", error="no")
+    tries = [failed, failed, result("a"), result("a"), result("b")]
+    assert [append_record(path, record) for record in tries] == [True, False, True, False, True]
+    path.write_bytes(path.read_bytes()[:-3])  # half of b
+    assert append_record(path, result("b"))
+    assert [record["settings"]["name"] for record in read_results(path)] == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 200_000, b'{"run": ["a"]}', b'{"run": {}}', b"\x80\x04.", b"9" * 10**5, b'{"run": 1e999}']
+)
+def test_hostile_lines_are_no_records(tmp_path, line):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(line)
+    assert append_record(path, result("a"))
+    assert list(read_results(path)) == [result("a")]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b'"seconds"', b'"secunds"'),
+        (b'"equalized_odds":', b'"equalized_adds":'),
+        (b'"metrics"', b'"metrucs"'),
+        (b'"method"', b'"methud"'),
+        (b'"settings": {', b'"settings": 3, "x": {'),
+        (b'"accuracy": 0', b'"accuracy": "0", "x": 0'),
+        (b'"accuracy": 0', b'"accuracy": 1' + b"0" * 400 + b', "x": 0'),
+    ],
+)
+def test_a_damaged_record_is_no_result_and_is_replaced(tmp_path, damage):
+    whole, path = json.dumps(result("a")).encode(), tmp_path / "records.jsonl"
+    assert whole.replace(*damage) != whole
+    path.write_bytes(whole.replace(*damage) + b"\n")
+    assert not list(read_results(path))
+    assert append_record(path, result("a"))  # run again, and kept this time
+    assert list(read_results(path)) == [result("a")]
+    assert not append_record(path, result("a"))
+
+
+# Real clusters: dask, ray and Spark, with a worker that is killed and a comparison that is restarted.
+
+# Each program starts the engine and its address; the engines are new on this machine and end with the program.
+ENGINES = {
+    "dask": (
+        "distributed",
+        """
+from distributed import LocalCluster
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+address = cluster.scheduler_address.replace("tcp://", "dask://")
+""",
+    ),
+    "ray": ("ray", "address = 'ray'"),
+    "spark": (
+        "joblibspark",
+        """
+from pyspark.sql import SparkSession
+os.environ["PYSPARK_PYTHON"] = sys.executable
+SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+address = "spark"
+""",
+    ),
+}
+CLUSTER = """
+import json, os, signal, sys, warnings
+from functools import partial
+from pathlib import Path
+
+from fairsieve.errors import WorkerError
+from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.run import Comparison, compare
+from fairsieve.paper.workers import open_cluster, run_and_record
+
+folder = Path(sys.argv[1])
+
+
+def make_run(number, marker):
+    if number == 3 and not marker.exists():  # the worker of this run is killed once
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"run": str(number)}
+
+
+def fail():
+    raise KeyError("a run's own error")
+
+
+def main():
+    START
+    with open_cluster(address):
+        work = [partial(make_run, number, folder / "killed") for number in range(8)]
+        found = {finished.place: finished.record for finished in run_and_record(work, folder / "killed.jsonl", jobs=2)}
+        assert found == {number: {"run": str(number)} for number in range(8)}, found
+        assert (folder / "killed").exists()
+
+        path = folder / "records.jsonl"
+        asked = Comparison(epochs=4, tune=False), find_methods("lr,sample-selection"), range(3), path
+        first = compare(*asked, jobs=2)
+        next(first)
+        first.close()
+        (folder / "before.json").write_text(json.dumps(path.read_text().count("\\n")))
+        assert len(list(compare(*asked, jobs=2))) == 6
+        try:
+            list(run_and_record([fail], folder / "none.jsonl", jobs=2))
+        except KeyError as error:
+            assert "own error" in str(error)
+        else:
+            raise AssertionError("the run's error was lost")
+    if address.startswith("dask://"):  # on the command line; to start the others once more takes long
+        from fairsieve.cli.app import app
+
+        asked = "compare --methods lr --seeds 2 --epochs 4 --no-tune"
+        app([*asked.split(), "--backend", address, "--out", str(folder / "runs")], standalone_mode=False)
+        assert (folder / "runs" / "records.jsonl").read_text().count("\\n") == 2
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def require_engine(engine, module):
+    if importlib.util.find_spec(module) is None:
+        if os.environ.get(f"FAIRSIEVE_REQUIRE_{engine.upper()}") == "1":
+            pytest.fail(f"{module} is required here, and is not installed")
+        pytest.skip(f"{module} is not installed")
+
+
+def without_times(records):
+    times = {"seconds", "cpu_seconds", "tuning_seconds"}
+    kept = [{name: value for name, value in record.items() if name not in times} for record in records]
+    return sorted(kept, key=lambda record: record["run"])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_cluster_survives_a_killed_worker_and_continues_after_a_restart(engine, tmp_path, request):
+    limit = float(request.config.getoption("timeout") or request.config.getini("timeout"))
+    module, start = ENGINES[engine]
+    require_engine(engine, module)
+    program = tmp_path / "program.py"
+    program.write_text(
+        CLUSTER.replace("    START", "".join(f"    {line}\n" for line in start.strip().splitlines()))
+    )
+    variables = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables,
+        timeout=limit - 20,  # make stress gives more, for a busy machine
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    lines = (tmp_path / "killed.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["run"] for line in lines) == [str(number) for number in range(8)]
+    assert 1 <= json.loads((tmp_path / "before.json").read_text()) < 6
+    there = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    here = compare(
+        Comparison(epochs=4, tune=False),
+        find_methods("lr,sample-selection"),
+        range(3),
+        tmp_path / "here.jsonl",
+    )
+    assert without_times(there) == without_times(here)
+
+
+def test_ray_without_its_client_names_the_command_that_installs_it(monkeypatch):
+    def init(**_):
+        raise ValueError("Ray Client requires pip package `ray[client]`. If you installed the minimal Ray")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    with (
+        pytest.raises(FairsieveError, match=r"elsewhere needs its client: pip install 'ray\[client\]'"),
+        open_cluster("ray://localhost:1"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["dask", "dask://", "ray://", "slurm://head:1", "tcp://head:1", ""])
+def test_unknown_addresses_are_refused_with_the_known_forms(address):
+    with (
+        pytest.raises(InvalidInputError, match=r"backend must be dask://HOST:PORT, ray, .*; got"),
+        open_cluster(address),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("module", "address", "install"),
+    [
+        ("dask", "dask://localhost:1", r"needs dask: pip install 'fairsieve\[dask\]'"),
+        ("ray", "ray", "needs ray: pip install ray$"),
+        ("ray", "ray://localhost:1", r"needs ray: pip install ray\[client\]"),
+        ("pyspark.sql", "spark", "needs pyspark: pip install joblibspark pyspark"),
+    ],
+)
+def test_a_missing_engine_names_the_command_that_installs_it(module, address, install, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(FairsieveError, match=install), open_cluster(address):
+        pass
