@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+
 import pytest
 import torch
 from accelerate import Accelerator
@@ -80,6 +83,16 @@ def test_trainer_trains_and_resumes_identically(tmp_path):
     assert again == pytest.approx(whole)
 
 
+class Attack:
+    """Its pickle makes a folder when it is loaded."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder / "ran"),)
+
+
 @pytest.mark.parametrize("accumulated", [1, 2])
 def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
     saves = {"save_strategy": "steps", "save_steps": 7, "save_total_limit": None}
@@ -94,9 +107,18 @@ def test_trainer_resumes_inside_an_epoch(tmp_path, accumulated):
         assert one["indices"].tolist() == other["indices"].tolist()
         assert one["running"]["losses"].tolist() == other["running"]["losses"].tolist()
     assert again == whole
-    (kept / "fairsieve.pt").unlink()
-    with pytest.raises(CheckpointError, match=r"fairsieve\.pt must hold numbers"):
+    state = kept / "fairsieve.pt"
+    state.unlink()
+    told = r"fairsieve\.pt must hold numbers and tensors only, as fairsieve writes it"
+    with pytest.raises(CheckpointError, match=told):
         transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
+    # Nothing in a state of somebody else's runs.
+    for hostile in ({"parts": [], "is_observed": Attack(tmp_path)}, Attack(tmp_path)):
+        for write in (lambda one: torch.save(one, state), lambda one: state.write_bytes(pickle.dumps(one))):
+            write(hostile)
+            with pytest.raises(CheckpointError, match=told):
+                transformers_trainer.train(tmp_path / "other", resume=str(kept), **options)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_trainer_requires_a_dataset(tmp_path, monkeypatch):

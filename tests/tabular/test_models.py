@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 
 import numpy as np
@@ -12,17 +11,11 @@ from tests.support.people import people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError, MissingExtraError
-from fairsieve.tabular import models, settings
-from fairsieve.tabular.label_review import audit_table
-from fairsieve.tabular.model_files import read_model, write_model
-from fairsieve.tabular.models import choose_model
-from fairsieve.tabular.preparation import read_problem
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.table_run import train_table
 
 pytest.importorskip("lightgbm")
 KINDS = ("lightgbm", "hist-gradient-boosting")
+ROLES = {"label": "income", "sensitive": "sex"}
 FEW = {"trees": 6, "max_iter": 4, "clean_ratio": 0.9}
 
 
@@ -33,31 +26,26 @@ def runs(people_csv):
         "hist-gradient-boosting": {},
     }
     return {
-        kind: train_table(
-            TableSettings(people_csv, "income", ["sex"], "high", model=kind, **FEW, **more[kind])
-        )
+        kind: tabular.train(people_csv, **ROLES, positive="high", model=kind, **FEW, **more[kind])
         for kind in KINDS
     }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_comes_back_the_same(runs, kind, tmp_path, people_csv):
-    run = runs[kind]
-    write_model(run.model, tmp_path)
-    again = read_model(tmp_path)
-    frame = run.problem.test.values
-    np.testing.assert_array_equal(again.predict_proba(frame), run.model.predict_proba(frame))
-    np.testing.assert_array_equal(again.predict(frame), run.model.predict(frame))
-    found = tabular.predict(tmp_path, people_csv)
-    predicted, probability, notes = found.predicted, found.probability, found.notes
-    np.testing.assert_array_equal(predicted[run.problem.test.rows - 2], run.model.predict(frame))
-    assert notes == []
-    assert ((probability >= 0) & (probability <= 1)).all()
+    model, test = runs[kind].model, runs[kind].run.problem.test
+    found = tabular.predict(runs[kind].save(tmp_path / "run"), people_csv, probabilities=True)
+    rows = test.rows - 2
+    np.testing.assert_array_equal(
+        np.column_stack([*found.chances.values()])[rows], model.predict_proba(test.values)
+    )
+    np.testing.assert_array_equal(found.predicted[rows], model.predict(test.values))
+    assert found.notes == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_says_the_same_as_with_a_linear_model(runs, kind):
-    run = runs[kind]
+    run = runs[kind].run
     train = run.problem.train
     assert sum(cell.dropped.total for cell in run.dropped) == len(train)
     assert set(run.suspects["row"]) <= set(train.rows)
@@ -78,35 +66,31 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
     ]
     kept = ("age", "hours") if kind == "lightgbm" else ("job",)
     path = write_csv(tmp_path / "p.csv", {name: table[name] for name in (*kept, "sex", "income")})
-    asked = TableSettings(path, "income", ["sex"], model=kind, trees=2, max_iter=4, clean_ratio=1.0)
-    run = train_table(asked)
-    write_model(run.model, tmp_path)
-    frame = run.problem.test.values
-    np.testing.assert_array_equal(read_model(tmp_path).predict_proba(frame), run.model.predict_proba(frame))
+    result = tabular.train(path, **ROLES, model=kind, trees=2, max_iter=4, clean_ratio=1.0)
+    run, folder = result.run, result.save(tmp_path / "run")
+    np.testing.assert_array_equal(
+        tabular.predict(folder, path).probability, tabular.predict(result, path).probability
+    )
     assert {one.label for one in run.quality} == {"high", "low", "middle", ""}
     assert run.calibration[0].label == ""
 
 
 def test_gaps_and_categories_are_taken_as_they_are(runs):
-    values = runs["lightgbm"].problem.train.values
+    values = runs["lightgbm"].run.problem.train.values
     numbers = Preparation(one_hot=False).fit(values).transform(values)
     assert np.isnan(numbers[:, 0]).sum() == values["job"].isna().sum() > 0
     assert np.isnan(numbers[:, 1]).sum() == np.isnan(values["age"]).sum() > 0
 
 
-def test_new_values_count_as_missing(runs, tmp_path):
-    write_model(runs["hist-gradient-boosting"].model, tmp_path)
-    table = people(40, seed=3)
-    texts = {}
+def test_new_values_count_as_missing(runs):
+    found = {}
     for job in ("pilot", ""):
-        table["job"] = [job] * 40
-        path = write_csv(tmp_path / "new.csv", table)
-        found = tabular.predict(tmp_path, path)
-        probability, notes = found.probability, found.notes
-        texts[job] = probability
-        told = ["Column 'job' has values that training did not have ('pilot'); they are ignored."]
-        assert notes == (told if job else [])
-    np.testing.assert_array_equal(texts["pilot"], texts[""])
+        new = pd.DataFrame(people(40, seed=3)).assign(job=job)
+        found[job] = tabular.predict(runs["hist-gradient-boosting"], new)
+    told = "Column 'job' has values that training did not have ('pilot'); they are ignored."
+    assert found["pilot"].notes == [told]
+    assert found[""].notes == []
+    np.testing.assert_array_equal(found["pilot"].probability, found[""].probability)
 
 
 def test_of_many_categories_the_commonest_are_kept():
@@ -116,90 +100,57 @@ def test_of_many_categories_the_commonest_are_kept():
     assert {f"v{i}" for i in range(300, 400)} <= set(kept)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (r"leaf_value=\S+", "leaf_value=nan"),
-        (r"leaf_value=\S+", "leaf_value=1e400"),
-        (r"max_feature_idx=\d+", "max_feature_idx=1"),
-    ],
-)
-def test_trees_of_lightgbm_that_are_damaged_are_refused(runs, tmp_path, old, new):
-    broken = copy.deepcopy(runs["lightgbm"].model)
-    classifier = broken["model"].estimator_
-    classifier.trees = re.sub(old, new, classifier.trees, count=1)
-    write_model(broken, tmp_path)
-    with pytest.raises(InvalidInputError, match="is not a model that fairsieve kept, or it is damaged"):
-        tabular.predict(tmp_path, pd.DataFrame(people(40)))
+def xor(count, wrong=0.0):
+    """A table whose label follows from two columns together; some labels are wrong."""
+    random = np.random.default_rng(0)
+    left, right = random.integers(0, 10, (2, count))
+    true = np.where((left < 5) ^ (right < 5), "yes", "no")
+    flipped = random.random(count) < wrong
+    label = np.where(flipped, np.where(true == "yes", "no", "yes"), true)
+    frame = pd.DataFrame(
+        {"left": left, "right": right, "sex": random.choice(["f", "m"], count), "income": label}
+    )
+    return frame, true, flipped
 
 
-@pytest.mark.parametrize("field", ["value", "num_threshold", "baseline"])
-def test_trees_of_scikit_learn_with_a_number_that_is_not_finite_are_refused(runs, tmp_path, field):
-    model = copy.deepcopy(runs["hist-gradient-boosting"].model)
-    trees = model["model"]
-    if field == "baseline":
-        trees._baseline_prediction = np.array([[np.nan]])
-    else:
-        trees._predictors[0][0].nodes[field] = np.nan
-    write_model(model, tmp_path)
-    with pytest.raises(InvalidInputError, match=r"model.skops is not a model that fairsieve kept"):
-        read_model(tmp_path)
-
-
-def test_auto_chooses_by_log_loss(people_csv):
-    choice = choose_model(read_problem(TableSettings(people_csv, "income", ["sex"], trees=6)))
+def test_auto_chooses_by_log_loss():
+    run = tabular.train(xor(600)[0], **ROLES, model="auto", trees=6, max_iter=4, clean_ratio=1.0).run
+    choice = run.choice
     assert set(choice.losses) == {"logistic", *KINDS}
-    assert choice.losses[choice.name] == min(choice.losses.values())
+    assert run.model_name == choice.name == min(choice.losses, key=choice.losses.get)
+    assert choice.name != "logistic"  # trees are better where columns interplay
     ranked = sorted(choice.losses.values())
     assert choice.difference == pytest.approx(ranked[1] - ranked[0])
     assert choice.interval[0] < choice.difference < choice.interval[1]
-    assert choice.note.startswith(f"--model auto chose {models.TITLES[choice.name]}: its log loss on 480")
-
-
-def test_trees_are_chosen_where_columns_interplay(tmp_path):
-    random = np.random.default_rng(0)
-    left, right = random.integers(0, 10, (2, 600))
-    label = np.where((left < 5) ^ (right < 5), "yes", "no")
-    columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 600), "label": label}
-    path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
-    run = train_table(
-        TableSettings(path, "label", ["sex"], model="auto", trees=6, max_iter=4, clean_ratio=1.0)
-    )
-    assert run.model_name in KINDS
-    assert run.choice is not None
-    assert run.choice.note in run.notes
+    assert re.match(r"--model auto chose .*: its log loss on 480", choice.note)
+    assert choice.note in run.notes
     assert run.scores[-1]["accuracy"].value > 0.9
 
 
-def test_what_is_not_installed_is_named(monkeypatch, people_csv):
-    monkeypatch.setattr(settings, "find_spec", lambda name: None)
+def test_what_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr("fairsieve.tabular.settings.find_spec", lambda name: None)
+    frame = xor(300)[0]
     with pytest.raises(
         MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
     ):
-        TableSettings(people_csv, "income", ["sex"], model="lightgbm")
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
-    choice = choose_model(read_problem(TableSettings(people_csv, "income", ["sex"], trees=2)))
-    assert "LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in choice.note
+        tabular.train(frame, **ROLES, model="lightgbm")
+    monkeypatch.setattr("fairsieve.tabular.models.find_spec", lambda name: None)
+    found = tabular.audit(frame, **ROLES, model="auto", trees=2).audit
+    assert any("LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in note for note in found.notes)
 
 
 def test_a_model_that_does_not_exist_is_refused(people_csv):
     with pytest.raises(
         InvalidInputError, match=r"--model must be one of logistic, .*got 'lightgmb'. Did you mean lightgbm"
     ):
-        tabular.train(people_csv, label="income", sensitive="sex", model="lightgmb")
+        tabular.train(people_csv, **ROLES, model="lightgmb")
 
 
-def test_an_audit_can_ask_trees(tmp_path):
-    random = np.random.default_rng(0)
-    left, right = random.integers(0, 10, (2, 900))
-    right_labels = np.where((left < 5) ^ (right < 5), "yes", "no")
-    wrong = random.random(900) < 0.1
-    label = np.where(wrong, np.where(right_labels == "yes", "no", "yes"), right_labels)
-    columns = {"left": left, "right": right, "sex": random.choice(["f", "m"], 900), "label": label}
-    path = write_csv(tmp_path / "xor.csv", {name: list(map(str, values)) for name, values in columns.items()})
-    found = audit_table(TableSettings(path, "label", ["sex"], model="hist-gradient-boosting", trees=30))
+def test_an_audit_can_ask_trees():
+    frame, true, wrong = xor(900, wrong=0.1)
+    found = tabular.audit(frame, **ROLES, model="hist-gradient-boosting", trees=30).audit
     assert found.model_name == "hist-gradient-boosting"
-    rows = found.suspects["row"] - 2
+    rows = found.suspects["row"]
     assert len(rows) > 40
     assert wrong[rows].mean() > 0.9
-    assert (found.suspects["suggested"] == right_labels[rows])[wrong[rows]].all()
+    assert (found.suspects["suggested"] == true[rows])[wrong[rows]].all()
