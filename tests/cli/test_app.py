@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
 import subprocess
 import sys
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -16,13 +14,11 @@ from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
 from fairsieve.cli.app import app, main
-from fairsieve.cli.terminal import tolerate_encodings
 from fairsieve.errors import FairsieveError
-from fairsieve.paper import demo
-from fairsieve.paper.methods.registry import METHODS
 
 COMMANDS = ("train", "predict", "audit", "compare", "reproduce", "demo", "data")
 SUBCOMMANDS = {"data": [f"data {name}" for name in ("fetch", "list", "describe", "export")]}
+TRAIN = ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run")
 FAIRSIEVE = [str(Path(sys.executable).parent / "fairsieve")]
 
 
@@ -47,7 +43,7 @@ def call(capsys, monkeypatch):
 
 
 def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
-    done = run("demo", "--seeds", "2", "--out", str(tmp_path / "new" / "folder"))
+    done = run("demo", "--seeds", "1", "--out", str(tmp_path / "new" / "folder"))
     assert done.returncode == 0, done.stderr
     for name in ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"):
         assert name in done.stdout
@@ -57,10 +53,9 @@ def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "option", [("--fairness", "demographic-parity"), ("--noise", "uniform"), ("--rate", "0")]
+    "option", [("--fairness", "demographic-parity", "--noise", "uniform"), ("--rate", "0")]
 )
-def test_demo_options(tmp_path, call, monkeypatch, option):
-    monkeypatch.setattr(demo, "run_demo", partial(demo.run_demo, epochs=110))  # the warm-up takes 100
+def test_demo_options(tmp_path, call, option):
     done = call("demo", "--seeds", "1", "--out", str(tmp_path), *option)
     assert done.returncode == 0, done.stderr
 
@@ -124,7 +119,8 @@ def test_data_without_a_command_prints_its_help(call):
 
 def test_compare_lists_every_method(call):
     said = call("compare", "--methods", "list").stdout
-    assert [name for name in METHODS if name not in said] == []
+    for name in ("plain", "fairsieve", "reweighing", "sample-selection", "fr-train"):
+        assert f"\n{name}: " in f"\n{said}"
 
 
 def test_completion_offers_commands_and_values():
@@ -132,7 +128,7 @@ def test_completion_offers_commands_and_values():
     for words, number, expected in (
         ("fairsieve tr", "1", ["train"]),
         ("fairsieve train a.csv --small-groups m", "4", ["merge"]),
-        ("fairsieve compare --methods fairs", "3", [name for name in METHODS if name.startswith("fairs")]),
+        ("fairsieve compare --methods fairs", "3", ["fairsieve"]),
     ):
         environment = os.environ | shell | {"COMP_WORDS": words, "COMP_CWORD": number}
         assert run(env=environment).stdout.split() == expected
@@ -152,6 +148,7 @@ def foreign_people(tmp_path_factory):
     [
         ("cp1252", "train", ["--clean-ratio", "0.9", "--max-iter", "4", "-o", "run"]),
         ("ascii", "audit", []),
+        ("cp932", "audit", []),
     ],
 )
 def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(foreign_people, encoding, command, options):
@@ -163,16 +160,6 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(foreign_people, e
     if command == "train":
         assert "report.html" in done.stdout
         assert (foreign_people / "run" / "report.html").is_file()
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
-def test_any_encoding_of_the_output_takes_any_text(monkeypatch, encoding):
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    monkeypatch.setattr(sys, "stdout", stream)
-    tolerate_encodings()
-    stream.write("żona → ±0.1 \N{WHITE HEAVY CHECK MARK}")
-    stream.flush()
-    assert b"ona" in stream.buffer.getvalue()
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path):
@@ -193,19 +180,10 @@ def test_without_matplotlib_the_extra_is_named(tmp_path):
         (("compare", "--data", "compas", "--noise", "lable"), "label"),
         (("compare", "--data", "compas", "--fairness", "equal-oportunity"), "equal_opportunity"),
         (("reproduce", "tabel1"), "table1"),
-        (
-            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--model", "lightgmb"),
-            "lightgbm",
-        ),
-        (
-            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--threshold", "balancd"),
-            "balanced",
-        ),
-        (("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--clean-ratio", "aut"), "auto"),
-        (
-            ("train", "x.csv", "--label", "y", "--sensitive", "z", "-o", "run", "--fail-on", "do-not-us"),
-            "do-not-use",
-        ),
+        ((*TRAIN, "--model", "lightgmb"), "lightgbm"),
+        ((*TRAIN, "--threshold", "balancd"), "balanced"),
+        ((*TRAIN, "--clean-ratio", "aut"), "auto"),
+        ((*TRAIN, "--fail-on", "do-not-us"), "do-not-use"),
     ],
 )
 def test_a_misspelt_choice_is_offered_its_closest(arguments, offered, tmp_path, monkeypatch):

@@ -1,4 +1,7 @@
-"""Commands keep what they read, write with the rights that the umask leaves, and end cleanly at a signal."""
+"""Commands keep what they read, write with the rights that the umask leaves, and end cleanly at a signal.
+
+A stop ends a command with status 130 or 143 and a line on what is kept, never with a traceback.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ import signal
 import stat
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from tests.support.people import people, write_csv
 
-from fairsieve.cli import app as cli
+from fairsieve import tabular
+from fairsieve.cli.app import main
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 
@@ -23,18 +29,25 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def failed(monkeypatch, capsys, *arguments):
-    """What a command that ends with status 1 says."""
-    monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 1
-    return capsys.readouterr().err
+@pytest.fixture
+def failed(monkeypatch, capsys):
+    """A function that returns what a command says that ends with a status, 1 unless told, without a traceback."""
+
+    def said(*arguments, status=1):
+        monkeypatch.setattr(sys, "argv", ["fairsieve", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == status
+        printed = capsys.readouterr().err
+        assert "Traceback" not in printed
+        return printed.lstrip()  # a progress bar may have begun a line
+
+    return said
 
 
 @pytest.mark.parametrize("link", ["itself", "symbolic", "hard"])
 @pytest.mark.parametrize("command", ["train", "audit", "review", "predict"])
-def test_no_command_writes_over_what_it_reads(here, monkeypatch, capsys, command, link):
+def test_no_command_writes_over_what_it_reads(here, failed, command, link):
     place = "people.html" if command == "review" else "people.csv"
     if link != "itself":
         (here / "links").mkdir()
@@ -43,41 +56,37 @@ def test_no_command_writes_over_what_it_reads(here, monkeypatch, capsys, command
         place = f"links/{place}"
     before = (here / "people.csv").read_bytes()
     first = ("predict", "run", "people.csv") if command == "predict" else (command, "people.csv", *ROLES)
-    said = failed(monkeypatch, capsys, *first, "-o", place, "--force")
+    said = failed(*first, "-o", place, "--force")
     assert "--out must not be a file that is read" in said
     assert (here / "people.csv").read_bytes() == before
 
 
-def test_a_run_does_not_replace_the_folder_of_its_table(here, monkeypatch, capsys):
+def test_a_run_does_not_replace_the_folder_of_its_table(here, failed):
     (here / "run").mkdir()
     (here / "people.csv").rename(here / "run" / "people.csv")
-    said = failed(monkeypatch, capsys, "train", "run/people.csv", *ROLES, "-o", "run", "--force")
+    said = failed("train", "run/people.csv", *ROLES, "-o", "run", "--force")
     assert "--out must not be the folder of a file that is read" in said
 
 
-def test_a_missing_file_of_answers_is_named(here, monkeypatch, capsys):
-    said = failed(monkeypatch, capsys, "train", "people.csv", *ROLES, "--verified", "none.csv", "-o", "run")
+def test_a_missing_file_of_answers_is_named(here, failed):
+    said = failed("train", "people.csv", *ROLES, "--verified", "none.csv", "-o", "run")
     assert "--verified must be a file that can be read; none.csv: No such file" in said
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
-@pytest.mark.parametrize("mask", [0o077, 0o022])
-def test_outputs_have_the_rights_that_the_umask_leaves(here, mask):
-    code = "import os, sys; os.umask(int(sys.argv.pop(1))); from fairsieve.__main__ import main; main()"
-    quick = ("--clean-ratio", "0.9", "--max-iter", "4")
-    for arguments in (
-        ("train", "people.csv", *ROLES, *quick, "-o", "run"),
-        ("predict", "run", "people.csv", "-o", "new.csv"),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(mask), *arguments], capture_output=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-    written = [*(here / "run").rglob("*"), here / "new.csv"]
-    assert len(written) > 5
-    for path in written:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
-    assert stat.S_IMODE((here / "run").stat().st_mode) == 0o777 & ~mask
+def test_outputs_have_the_rights_that_the_umask_leaves(here):
+    result = tabular.train("people.csv", label="income", sensitive="sex", clean_ratio=0.9, max_iter=4)
+    for mask in (0o077, 0o022):
+        before = os.umask(mask)
+        try:
+            run = result.save(here / f"run-{mask}")
+            new = tabular.predict(run, "people.csv").save(here / f"new-{mask}.csv")
+        finally:
+            os.umask(before)
+        written = [*run.rglob("*"), new]
+        assert len(written) > 5
+        assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {0o666 & ~mask}
+        assert stat.S_IMODE(run.stat().st_mode) == 0o777 & ~mask
 
 
 STOPPED = """
@@ -111,3 +120,108 @@ def test_a_training_that_is_stopped_says_so_and_writes_nothing(here, module, fun
     assert done.returncode == 128 + number, done.stderr
     assert "Stopped. Nothing was written." in done.stderr
     assert [path.name for path in here.iterdir()] == ["people.csv"]
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def interrupt_inside(*_, **__):
+    """Compiled code may hand a stop on inside an error of its own."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as stop:
+        raise SystemError("a result with an exception set") from stop
+
+
+@pytest.mark.parametrize(
+    ("function", "command", "message"),
+    [
+        (
+            "tabular.table_run.train_table",
+            "train people.csv --label income --sensitive sex -o run",
+            "Nothing was w",
+        ),
+        ("tabular.entry.read_model", "predict run people.csv -o new.csv", "Nothing was written."),
+        (
+            "tabular.label_review.audit_table",
+            "audit people.csv --label income --sensitive sex",
+            "Nothing was w",
+        ),
+        ("paper.run.compare", "compare --out new", "What is finished is in new/records.jsonl: give"),
+        ("paper.reproduce.runner.reproduce", "reproduce table4 --out new", "What is finished is in new"),
+        ("data.fetch.fetch", "data fetch adult", "Nothing was left half-written."),
+        ("data.export.export_csv", "data export adult new.csv", "Nothing was left half-written."),
+        ("paper.demo.run_demo", "demo --out new", "No figure was drawn."),
+    ],
+)
+@pytest.mark.parametrize("stop", [interrupt, interrupt_inside])
+def test_every_command_says_what_is_left(here, monkeypatch, failed, function, command, message, stop):
+    monkeypatch.setattr(f"fairsieve.{function}", stop)
+    assert failed(*command.split(), status=130).startswith(f"Stopped. {message}")
+    assert not [path for path in here.rglob("*") if path.is_file() and path.name != "people.csv"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has loaded")
+@pytest.mark.parametrize("loaded", ["_multiarray_umath", "_sparsetools"])
+def test_while_it_is_imported(tmp_path, loaded):
+    program = Path(sys.executable).parent / "fairsieve"
+    started = subprocess.Popen(
+        [program, "demo"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while loaded not in Path(f"/proc/{started.pid}/maps").read_text() and time.monotonic() < until:
+        time.sleep(0.005)
+    started.send_signal(signal.SIGINT)
+    out, said = started.communicate(timeout=60)
+    assert (started.returncode, out, said) == (130, b"", b"Stopped before anything was begun.\n")
+    assert not list(tmp_path.iterdir())
+
+
+PROGRAM = """
+import sys, time
+from fairsieve.tabular import table_run
+
+def wait(*_, **__):
+    print("begun", flush=True)
+    time.sleep(60)
+
+table_run.train_table = wait
+from fairsieve.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_sigterm_cleans_up_like_ctrl_c(here, number):
+    command = [sys.executable, "-c", PROGRAM, "train", "people.csv", *ROLES, "--out", "run"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout.readline() == b"begun\n"
+    assert [path for path in here.iterdir() if path.name.endswith(".part")]
+    started.send_signal(number)
+    _, said = started.communicate(timeout=20)
+    assert started.returncode == 128 + number
+    assert b"Stopped. Nothing was written" in said
+    assert b"Traceback" not in said
+    assert [path.name for path in here.iterdir()] == ["people.csv"]
+
+
+ENDING = """
+import threading, time
+from fairsieve.__main__ import main
+
+threading.Thread(target=time.sleep, args=(60,)).start()  # Python waits for it when all else is done
+main()
+"""
+
+
+def test_a_signal_while_python_ends_prints_no_traceback(here):
+    command = [sys.executable, "-c", ENDING, "audit", "people.csv", *ROLES]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "bufsize": 0}
+    started = subprocess.Popen(command, **pipes)
+    assert started.stdout.readline()  # what is printed is flushed when the work is done
+    time.sleep(0.2)
+    started.send_signal(signal.SIGTERM)
+    _, said = started.communicate(timeout=20)
+    assert started.returncode == 143
+    assert said in (b"", b"\n")  # a progress bar may have ended a line

