@@ -64,7 +64,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The table: what, how much, against what."""
     run, table = found["training"], []
     table.append(("training, literal implementation", f"{run['literal']:.2f} s", ""))
-    for name in ("steps alone", "autograd", "one seed"):
+    for name in ("steps alone", "module", "NumPy", "compiled"):
         ratio = run["literal"] / run[name]
         table.append((f"training, {name}", f"{run[name]:.3f} s", f"1/{ratio:.0f} of the literal"))
     for row in found["selection"]:
