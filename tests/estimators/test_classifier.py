@@ -213,7 +213,7 @@ def test_the_plain_model_is_kept_where_the_fair_one_is_no_better():
     with pytest.warns(FairnessWarning, match="The plain model is kept"):
         model.fit(X, labels, sensitive_features=groups)
     assert model.is_plain_
-    assert np.array_equal(model.coef_, model.plain_model_.coef)
+    assert np.array_equal(model.coef_, model.plain_model_.coef_)
     named = FairRobustClassifier(clean_ratio=1.0, tolerance=0.02)
     with pytest.warns(FairnessWarning, match="The fair model is kept, as tolerance was named"):
         named.fit(X, labels, sensitive_features=groups)

@@ -144,7 +144,7 @@ def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
     monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
     found = tabular.train(people_csv, label="income", sensitive="sex", **FEW).run
     (model,) = fits
-    codes = model.plain_model_.predict_codes(found.model["prepare"].transform(found.problem.test.values))
+    codes = model.plain_model_.predict(found.model["prepare"].transform(found.problem.test.values))
     accuracy = (codes == found.problem.test.label_codes).mean()
     assert found.scores[0]["accuracy"].value == pytest.approx(accuracy)
 

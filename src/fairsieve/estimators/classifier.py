@@ -117,8 +117,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Updates that were made.
     path_ : DataFrame
         ``accuracy``, ``gap`` and ``selected`` rows of every model on the way, the one with natural ratios first.
-    path_models_ : list of LinearModel
-        The models of the path.
+    path_models_ : list of LogisticRegression
+        The models of the path, as scikit-learn's.
     ratios_ : array of shape (classes, groups)
         The shares of each class by group that the model was trained with.
     effective_weights_ : array of shape (classes, groups)
@@ -129,8 +129,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         What "auto" found.
     sample_indices_ : integer array
         Rows of the training data whose labels were believed, ascending.
-    plain_model_ : LinearModel
-        Plain logistic regression on the same rows and labels.
+    plain_model_ : LogisticRegression
+        Plain logistic regression on the same rows and labels, as scikit-learn's: it predicts.
     comparison_ : PlainComparison or None
         The fair model beside the plain one, and a ``verdict``; None where no fairness was asked for.
     is_plain_ : bool
@@ -238,7 +238,6 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
             solution = solve(rows, plain_rows, settings, self._folds(checked) if table is None else None)
         self._points, self._plain, self._held_out = solution.points, solution.plain, solution.held_out
-        self.plain_model_ = to_model(solution.plain.models[0])
         self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
         self.interrupted_ = solution.stopped == "interrupted"
@@ -246,7 +245,6 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             [(point.accuracy, point.gap, point.selected) for point in solution.points],
             columns=["accuracy", "gap", "selected"],
         )
-        self.path_models_ = [to_model(point.models[0]) for point in solution.points]
         self.comparison_ = None
         if compared and not self.interrupted_:
             self.comparison_ = compare_models(
@@ -261,6 +259,8 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         verdict = None if self.comparison_ is None else self.comparison_.verdict
         self.is_plain_ = self.tolerance is None and verdict in ("worse", "no different")
         self.classes_ = np.asarray(checked.data.cells.classes, dtype=checked.data.labels.dtype)
+        self.plain_model_ = self._as_sklearn(to_model(solution.plain.models[0]))
+        self.path_models_ = [self._as_sklearn(to_model(point.models[0])) for point in solution.points]
         self.sensitive_values_ = checked.data.cells.groups
         self._store(self._plain if self.is_plain_ else solution.points[solution.chosen])
         if table is None:
@@ -447,8 +447,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fairsieve: skops, MLflow, skl2onnx, shap.
         """
         check_is_fitted(self)
+        return self._as_sklearn(LinearModel(self.coef_, self.intercept_))
+
+    def _as_sklearn(self, model: LinearModel) -> LogisticRegression:
         made = LogisticRegression()
-        made.coef_, made.intercept_ = self.coef_.copy(), self.intercept_.copy()
+        made.coef_, made.intercept_ = model.coef.copy(), model.intercept.copy()
         made.classes_, made.n_features_in_ = self.classes_.copy(), self.n_features_in_
         made.n_iter_ = np.array([self.n_iter_], np.int32)
         if hasattr(self, "feature_names_in_"):

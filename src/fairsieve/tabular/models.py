@@ -30,7 +30,6 @@ from fairsieve.tabular.model_files import BoosterClassifier, LikeliestClass, imp
 from fairsieve.tabular.preparation import TablePart, TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
@@ -267,8 +266,8 @@ def train_linear(problem: TableProblem) -> TableModels:
         FittedModel(
             title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
             prepared=prepared,
-            classifier=as_sklearn(one, problem.labels.classes, model.n_iter_),
-            training_scores=np.zeros((0, 0)) if asked.threshold.is_default else one.probabilities(features),
+            classifier=_with_names(one, problem.labels.classes),
+            training_scores=np.zeros((0, 0)) if asked.threshold.is_default else one.predict_proba(features),
             held_out=None if number == 0 else scores[number - 1],
         )
         for number, one in enumerate([model.plain_model_, *model.path_models_])
@@ -302,15 +301,11 @@ def _collect(
     )
 
 
-def as_sklearn(linear: LinearModel, classes: Sequence[str], updates: int) -> LogisticRegression:
-    """Make a fitted logistic regression of scikit-learn's from a linear model."""
-    model = LogisticRegression()
-    model.classes_ = np.asarray(classes, dtype=np.str_)
-    model.coef_ = np.array(linear.coef, dtype=np.float64)
-    model.intercept_ = np.array(linear.intercept, dtype=np.float64)
-    model.n_features_in_ = model.coef_.shape[1]
-    model.n_iter_ = np.array([updates], dtype=np.int32)
-    return model
+def _with_names(model: Any, classes: Sequence[str]) -> Any:
+    """Let a model that was fitted to codes predict the labels themselves."""
+    found = copy(model)
+    found.classes_ = np.asarray(classes, dtype=np.str_)
+    return found
 
 
 def train_trees(problem: TableProblem, model: str) -> TableModels:
