@@ -3,44 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from fairsieve.report.document import (
-    Cell,
-    Column,
-    Document,
-    Facts,
-    Figure,
-    Panel,
-    Section,
-    Series,
-    Table,
-    Text,
-    Verdict,
-)
-
-HOSTILE = (
-    "<img src=x onerror=alert(1)>",
-    "</script><script>alert(2)</script>",
-    "<!--<script>",
-    "\"><b id=made>bold</b> ' onmouseover=alert(3)",
-    "&lt;b&gt; %{x} &#60;i> $x$ {{ 7 * 7 }}",
-    "<a href='javascript:alert(4)'>link</a><br>",
-)
-
-
-def hostile_document() -> Document:
-    """The same words in every place that takes words."""
-    words = " ".join(HOSTILE)
-    table = Table("one", words, [Column(text, note=text) for text in HOSTILE],
-                  [[Cell(text, reference=text, note=text, apart=2.5, mark="best") for text in HOSTILE]],
-                  filterable=True, reference_title=words)  # fmt: skip
-    lines = [
-        Series(text, list(HOSTILE), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], deviation=[0.1] * 6, labels=list(HOSTILE))
-        for text in HOSTILE
-    ]
-    figure = Figure("one", words, [Panel(words, words, words, lines)])
-    blocks = [Text(words), Verdict(words, words, True, words), table, figure, Facts(words, {words: words})]
-    return Document(words, words, [Section("one", words, blocks)])
+from tests.support.sample_document import HOSTILE, hostile_document
 
 
 @pytest.fixture(scope="module")

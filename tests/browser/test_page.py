@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 from tests.support.sample_document import sample_document
 
-from fairsieve.report.looks import THEMES
-
 
 @pytest.fixture(scope="module")
 def page(make_page):
     return make_page(sample_document())
+
+
+def hue(page, scheme, name):
+    """A colour of the themes that the page carries."""
+    themes = page.run("return JSON.parse(document.getElementById('themes').textContent)")
+    return themes[scheme]["hues"][name] if name == "blue" else themes[scheme][name]
 
 
 def of_each_plot(figure, expression):
@@ -70,12 +74,12 @@ def test_nothing_sticks_out_and_charts_follow_screen_and_scheme(page, width, sch
     page.show(width=width, scheme=scheme)
     page.run("for (const details of document.querySelectorAll('details')) details.open = true")
     assert page.run("return [document.documentElement.scrollWidth, innerWidth]") == [width, width]
-    theme = THEMES[scheme]
-    assert page.run("return getComputedStyle(document.body).backgroundColor") == rgb(theme.background)
-    page.wait_for(
-        f"return getComputedStyle(document.querySelector('.xtick text')).fill === '{rgb(theme.muted)}'"
-    )
-    page.wait_for(f"return document.querySelector('.plot').data.at(-1).line.color === '{theme.hues['blue']}'")
+    background = rgb(hue(page, scheme, "background"))
+    assert page.run("return getComputedStyle(document.body).backgroundColor") == background
+    muted = rgb(hue(page, scheme, "muted"))
+    page.wait_for(f"return getComputedStyle(document.querySelector('.xtick text')).fill === '{muted}'")
+    blue = hue(page, scheme, "blue")
+    page.wait_for(f"return document.querySelector('.plot').data.at(-1).line.color === '{blue}'")
     page.wait_for(
         "return [...document.querySelectorAll('.plot')]"
         ".every((plot) => plot.querySelector('.main-svg').clientWidth === plot.clientWidth)"
@@ -95,10 +99,10 @@ def test_paper_is_light_and_its_charts_fit(page):
     assert page.run("document.querySelector('.rest').open = false; " + unfolded) == [False]
     page.run("dispatchEvent(new Event('beforeprint'))")
     assert page.run(unfolded) == [True]
-    assert set(page.run(colours)) == {THEMES["light"].hues["blue"]}
+    assert set(page.run(colours)) == {hue(page, "light", "blue")}
     assert page.run("return document.querySelector('.panels').offsetWidth") == 680
     page.run("dispatchEvent(new Event('afterprint'))")
-    assert set(page.run(colours)) == {THEMES["dark"].hues["blue"]}
+    assert set(page.run(colours)) == {hue(page, "dark", "blue")}
 
 
 def test_the_skip_link_comes_first_and_landmarks_are_there(page):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.sample_document import METHODS, results, suspects
-
-from fairsieve.report.document import Document, Section
+from tests.support.sample_document import METHODS, tables_document
 
 
 @pytest.fixture
 def tables(make_page):
-    return make_page(Document("Tables", "No charts.", [Section("one", "One", [results(), suspects()])]))
+    return make_page(tables_document())
 
 
 def test_numbers_sort_as_numbers_both_ways(tables):
