@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from fairsieve import Samples, estimate_clean_ratio
+from fairsieve import estimate_clean_ratio
 from fairsieve.data import flip_uniform, make_synthetic
-from fairsieve.inputs import Checked
-from fairsieve.label_noise.estimate import estimate_of
 
 DATA = make_synthetic(3000, seed=0)
 NOISY = flip_uniform(DATA, 0.15, seed=0).labels
@@ -55,7 +53,7 @@ def test_a_whole_weight_is_so_many_equal_rows():
     times = np.random.default_rng(0).integers(1, 4, 3000)
     copies = np.repeat(np.arange(3000), times)
     labels, groups = NOISY[copies], DATA.groups[copies]
-    weighted = estimate_of(Checked(DATA.with_labels(NOISY), times.astype(float), None, 3000), 0)
+    weighted = estimate(sample_weight=times)
     check(estimate(DATA.features[copies], labels, groups), weighted, copies)
 
 
@@ -76,8 +74,7 @@ def test_labels_that_nobody_can_be_sure_of_are_not_called_wrong(seed):
     rng = np.random.default_rng(seed)
     X, groups = rng.normal(size=(6000, 10)), rng.integers(0, 2, 6000)
     chance = 0.05 + 0.6 / (1 + np.exp(-2 * X[:, 0] - X[:, 1] + 1))
-    data = Samples(X, (rng.random(6000) < chance).astype(int), groups)
-    found = estimate(data.features, data.labels, data.groups)
+    found = estimate(X, (rng.random(6000) < chance).astype(int), groups)
     assert not found.flip_rates.any()
     assert len(found.believed) == 6000
     assert found.interval[0] <= found.clean_ratio <= found.interval[1] == 1.0
