@@ -14,6 +14,7 @@ from fairsieve.validation import closest_hint
 
 __all__ = [
     "CLEAN_RATIOS",
+    "EXTRA_LINES",
     "ITEMS",
     "OURS",
     "RATES",
@@ -30,6 +31,13 @@ __all__ = [
 
 OURS, AUTHORS = "sample-selection", "sample-selection-authors"
 ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
+
+# Rows beside the paper's: the published settings of FR-Train, the authors' selection, and the group that they attacked,
+# where the rule leaves another on some draws.
+EXTRA_LINES = {
+    1: ("fr-train-published", AUTHORS, f"{OURS} z=1"),
+    2: ("fr-train-published", AUTHORS),
+}
 
 # Methods that the paper does not compare with.
 RIVALS = ("surrogate-loss", "group-peer-loss", "learning-to-reweight", "fairsieve", "reweighing")
@@ -114,14 +122,18 @@ def column_experiment(method: str, column: PaperColumn, **changes: Any) -> Exper
 def variant_experiment(name: str, column: PaperColumn) -> Experiment:
     """Return the experiment of a method in a column, by a name that may say more: "fr-train noisy".
 
-    After the method's name may stand its validation set, ``longer`` (trained about twice as long, Sec. A.3) or
-    ``traced``.
+    After the method's name may stand its validation set, ``longer`` (trained about twice as long, Sec. A.3),
+    ``traced``, or ``z=1``, the group that is attacked in place of the one by the paper's rule.
     """
     method, _, variant = name.partition(" ")
     if variant == "longer":
         return column_experiment(method, column, fixed=(("epochs", LONGER_EPOCHS),))
     if variant == "traced":
         return column_experiment(method, column, traced=True)
+    if variant.startswith("z="):
+        targeted = column.noise == "group-targeted"
+        noise = f"group-targeted:{variant.removeprefix('z=')}" if targeted else column.noise
+        return Experiment(method, column.data, noise, column.fairness)
     return column_experiment(method, column, validation=variant or "clean")
 
 
@@ -323,9 +335,7 @@ def _experiments(item: str) -> Iterator[Experiment]:
 
     if item.startswith("table"):
         table = paper_tables()[int(item.removeprefix("table"))]
-        # The published settings of FR-Train are one row, the authors' selection another.
-        extra = ("fr-train-published", AUTHORS) if table.number in (1, 2) else ()
-        yield from in_columns([*table.lines, *extra], table.columns)
+        yield from in_columns([*table.lines, *EXTRA_LINES.get(table.number, ())], table.columns)
     elif item == "figure1":
         yield PLAIN_COMPAS
     elif item == "figure2":

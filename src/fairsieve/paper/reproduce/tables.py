@@ -12,6 +12,7 @@ from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce.claims import Judgement, verdict_word
 from fairsieve.paper.reproduce.experiments import (
     AUTHORS,
+    EXTRA_LINES,
     ITEMS,
     OURS,
     RIVALS,
@@ -46,8 +47,9 @@ FLIPS = {
     "group-targeted:Female": "flips among women",
     "group-targeted:Male": "flips among men",
 }
-SETS = {
+VARIANTS = {
     "": "",
+    "z=1": ", z = 1 attacked",
     "clean": "",
     "noisy": ", noisy validation set",
     "cleaned": ", noisy validation set cleaned by ITLM",
@@ -65,9 +67,9 @@ def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
 
 
 def line_title(name: str) -> str:
-    """Return a method's title, with its validation set where that is not clean."""
-    method, _, validation = name.partition(" ")
-    return METHODS[method].short + SETS[validation]
+    """Return a method's title, with what is special about its runs."""
+    method, _, variant = name.partition(" ")
+    return METHODS[method].short + VARIANTS[variant]
 
 
 def plus_minus(values: ArrayLike) -> str:
@@ -101,10 +103,9 @@ def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
 def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
     """Make a table: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
     several = len({column.data for column in table.columns}) > 1
-    extra = ("fr-train-published", AUTHORS) if table.number in (1, 2) else ()
     whose = list(dict.fromkeys(one for column in table.columns for one, _ in protocols.each(column.data)))
     rows = []
-    for line in (*table.lines, *extra):
+    for line in (*table.lines, *EXTRA_LINES.get(table.number, ())):
         title = Cell("w/o both (ITLM)" if (table.number, line) == (5, "itlm") else line_title(line))
         printed = [number for pair in table.lines.get(line, ()) for number in pair]
         if printed:
