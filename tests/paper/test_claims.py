@@ -246,7 +246,7 @@ def test_our_tables_of_the_papers_numbers_are_the_papers(as_printed):
         for table in paper_blocks(Protocols(as_printed), number):
             printed = {row[0].text: row for row in table.rows if row[1].text == "paper"}
             for row in table.rows:
-                if row[1].text != "paper":
+                if row[1].text != "paper" and row[0].text in printed:
                     for ours, theirs in zip(row[2:], printed[row[0].text][2:], strict=True):
                         assert ours.text in ("–", "") or ours.text[:4] == theirs.text[:4]
 
