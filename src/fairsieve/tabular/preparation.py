@@ -21,7 +21,7 @@ from fairsieve.tabular.leaks import leak_notes
 from fairsieve.tabular.reading.columns import InputTable, Note, as_objects
 from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, used
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
-from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, parse_bins, write_bins
+from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
 from fairsieve.tabular.settings import TableSettings, data_name
 
 LEAST_ROWS = 30  # to learn from
@@ -169,9 +169,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
-    groups, notes = find_groups(
-        table, asked.sensitive, bins=parse_bins(asked.bins), small_groups=asked.small_groups
-    )
+    groups, notes = find_groups(table, asked.sensitive, asked.bins, asked.small_groups)
     features = describe_features(table, asked)
     part, more = _read_part(table, labels, groups, features)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
     InputTable,
-    ParsedNumbers,
     canonical,
     closest,
     coded,
@@ -154,13 +153,12 @@ class Groups:
 def find_groups(
     table: InputTable,
     columns: Sequence[str],
-    *,
-    bins: Mapping[str, str] | None = None,
+    bins: Sequence[str] = (),
     small_groups: SmallGroups = "stop",
 ) -> tuple[Groups, list[str]]:
     """Find the groups that sensitive columns make, check them, and say in words what was done to them."""
     check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
-    rules = dict(bins or {})
+    rules = parse_bins(bins)
     if not columns:
         raise InvalidInputError("--sensitive must name one column or more: the groups to compare")
     for column in rules:
@@ -170,94 +168,65 @@ def find_groups(
                 f"{closest_hint(column, columns)}"
             )
     edges = {column: its for column in columns if (its := _check_column(table, column, rules.get(column)))}
-    crossed = _cross(table, columns, edges)
-    counts = used_texts(crossed)
-    title = " and ".join(repr(column) for column in columns)
+    counts = used_texts(_cross(table, columns, edges))
+    title = f"{' and '.join(repr(column) for column in columns)} of {table.name}"
     if len(counts) < 2:
         only = f"only {next(iter(counts))!r}" if counts else "no value at all"
         raise InvalidInputError(
-            f"--sensitive must make two or more groups to compare; {title} of {table.name} has {only}: name another "
-            "column"
+            f"--sensitive must make two or more groups to compare; {title} has {only}: name another column"
         )
-    _refuse_many(title, len(counts), table, crossed_columns=len(columns) > 1)
-    small = {name: count for name, count in counts.items() if count < LEAST_GROUP}
+    if len(columns) > 1:
+        _refuse_many(title, len(counts), "name fewer columns")
+    small = {name: count for name, count in sorted(counts.items()) if count < LEAST_GROUP}
     if small and small_groups == "stop":
-        _refuse_small(title, small)
+        fewest = sorted(small.items(), key=lambda one: one[1])[:5]
+        raise InvalidInputError(
+            f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: "
+            f"{', '.join(f'{name!r} ({count} people)' for name, count in fewest)}. Add --small-groups ignore to train "
+            f"on them without comparing them, or --small-groups merge to make them one group, {OTHER!r}"
+        )
     large = sorted(set(counts) - set(small))
     merged = small_groups == "merge" and sum(small.values()) >= LEAST_GROUP
     if len(large) + merged < 2:
         raise InvalidInputError(
-            f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} of {table.name} makes "
+            f"--sensitive must make two or more groups of at least {LEAST_GROUP} people; {title} makes "
             f"{', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}"
         )
     found = Groups(tuple(columns), tuple(sorted({*large, OTHER}) if merged else large), edges, merged=merged)
-    return found, _notes_on_small(small, merged)
+    done = f"are one group, {OTHER!r}" if merged else "are trained on but not compared"
+    names = ", ".join(f"{name} ({count})" for name, count in small.items())
+    return found, [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."] if small else []
 
 
 def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[float, ...] | None:
     """Return the edges of a sensitive column that is a quantity; None for one of categories."""
     values = find_column(table, column, "--sensitive")
     parsed = parse_numbers(values, table.reading.decimal)
-    distinct = count_distinct(values)
+    distinct, title = count_distinct(values), f"{column!r} of {table.name}"
     numeric = bool(values.notna().any()) and not parsed.odd.any()
     if rule is not None:
         if not numeric:
-            _refuse_texts(table, column, parsed)
+            first = np.flatnonzero(parsed.odd)[:1]
+            cells = zip(table.take(first).cells(column), table.rows[first], strict=True)
+            example = "".join(f", such as {cell!r} in row {row}" for cell, row in cells)
+            raise InvalidInputError(f"--bins must be of a column of numbers; {title} has texts{example}")
         return find_edges(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:
         example = ",".join(f"{edge:g}" for edge in suggested_edges(parsed.numbers))
         raise InvalidInputError(
-            f"--sensitive must be a column of groups; {column!r} of {table.name} has numbers, {distinct:,} different "
-            f"ones: add --bins {column}={example} to make groups between these edges, or --bins {column}=4 for four of "
-            "equal size"
+            f"--sensitive must be a column of groups; {title} has numbers, {distinct:,} different ones: add --bins "
+            f"{column}={example} to make groups between these edges, or --bins {column}=4 for four of equal size"
         )
-    _refuse_many(repr(column), distinct, table)
+    _refuse_many(title, distinct, "choose a column of groups, or add one that puts these values together")
     return None
 
 
-def _refuse_texts(table: InputTable, column: str, parsed: ParsedNumbers) -> None:
-    """Refuse bins of a column of texts."""
-    first = np.flatnonzero(parsed.odd)[:1]
-    example = ""
-    if len(first):
-        example = f", such as {table.take(first).cells(column)[0]!r} in row {table.rows[first[0]]}"
-    raise InvalidInputError(
-        f"--bins must be of a column of numbers; {column!r} of {table.name} has texts{example}"
-    )
-
-
-def _refuse_many(title: str, count: int, table: InputTable, *, crossed_columns: bool = False) -> None:
+def _refuse_many(title: str, count: int, advice: str) -> None:
     """Refuse so many groups that nothing can be said of any."""
     if count > MOST_GROUPS:
-        advice = (
-            "name fewer columns"
-            if crossed_columns
-            else "choose a column of groups, or add one that puts these values together"
-        )
         raise InvalidInputError(
-            f"--sensitive must make at most {MOST_GROUPS} groups; {title} of {table.name} makes {count:,}: {advice}"
+            f"--sensitive must make at most {MOST_GROUPS} groups; {title} makes {count:,}: {advice}"
         )
-
-
-def _refuse_small(title: str, small: Mapping[str, int]) -> None:
-    """Refuse groups of so few people that their rates are chance."""
-    shown = ", ".join(
-        f"{name!r} ({count} people)" for name, count in sorted(small.items(), key=lambda one: one[1])[:5]
-    )
-    raise InvalidInputError(
-        f"groups of {title} must have at least {LEAST_GROUP} people, or their rates are chance; too small: {shown}. "
-        "Add --small-groups ignore to train on them without comparing them, or --small-groups merge to make them one "
-        f"group, {OTHER!r}"
-    )
-
-
-def _notes_on_small(small: Mapping[str, int], merged: bool) -> list[str]:
-    """Say what became of small groups."""
-    if not small:
-        return []
-    names = ", ".join(f"{name} ({count})" for name, count in sorted(small.items()))
-    done = f"are one group, {OTHER!r}" if merged else "are trained on but not compared"
-    return [f"Groups of fewer than {LEAST_GROUP} people {done}: {names}."]
 
 
 def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> pd.Series:
