@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -290,16 +290,10 @@ def _uneven_rows(text: str, separator: str) -> str:
 
 def _check_separator(name: str, text: str, separator: str) -> None:
     """Refuse a separator that makes one column only, where another would make several."""
-    try:
-        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
-    except csv.Error as error:
-        raise InvalidInputError(f"the first row of {name} must hold the columns' names; {error}") from None
-    if len(header) > 1:
-        return
     line = text.splitlines()[0]
     counts = {other: line.count(other) for other in SEPARATORS if other != separator}
     best = max(counts, key=lambda other: counts[other])
-    if counts[best]:
+    if separator not in line and counts[best]:
         option = "tab" if best == "\t" else f"'{best}'"
         raise InvalidInputError(
             f"{name} seems to have {SEPARATORS[best]} between its columns, not "
@@ -364,14 +358,11 @@ def _find_separator(text: str, other: str) -> str:
 
 def _has_decimal_commas(text: str, separator: str) -> bool:
     """Return whether numbers have decimal commas, and none a decimal point."""
-    rows = _first_records(text, separator)[1:]
-    columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(len(rows[0]))] if rows else []
     styles: set[str] = set()
-    for column in columns:
-        found = Counter(
-            number_style(field) for field in column if field and field not in ("?", "NA", "NaN", "NULL")
-        )
-        if found.total() and found["text"] <= 0.1 * found.total():
+    for column in zip_longest(*_first_records(text, separator)[1:], fillvalue=""):
+        fields = {field.strip() for field in column} - {"", "?", "NA", "NaN", "NULL"}
+        found = Counter(map(number_style, fields))
+        if found["text"] <= 0.1 * found.total():
             styles |= set(found)
     return "comma" in styles and "point" not in styles
 
