@@ -180,9 +180,14 @@ def list_gaps(measures: Sequence[Measure], fairness: str, groups: int, *, at_onc
 
 
 def score_models(
-    cells: Cells, predictions: Sequence[NDArray[np.int64]], fairness: str, positive: int, seed: int
+    cells: Cells,
+    predictions: Sequence[NDArray[np.int64]],
+    fairness: str,
+    positive: int,
+    seed: int,
+    kept: int = -1,
 ) -> tuple[list[dict[str, Score]], dict[str, Score]]:
-    """Measure accuracy and disparity of several models on the same samples, and the last less the first.
+    """Measure accuracy and disparity of several models on the same samples, and that at ``kept`` less the first.
 
     The samples are drawn again, with replacement, 1,000 times, the same for every model, so that what
     the difference between two owes to the choice of people cancels (bootstrap, percentiles). Cells of
@@ -217,12 +222,12 @@ def score_models(
         values.append({name: float(value[0]) for name, value in measured(table[None]).items()})
         drawn.append(measured(tables.reshape(DRAWS, classes, groups, classes)))
     rights = [codes == cells.label_codes for codes in predictions]
-    gained, lost = int((rights[-1] & ~rights[0]).sum()), int((rights[0] & ~rights[-1]).sum())
+    gained, lost = int((rights[kept] & ~rights[0]).sum()), int((rights[0] & ~rights[kept]).sum())
     least = [wilson(int(right.sum()), len(cells)) for right in rights]
     models = [_scores(*one) for one in zip(values, drawn, least, strict=True)]
     change = _scores(
-        {name: values[-1][name] - values[0][name] for name in values[0]},
-        {name: drawn[-1][name] - drawn[0][name] for name in values[0]},
+        {name: values[kept][name] - values[0][name] for name in values[0]},
+        {name: drawn[kept][name] - drawn[0][name] for name in values[0]},
         paired_change(gained, lost, len(cells)),
     )
     return models, change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.evaluation import FEW, Gap, Measure, Score, list_gaps, measure_groups, score_models
 from fairsieve.tabular.label_review import Audit, audit_table
+from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.quality import Calibration, calibrate_scores
 from fairsieve.tabular.reading.columns import InputTable, canonical, find_column, parse_numbers, used_texts
 from fairsieve.tabular.reading.read import named_rows, read_data
@@ -110,7 +111,7 @@ def audit_predictions(
         raise InvalidInputError(
             f"--prediction must have a value in some row with a label; {prediction!r} has none"
         )
-    cells = _cells(given.codes[rows], groups.codes[rows], labels, found.groups.names)
+    cells = TablePart(table.frame.iloc[rows], given[rows], groups[rows]).cells
     codes = guessed.codes[rows].astype(np.int64)
     positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
     places = np.searchsorted(np.flatnonzero(known), rows)  # among the rows of the estimate
@@ -181,14 +182,6 @@ def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.f
             f"else in {int(wrong.sum()):,} rows (the first: row {row}): give such a column, or leave it out"
         )
     return parsed.numbers
-
-
-def _cells(label: NDArray[Any], group: NDArray[Any], labels: Labels, names: Sequence[str]) -> Cells:
-    """Make the cells of labels and groups; a last group None is that of the rows without one."""
-    ungrouped = bool((group < 0).any())
-    width = len(names) + ungrouped
-    codes = label.astype(np.int64) * width + np.where(group >= 0, group, len(names))
-    return Cells(codes, list(labels.classes), [*names, None] if ungrouped else list(names))
 
 
 def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> list[Calibration]:

@@ -236,12 +236,9 @@ def _measured_run(
     pipelines = [pipeline for pipeline, _ in made]
     predicted = probabilities(pipelines, test.values)
     outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
-    others = [place for place in range(1, len(made)) if place != fitted.kept]
-    order = [0, *others, fitted.kept]  # the plain model first and the kept one last, to compare them
     positive = -1 if problem.positive_code is None else problem.positive_code
-    codes = [outputs[place].codes for place in order]
-    scores, change = score_models(test.cells, codes, asked.fairness, positive, asked.seed)
-    by_place = dict(zip(order, scores, strict=True))
+    codes = [one.codes for one in outputs]
+    scores, change = score_models(test.cells, codes, asked.fairness, positive, asked.seed, fitted.kept)
     plain, kept = outputs[0], outputs[fitted.kept]
     suspects = _named_suspects(fitted.suspects, problem)
     estimate = None if fitted.estimate is None else named_estimate(fitted.estimate, problem.train)
@@ -255,11 +252,11 @@ def _measured_run(
         model=made[fitted.kept][0],
         model_name=name,
         choice=choice,
-        scores=[scores[0], scores[-1]],
+        scores=[scores[0], scores[fitted.kept]],
         trade_off=[
             TradeOffPoint(
                 title=one.title,
-                scores=by_place[place],
+                scores=scores[place],
                 held_out=one.held_out,
                 threshold=threshold,
                 kept=place == fitted.kept,
