@@ -46,30 +46,25 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
     """
 
     def decorate(function: Command) -> Command:
-        first: list[inspect.Parameter] = []
-        last: list[inspect.Parameter] = []
-        for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-                (first if parameter.default is inspect.Parameter.empty else last).append(parameter)
-        needed: list[inspect.Parameter] = []
-        added: list[inspect.Parameter] = []
-        for name, _ in settings_of(command):
-            required = name in ("label", "sensitive") and not optional
-            default = inspect.Parameter.empty if required else None
-            made = inspect.Parameter(
-                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=_option(name)
+        empty, names = inspect.Parameter.empty, dict(settings_of(command))
+        *own, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
+        first, last = ([one for one in own if (one.default is empty) is needed] for needed in (True, False))
+        made = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=empty if name in ("label", "sensitive") and not optional else None,
+                annotation=_option(name),
             )
-            (needed if required else added).append(made)
+            for name in names
+        ]
+        needed, added = (
+            [one for one in made if (one.default is empty) is wanted] for wanted in (True, False)
+        )
 
         def call(**given: Any) -> None:
-            names = dict(settings_of(command))
-            function(
-                **{
-                    name: value
-                    for name, value in given.items()
-                    if name not in names or value not in (None, [])
-                }
-            )
+            unset = [name for name in names if given[name] in (None, [])]
+            function(**{name: value for name, value in given.items() if name not in unset})
 
         # A command without an argument of its own is not only about tables: its own options come first.
         rest = [*added, *last] if first else [*last, *added]
@@ -104,9 +99,6 @@ Data = Annotated[
     Path, typer.Argument(help="A CSV file with column names in its first row, or a Parquet or Excel file.")
 ]
 Fairness = _option("fairness")
-Separator = _option("separator")
-Decimal = _option("decimal")
-Missing = _option("missing")
 Seed = Annotated[int, typer.Option(help="Where chance begins.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.", rich_help_panel="Output")]
 FailOn = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairsieve.cli.options import Data, Decimal, FailOn, Force, Missing, Separator, table_settings
+from fairsieve.cli.options import Data, FailOn, Force, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
 
 if TYPE_CHECKING:
@@ -59,13 +59,11 @@ def _end(decision: Decision, worst: Outcome | None) -> None:
         raise typer.Exit(3)
 
 
+@table_settings("predict")
 def predict_command(
     run: Annotated[Path, typer.Argument(help="A folder that fairsieve train made.")],
     data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file with the same columns.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV file to write.")],
-    separator: Separator = None,
-    decimal: Decimal = None,
-    missing: Missing = None,
     escape_formulas: Annotated[
         bool,
         typer.Option(
@@ -77,6 +75,7 @@ def predict_command(
         bool, typer.Option("--probabilities", help="Add a column with the probability of each label.")
     ] = False,
     force: Force = False,
+    **settings: Any,
 ) -> None:
     """Predict the label of every row of a table.
 
@@ -91,14 +90,7 @@ def predict_command(
     keep_inputs("--out", out, data, *(run.iterdir() if run.is_dir() else ()))
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
-        found = tabular.predict(
-            run,
-            data,
-            separator=separator or "auto",
-            decimal=decimal or "auto",
-            missing=missing or (),
-            probabilities=probabilities,
-        )
+        found = tabular.predict(run, data, probabilities=probabilities, **settings)
         found.save(out, force=force, escape_formulas=escape_formulas)
     count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
     say(*found.notes, *found.renamed, f"{count} predicted, in {out}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -158,14 +158,9 @@ def review(
     return ReviewResult(found)
 
 
+@takes_settings("predict")
 def predict(
-    run: TrainResult | Path | str,
-    data: Any,
-    *,
-    separator: str = "auto",
-    decimal: str = "auto",
-    missing: Sequence[str] = (),
-    probabilities: bool = False,
+    run: TrainResult | Path | str, data: Any, *, probabilities: bool = False, **settings: Any
 ) -> Predictions:
     """Predict the label of every row of a table.
 
@@ -175,10 +170,9 @@ def predict(
         What :func:`train` returned, or a folder that it or ``fairsieve train`` made.
     data : path or data frame
         A table with the columns that the model learnt from.
-    separator, decimal, missing
-        How a CSV file is read, as for :func:`train`; what counted as missing there does here too.
     probabilities : bool
         Add the probability of each label, beside that of the predicted one.
+    **settings
 
     Examples
     --------
@@ -198,8 +192,7 @@ def predict(
         model, origin = run.model, Path(ARCHIVE)
     else:
         model, origin = read_model(Path(run)), Path(run) / ARCHIVE
-    reading = Reading(separator, decimal, (missing,) if isinstance(missing, str) else tuple(missing))
-    table, codes, chances, notes = predictions.predict_table(model, data, reading, origin)
+    table, codes, chances, notes = predictions.predict_table(model, data, Reading(**settings), origin)
     of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
     own = chances[np.arange(len(codes)), codes]
     return Predictions(data, table, model.classes_[codes], own, notes, of_labels)

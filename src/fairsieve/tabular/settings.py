@@ -34,6 +34,10 @@ OLD_NAMES = {
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+EVERYWHERE = "train audit review compare"
+TO_READ = EVERYWHERE + " predict"
+
+
 class Setting(NamedTuple):
     """How people give a setting.
 
@@ -59,7 +63,7 @@ class Setting(NamedTuple):
     panel: str = ""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
-    commands: str = "train audit review compare"
+    commands: str = EVERYWHERE
     kind: type = str
     many: bool = False
 
@@ -165,12 +169,13 @@ class TableSettings:
         "reading",
         "CHARACTER",
         (",", ";", "|", "tab", "auto"),
+        TO_READ,
     )
     decimal: str = _setting(
-        "auto", "The decimal mark: . , or auto.", "reading", "CHARACTER", (".", ",", "auto")
+        "auto", "The decimal mark: . , or auto.", "reading", "CHARACTER", (".", ",", "auto"), TO_READ
     )
     missing: Sequence[str] = _setting(
-        (), "A value that means missing, beside NA, ? and such.", "reading", "VALUE"
+        (), "A value that means missing, beside NA, ? and such.", "reading", "VALUE", (), TO_READ
     )
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "review", "FILE"

@@ -82,6 +82,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
+        missing = (self.missing,) if isinstance(self.missing, str) else tuple(self.missing)
+        object.__setattr__(self, "missing", missing)
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InvalidInputError(
                 "--separator must be one character, or tab, and no quote or line end, or auto; got "
