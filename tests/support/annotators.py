@@ -18,7 +18,7 @@ from fairsieve import Samples
 from fairsieve.data import NoisyLabels
 from fairsieve.data.flips import check_samples_object, flipped_to
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.attacks import NOISES
+from fairsieve.paper.problems import NOISES
 from fairsieve.validation import check_at_least, check_seed, check_share, shown
 
 __all__ = ["flip_by_feature", "flip_near_boundary", "flip_weak_annotator"]

@@ -101,9 +101,8 @@ def compare_command(
 
     Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
-    from fairsieve.paper.attacks import NOISES
     from fairsieve.paper.methods.registry import METHODS, find_methods
-    from fairsieve.paper.problems import make_problem, paper_settings
+    from fairsieve.paper.problems import NOISES, make_problem, paper_settings
     from fairsieve.paper.records import make_folder
     from fairsieve.paper.run import Comparison
     from fairsieve.validation import check_at_least, check_choice, check_share

@@ -14,7 +14,7 @@ __all__ = ["Noise", "Rate", "demo_command"]
 
 
 def _complete_noise(incomplete: str) -> list[str]:
-    from fairsieve.paper.attacks import NOISES
+    from fairsieve.paper.problems import NOISES
 
     return [name for name in NOISES if name.startswith(incomplete)]
 
@@ -46,7 +46,7 @@ def demo_command(
     from rich.table import Table
 
     from fairsieve.paper import demo
-    from fairsieve.paper.attacks import NOISES
+    from fairsieve.paper.problems import NOISES
     from fairsieve.paper.records import make_folder
     from fairsieve.progress import progress_bar
     from fairsieve.report.looks import pyplot

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.synthetic import synthetic_splits
-from fairsieve.paper.attacks import add_noise
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.problems import add_noise
 from fairsieve.paper.run import measure
 from fairsieve.report.looks import colour, pyplot
 from fairsieve.samples import Samples

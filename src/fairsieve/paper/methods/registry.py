@@ -8,8 +8,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods import estimators
 from fairsieve.paper.methods.contract import Family, Method, TrainFunction
 from fairsieve.paper.methods.fr_train import fr_train_trainer
-from fairsieve.paper.methods.learning_to_reweight import train_learning_to_reweight
-from fairsieve.paper.methods.noise_losses import noise_loss_trainer
+from fairsieve.paper.methods.noise_losses import noise_loss_trainer, train_learning_to_reweight
 from fairsieve.paper.methods.selection import loop_trainer, train_as_authors, two_step_trainer
 from fairsieve.report.looks import Look
 from fairsieve.validation import closest_hint

@@ -207,7 +207,7 @@ class Scope:
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
 
     def noise(self, experiment: Experiment) -> str:
-        """Return the attack of an experiment, by its name in :data:`~fairsieve.paper.attacks.NOISES`."""
+        """Return the attack of an experiment, by its name in :data:`~fairsieve.paper.problems.NOISES`."""
         name, colon, group = experiment.noise.partition(":")
         if name == "group-targeted" and not group and experiment.data in self.attacked:
             colon, group = ":", self.attacked[experiment.data]

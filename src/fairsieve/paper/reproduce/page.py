@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from fairsieve.files import write_output
 from fairsieve.paper.reproduce.claims import Judgement, judgements, verdict_word
 from fairsieve.paper.reproduce.experiments import Item, collect_experiments
 from fairsieve.paper.reproduce.figures import FIGURES
-from fairsieve.paper.reproduce.files import write_figure, write_table
 from fairsieve.paper.reproduce.results import Protocols
 from fairsieve.paper.reproduce.tables import (
     choices_table,
@@ -21,8 +26,8 @@ from fairsieve.paper.reproduce.tables import (
     prefixes_table,
     rivals_table,
 )
-from fairsieve.report.document import Block, Document, Facts, Figure, Section, Table, Text, Verdict
-from fairsieve.report.looks import pyplot
+from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
+from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
 
 __all__ = ["check_extras", "count_verdicts", "write_reproduction"]
@@ -43,6 +48,9 @@ CONSTRAINTS = (
     " has exactly τn samples; with fewer, it is a smaller budget. So the selection is almost the lowest losses. The "
     "authors' code selects a pure prefix of the losses."
 )
+PANELS_IN_A_ROW, PANEL_SIZE = 3, (3.6, 2.9)
+MANY_POINTS = 50  # from here on points are small
+MARKS = {"best": "**{}**", "second": "*{}*", "": "{}"}
 
 
 def check_extras() -> None:
@@ -71,12 +79,12 @@ def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path
     document = _document(protocols, items, found)
     for block in (block for section in document.sections for block in section.blocks):
         if isinstance(block, Table):
-            write_table(block, folder)
+            _write_table(block, folder)
         elif isinstance(block, Figure):
-            write_figure(block, folder)
+            _write_figure(block, folder)
     if found:
-        write_table(claims_table(found), folder)
-        write_table(comparisons_table(found), folder, only_csv=True)
+        _write_table(claims_table(found), folder)
+        _write_table(comparisons_table(found), folder, only_csv=True)
     page = folder / "reproduction.html"
     write_page(document, page)
     return page
@@ -147,3 +155,72 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
     } | {f"version of {name}": text for name, text in versions.items()}
     choices = choices_table(records)
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
+
+
+def _write_table(table: Table, folder: Path, *, only_csv: bool = False) -> None:
+    """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``."""
+    texts = [
+        [f"{cell.text} ({cell.reference})" if cell.reference else cell.text for cell in row]
+        for row in table.rows
+    ]
+    frame = pd.DataFrame(texts, columns=[column.full_title for column in table.columns])
+    write_output(folder / f"{table.name}.csv", frame.to_csv(index=False).encode())
+    if only_csv:
+        return
+    latex = frame.to_latex(index=False, escape=True, caption=table.caption, label=f"tab:{table.name}")
+    write_output(folder / f"{table.name}.tex", latex.encode())
+    marked = [[MARKS[cell.mark].format(text.replace("|", "\\|")) for cell, text in zip(row, line, strict=True)]
+              for row, line in zip(table.rows, texts, strict=True)]  # fmt: skip
+    rule = ["---:" if column.numeric else "---" for column in table.columns]
+    lines = [f"| {' | '.join(row)} |" for row in (list(frame.columns), rule, *marked)]
+    write_output(folder / f"{table.name}.md", "\n".join([f"**{table.caption}**", "", *lines, ""]).encode())
+
+
+def _write_figure(figure: Figure, folder: Path) -> None:
+    """Draw a figure into ``<name>.svg``. The same figure has the same bytes."""
+    plt = pyplot()
+    columns = 2 if len(figure.panels) in (2, 4, 8) else min(len(figure.panels), PANELS_IN_A_ROW)
+    rows, looks = -(-len(figure.panels) // columns), figure.looks()
+    size = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
+    drawn, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    handles: dict[str, Any] = {}
+    for axis, panel in zip(axes.flat, figure.panels, strict=False):
+        axis.set(title=panel.title, xlabel=panel.x_title, ylabel=panel.y_title)
+        for place, series in enumerate(panel.series):
+            handles.setdefault(series.name, _draw(axis, series, looks[series.name], place))
+    drawn.legend(
+        list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 6)
+    )
+    stream = io.BytesIO()
+    try:
+        drawn.savefig(stream, format="svg", metadata={"Date": None})
+    finally:
+        plt.close(drawn)
+    write_output(folder / f"{figure.name}.svg", stream.getvalue())
+
+
+def _draw(axis: Any, series: Series, look: Look, place: int) -> Any:
+    """Draw a series; return what stands for it in the legend."""
+    y, shade, marker = np.asarray(series.y, dtype=float), colour(look), SYMBOLS[look.symbol].matplotlib
+    if series.kind == "bars":
+        axis.set_xticks([])
+        return axis.bar(place, y, color=shade)
+    x = np.asarray(series.x, dtype=float)
+    if series.kind == "line":
+        band = np.asarray(series.deviation if series.deviation is not None else np.zeros_like(y))
+        axis.fill_between(x, y - band, y + band, color=shade, alpha=0.18, linewidth=0)
+        return axis.plot(x, y, color=shade, marker=marker if len(x) < MANY_POINTS else "", markersize=4)[0]
+    few = len(x) < MANY_POINTS
+    return axis.errorbar(
+        x,
+        y,
+        yerr=series.deviation,
+        xerr=series.x_deviation,
+        color=shade,
+        marker=marker,
+        markersize=6 if few else 3,
+        linestyle="-" if series.kind == "curve" else "none",
+        linewidth=1.0,
+        alpha=None if few else 0.5,
+        rasterized=not few,
+    )
