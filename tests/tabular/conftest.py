@@ -16,7 +16,13 @@ def people_csv(tmp_path_factory):
 @pytest.fixture(scope="session")
 def trained(people_csv):
     return tabular.train(
-        people_csv, label="income", sensitive="sex", positive="high", clean_ratio=0.9, max_iter=24
+        people_csv,
+        label="income",
+        sensitive="sex",
+        positive="high",
+        clean_ratio=0.9,
+        tolerance=0.02,
+        max_iter=24,
     )
 
 

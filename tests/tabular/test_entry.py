@@ -15,7 +15,14 @@ import fairsieve
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
-QUICK = {"label": "income", "sensitive": "sex", "positive": "high", "clean_ratio": 0.9, "max_iter": 24}
+QUICK = {
+    "label": "income",
+    "sensitive": "sex",
+    "positive": "high",
+    "clean_ratio": 0.9,
+    "max_iter": 24,
+    "tolerance": 0.02,
+}
 
 
 @pytest.fixture(scope="module")
