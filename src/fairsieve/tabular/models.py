@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -26,10 +27,10 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.evaluation import Score
 from fairsieve.tabular.model_files import BoosterClassifier, LikeliestClass, import_lightgbm, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
@@ -94,16 +95,6 @@ class NativeTrees(LikeliestClass):
         return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
 
 
-def named_trees(fitted: NativeTrees, classes: Any) -> Any:
-    """Return the trees alone, with labels by their names."""
-    names = np.asarray(classes, dtype=np.str_)
-    if fitted.model == "lightgbm":
-        return BoosterClassifier(fitted.trees_.booster_.model_to_string(), names.tolist())
-    named = copy(fitted.trees_)
-    named.classes_ = names
-    return named
-
-
 ROUNDS = 12
 
 
@@ -130,41 +121,32 @@ def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
     return min(able, key=lambda place: (scores[place].disparity, -scores[place].accuracy))
 
 
-def true_chances(cells: Cells, estimate: Any | None) -> NDArray[np.float64]:
-    """Return how likely each class is the true one of each row, (n, classes).
-
-    Without an estimate, or with one that is not conclusive, labels are taken as they are.
-    """
-    if estimate is not None and estimate.credible:
-        return np.asarray(estimate.true_class, dtype=np.float64)
-    found = np.zeros((len(cells), cells.shape[0]))
-    found[np.arange(len(cells)), cells.label_codes] = 1.0
-    return found
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedModel:
-    """One model on the way from the plain one to the fairest.
+class TradeOffPoint:
+    """A model on the way from the plain one to the fairest.
 
     Attributes
     ----------
     title : str
-        Such as "plain model" or "25 % of the way to the fair model".
-    prepared : Preparation
-        What turns columns into the numbers that the classifier takes.
-    classifier : classifier
-        Of scikit-learn's interface, with labels by their names.
-    training_scores : array of shape (n, classes)
-        Probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
-    held_out : HeldOutScores, optional
-        On training rows that the model did not see, where that was asked for.
+        Such as "plain model" or "round 3".
+    model : Pipeline
+        A preparation and a classifier of scikit-learn's interface, with labels by their names.
+    threshold : float or None
+        From which probability on the positive label is predicted; None for the likeliest label.
+    held_out : HeldOutScores or None
+        On training rows that the model did not see, by which one is chosen; None where none was to be.
+    scores : dict of Score
+        Accuracy and disparity on the test part, once they are measured.
+    kept : bool
+        Whether this is the model that is kept.
     """
 
     title: str
-    prepared: Preparation
-    classifier: Any
-    training_scores: NDArray[np.float64]
-    held_out: HeldOutScores | None = None
+    model: Pipeline
+    threshold: float | None
+    held_out: HeldOutScores | None
+    scores: dict[str, Score] = field(default_factory=dict)
+    kept: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,7 +155,7 @@ class TableModels:
 
     Attributes
     ----------
-    models : list of FittedModel
+    models : list of TradeOffPoint
         The plain one first.
     kept : int
         The place of the one that is kept.
@@ -191,7 +173,7 @@ class TableModels:
         Effective weight of each cell: its share of the training weight, divided by its share of the rows.
     """
 
-    models: list[FittedModel]
+    models: list[TradeOffPoint]
     kept: int
     suspects: dict[str, NDArray[Any]]
     selected: NDArray[np.int64]
@@ -202,24 +184,29 @@ class TableModels:
     weights: NDArray[np.float64]
 
 
-def pipeline_with_threshold(
-    model: FittedModel, rule: ThresholdRule, positive: str | None, chances: NDArray[np.float64]
-) -> tuple[Pipeline, float | None]:
-    """Make the pipeline that is kept of a model; return its threshold, too, where the rule chose one.
+def _point(
+    problem: TableProblem,
+    prepared: Preparation,
+    classifier: Any,
+    scores: Callable[[], NDArray[np.float64]],
+    estimate: CleanRatioEstimate | None,
+    **more: Any,
+) -> TradeOffPoint:
+    """Make the pipeline of a fitted classifier, with the threshold that the settings ask for.
 
-    Parameters
-    ----------
-    positive : str, optional
-        The label that the threshold is for.
-    chances : array of shape (n, classes)
-        How likely each class is the true one of each training row.
+    ``scores`` gives probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
     """
-    classifier, threshold = model.classifier, None
+    rule, positive, threshold = problem.asked.threshold, problem.labels.positive, None
     if not rule.is_default and positive is not None:
-        place = classifier.classes_.tolist().index(positive)
-        threshold = rule.choose(model.training_scores[:, place], chances[:, place])
+        place, cells = classifier.classes_.tolist().index(positive), problem.train.cells
+        # Without a conclusive estimate, labels are taken as they are.
+        chances = (cells.label_codes == place).astype(np.float64)
+        if estimate is not None and estimate.credible:
+            chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
+        threshold = rule.choose(scores()[:, place], chances)
         classifier = with_threshold(classifier, threshold, positive)
-    return Pipeline([("prepare", model.prepared), ("model", classifier)]), threshold
+    pipeline = Pipeline([("prepare", prepared), ("model", classifier)])
+    return TradeOffPoint(model=pipeline, threshold=threshold, **more)
 
 
 @contextlib.contextmanager
@@ -263,11 +250,13 @@ def train_linear(problem: TableProblem) -> TableModels:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
     drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
     models = [
-        FittedModel(
+        _point(
+            problem,
+            prepared,
+            _with_names(one, problem.labels.classes),
+            partial(one.predict_proba, features),
+            model.estimate_,
             title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
-            prepared=prepared,
-            classifier=_with_names(one, problem.labels.classes),
-            training_scores=np.zeros((0, 0)) if asked.threshold.is_default else one.predict_proba(features),
             held_out=None if number == 0 else scores[number - 1],
         )
         for number, one in enumerate([model.plain_model_, *model.path_models_])
@@ -278,7 +267,7 @@ def train_linear(problem: TableProblem) -> TableModels:
 
 def _collect(
     model: FairRobustClassifier | SieveClassifier,
-    models: list[FittedModel],
+    models: list[TradeOffPoint],
     kept: int,
     selected: NDArray[np.int64],
     notes: list[str],
@@ -302,7 +291,11 @@ def _collect(
 
 
 def _with_names(model: Any, classes: Sequence[str]) -> Any:
-    """Let a model that was fitted to codes predict the labels themselves."""
+    """Let a model that was fitted to codes predict the labels themselves; take trees out of their shell."""
+    if isinstance(model, NativeTrees):
+        if model.model == "lightgbm":
+            return BoosterClassifier(model.trees_.booster_.model_to_string(), list(classes))
+        model = model.trees_
     found = copy(model)
     found.classes_ = np.asarray(classes, dtype=np.str_)
     return found
@@ -328,18 +321,20 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
         sieve.fit(matrix, part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
-    models: list[FittedModel] = []
+    models: list[TradeOffPoint] = []
     kept = 0
     for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
         kept = len(models) if fitted is sieve.estimator_ else kept
         models.append(
-            FittedModel(
+            _point(
+                problem,
+                prepared,
+                _with_names(fitted, problem.labels.classes),
+                partial(getattr, one, "probabilities"),
+                sieve.estimate_,
                 title="plain model" if number == 0 else f"round {number}",
-                prepared=prepared,
-                classifier=named_trees(fitted, problem.labels.classes),
-                training_scores=one.probabilities,
                 held_out=HeldOutScores(one.accuracy, one.gap),
             )
         )

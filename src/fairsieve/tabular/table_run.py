@@ -28,14 +28,12 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.models import (
-    HeldOutScores,
     ModelChoice,
     TableModels,
+    TradeOffPoint,
     choose_model,
-    pipeline_with_threshold,
     train_linear,
     train_trees,
-    true_chances,
 )
 from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
 from fairsieve.tabular.quality import (
@@ -53,32 +51,6 @@ from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answe
 WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TradeOffPoint:
-    """A model on the way from the plain one to the fairest.
-
-    Attributes
-    ----------
-    title : str
-    scores : dict of Score
-        Accuracy and disparity on the test part.
-    held_out : HeldOutScores or None
-        The same on training rows that the model did not see, by which one is chosen; None where none was to be.
-    threshold : float or None
-        From which probability on the positive label is predicted; None for the likeliest label.
-    kept : bool
-        Whether this is the model that is kept.
-    model : Pipeline
-    """
-
-    title: str
-    scores: dict[str, Score]
-    held_out: HeldOutScores | None
-    threshold: float | None
-    kept: bool
-    model: Pipeline
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -229,11 +201,7 @@ def _measured_run(
 ) -> TableRun:
     """Measure the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
-    chances = np.zeros((0, 0))
-    if not asked.threshold.is_default:
-        chances = true_chances(problem.train.cells, fitted.estimate)
-    made = [pipeline_with_threshold(one, asked.threshold, labels.positive, chances) for one in fitted.models]
-    pipelines = [pipeline for pipeline, _ in made]
+    pipelines = [one.model for one in fitted.models]
     predicted = probabilities(pipelines, test.values)
     outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
     positive = -1 if problem.positive_code is None else problem.positive_code
@@ -243,26 +211,19 @@ def _measured_run(
     suspects = _named_suspects(fitted.suspects, problem)
     estimate = None if fitted.estimate is None else named_estimate(fitted.estimate, problem.train)
     noise = None if estimate is None else _noise_by_cell(estimate, problem)
-    prepared = fitted.models[fitted.kept].prepared
-    unseen = new_categories(test.values, prepared) if asked.test_file is not None else {}
+    model = pipelines[fitted.kept]
+    unseen = new_categories(test.values, model["prepare"]) if asked.test_file is not None else {}
     new = notes_on_new(unseen, quoted=False)  # the page of a run names nobody
     chosen = [] if choice is None else [choice.note]
     return TableRun(
         problem=problem,
-        model=made[fitted.kept][0],
+        model=model,
         model_name=name,
         choice=choice,
         scores=[scores[0], scores[fitted.kept]],
         trade_off=[
-            TradeOffPoint(
-                title=one.title,
-                scores=scores[place],
-                held_out=one.held_out,
-                threshold=threshold,
-                kept=place == fitted.kept,
-                model=pipeline,
-            )
-            for place, (one, (pipeline, threshold)) in enumerate(zip(fitted.models, made, strict=True))
+            replace(one, scores=scores[place], kept=place == fitted.kept)
+            for place, one in enumerate(fitted.models)
         ],
         change=change,
         measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
