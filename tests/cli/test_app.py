@@ -60,30 +60,6 @@ def test_demo_options(tmp_path, call, option):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--fairness", "x"), "fairness must be one of equalized_odds"),
-        (("--noise", "x"), "--noise must be one of none, label, group-targeted, "),
-        (("--rate", "2"), "--rate must be a number in [0, 0.5]; got 2.0: for 2 % pass 0.02"),
-        (("--seeds", "0"), "--seeds must be a whole number of at least 1; got 0"),
-    ],
-)
-def test_bad_options_are_one_clear_line(tmp_path, call, arguments, message):
-    done = call("demo", "--out", str(tmp_path), *arguments)
-    assert done.returncode != 0
-    assert message in " ".join(done.stderr.replace("│", " ").split())
-    assert "Traceback" not in done.stderr
-
-
-def test_an_output_that_is_a_file_is_told(tmp_path, call):
-    (tmp_path / "taken").write_text("x")
-    done = call("demo", "--out", str(tmp_path / "taken"))
-    assert done.returncode == 1
-    assert "--out must be a folder that can be written" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_version_names_the_kernels():
     said = run("--version").stdout
     assert said.startswith("fairsieve 0.")

@@ -121,21 +121,8 @@ def test_labels_and_their_positive_one():
     assert audit(y=["a", "b", "c"]).labels.positive is None
     assert audit(y=["0", "1", "1.0"], positive="1.0").labels.positive == "1"
     assert audit(y=["007", "7"]).labels.classes == ("007", "7")
-
-
-@pytest.mark.parametrize(
-    ("values", "positive", "message"),
-    [
-        (["yes"], None, "two or more values to tell apart; 'y' of the data frame has only the value 'yes'"),
-        ([None], None, "has no value at all"),
-        ([str(i) for i in range(ROWS)], None, "at most 20 values; .* has 120, such as '0'. For a quantity"),
-        (["no"] * 60 + ["yes"] * 59 + ["yse"], None, "in at least 10 rows; 'yse' of 'y' is in 1: correct it"),
-        (["no", "yes"], "Yes", "--positive must be a value of 'y'; got 'Yes'. Did you mean 'yes'"),
-    ],
-)
-def test_bad_labels(values, positive, message):
-    with pytest.raises(InvalidInputError, match=message):
-        audit(y=values, positive=positive)
+    with pytest.raises(InvalidInputError, match=r"must be a value of 'y'; got 'Yes'. Did you mean 'yes'"):
+        audit(positive="Yes")
 
 
 def test_new_labels_in_a_test_file_are_refused():
@@ -152,21 +139,6 @@ def test_groups_of_one_column_and_of_two():
     crossed = audit(sensitive=["z", "race"], z=["w", "m"], race=["a", "a", "b", "b", None], rows=200)
     assert crossed.groups.names == ("m / a", "m / b", "w / a", "w / b")
     assert group_names(crossed)[:5] == ["w / a", "m / a", "w / b", "m / b", None]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (["w"], "two or more groups to compare; 'z' of the data frame has only 'w'"),
-        ([f"name {i}" for i in range(ROWS)], "at most 20 groups; .* makes 120: choose a column of groups"),
-        ([str(i + 18) for i in range(60)], "has numbers, 60 different ones: add --bins z=33,48,63 to make"),
-        (["w", "m"] * 57 + ["x"] * 6, r"at least 30 people.*'x' \(6 people\). Add --small-groups ignore"),
-        ([None], "has no value at all"),
-    ],
-)
-def test_bad_sensitive_columns(values, message):
-    with pytest.raises(InvalidInputError, match=message):
-        audit(z=values)
 
 
 def test_small_groups_are_ignored_or_merged():
@@ -191,7 +163,12 @@ def test_bins_make_groups_of_numbers():
     found = audit(z=["24", "25", "44.9", "45", None], rows=200, bins=["z=25,45"])
     names = ["under 25", "25 to under 45", "25 to under 45", "45 and over", None]
     assert group_names(found)[:5] == names
-    assert len(audit(z=[str(18 + i) for i in range(60)], rows=240, bins=["z=4"]).groups.names) == 4
+    ages = [str(18 + i) for i in range(60)]
+    assert len(audit(z=ages, rows=240, bins=["z=4"]).groups.names) == 4
+    with pytest.raises(
+        InvalidInputError, match="has numbers, 60 different ones: add --bins z=33,48,63 to make"
+    ):
+        audit(z=ages)
 
 
 @pytest.mark.parametrize(
