@@ -18,7 +18,7 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,11 +181,10 @@ class Training:
         device = data.images.device
         self.data, self.device = data, device
         self.model = resnet(width).to(device, memory_format=torch.channels_last)
-        self.steps = epochs * max(1, len(data.given) // BATCH)
+        self.epochs, self.part = epochs, 0.0  # the part of the training that is over
         self.optimizer = torch.optim.SGD(
             self.model.parameters(), 0.1, momentum=0.9, weight_decay=5e-4, nesterov=True
         )
-        self.step_number = 0
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -199,14 +198,19 @@ class Training:
 
     def step(self, loss: torch.Tensor) -> None:
         """Take one step; the rate rises for a fifth of the training, then falls."""
-        part = min(1.0, self.step_number / self.steps)
+        part = self.part
         rate = 0.1 * (0.1 + 0.9 * part / 0.2 if part < 0.2 else max(0.01, (1 - part) / 0.8))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
-        self.step_number += 1
+
+    def one_epoch(self, batches: Any) -> Iterator[torch.Tensor]:
+        """Go through the batches of an epoch, which counts for as much of the schedule however many they are."""
+        for batch in batches:
+            yield batch.to(self.device)
+            self.part += 1 / (self.epochs * len(batches))
 
     @torch.no_grad()
     def predict(self, images: torch.Tensor) -> torch.Tensor:
@@ -215,7 +219,7 @@ class Training:
         return torch.cat([self.forward(part) for part in images.split(4096)])
 
 
-def shuffled(n: int, generator: torch.Generator, device: Any) -> Iterable[torch.Tensor]:
+def shuffled(n: int, generator: torch.Generator, device: Any) -> torch.Tensor:
     """Batches of a plain pass."""
     order = torch.randperm(n, generator=generator, device=device)
     return order[: n // BATCH * BATCH].view(-1, BATCH) if n >= BATCH else order[None]
@@ -227,7 +231,7 @@ Method = Callable[..., dict[str, Any]]
 def plain(training: Training, epochs: int, **_: Any) -> dict[str, Any]:
     data = training.data
     for _epoch in range(epochs):
-        for batch in shuffled(len(data.given), training.generator, training.device):
+        for batch in training.one_epoch(shuffled(len(data.given), training.generator, training.device)):
             training.step(F.cross_entropy(training.outputs(batch), data.given[batch]))
     return {}
 
@@ -244,8 +248,7 @@ def sampled(
         elif sampler.needs_update:
             sampler.refresh(training.model, data.images, chunk_size=4096)
             sampler.update()
-        for batch in sampler.batches():
-            batch = batch.to(training.device)
+        for batch in training.one_epoch([*sampler.batches()]):
             outputs = training.outputs(batch)
             if observe:
                 sampler.observe(batch, outputs.detach())
@@ -278,12 +281,12 @@ def equal_cells(training: Training, epochs: int, **_: Any) -> dict[str, Any]:
     members = [own for own in members if len(own)]
     each = -(-BATCH // len(members))
     for _epoch in range(epochs):
-        for _step in range(len(data.given) // BATCH):
-            drawn = [
-                own[torch.randint(len(own), (each,), generator=training.generator, device=training.device)]
-                for own in members
-            ]
-            batch = torch.cat(drawn)
+        steps = len(data.given) // BATCH
+        drawn = [
+            own[torch.randint(len(own), (steps, each), generator=training.generator, device=training.device)]
+            for own in members
+        ]
+        for batch in training.one_epoch(torch.cat(drawn, dim=1)):
             training.step(F.cross_entropy(training.outputs(batch), data.given[batch]))
     return {}
 
@@ -293,7 +296,7 @@ def group_dro(training: Training, epochs: int, rate: float = 0.01, **_: Any) -> 
     cell = data.given * 2 + data.groups
     weights = torch.full((2 * CLASSES,), 0.5 / CLASSES, device=training.device)
     for _epoch in range(epochs):
-        for batch in shuffled(len(data.given), training.generator, training.device):
+        for batch in training.one_epoch(shuffled(len(data.given), training.generator, training.device)):
             losses = F.cross_entropy(training.outputs(batch), data.given[batch], reduction="none")
             one_hot = F.one_hot(cell[batch], 2 * CLASSES).float()
             means = one_hot.T @ losses / one_hot.sum(0).clamp(min=1)
@@ -313,7 +316,7 @@ def jtt(training: Training, epochs: int, seed: int, width: int, times: int = 5, 
     )
     for _epoch in range(epochs):
         order = rows[torch.randperm(len(rows), generator=training.generator, device=training.device)]
-        for batch in order[: len(wrong) // BATCH * BATCH].view(-1, BATCH):
+        for batch in training.one_epoch(order[: len(wrong) // BATCH * BATCH].view(-1, BATCH)):
             training.step(F.cross_entropy(training.outputs(batch), data.given[batch]))
     return {}
 
@@ -323,12 +326,13 @@ def co_teaching(training: Training, epochs: int, seed: int, width: int, share: f
     data, other = training.data, Training(training.data, seed + 100, epochs, width)
     for epoch in range(epochs):
         keep = round(BATCH * (1 - share * min(1, epoch / max(1, epochs // 4))))
-        for batch in shuffled(len(data.given), training.generator, training.device):
+        for batch in training.one_epoch(shuffled(len(data.given), training.generator, training.device)):
             losses = [
                 F.cross_entropy(each.outputs(batch), data.given[batch], reduction="none")
                 for each in (training, other)
             ]
             lowest = [loss.detach().topk(min(keep, len(batch)), largest=False).indices for loss in losses]
+            other.part = training.part
             training.step(losses[0][lowest[1]].mean())
             other.step(losses[1][lowest[0]].mean())
     return {}
