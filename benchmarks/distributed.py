@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch.distributed as dist
 
-from fairsieve.sampling.sharded_epoch import ShardedPlan
+from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Traffic, Workers
 from fairsieve.selection.cells import Cells
 

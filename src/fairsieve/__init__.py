@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fairsieve.samples import Samples
     from fairsieve.sampling.losses import sample_losses
     from fairsieve.sampling.sampler import FairRobustBatchSampler
-    from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
-    from fairsieve.sampling.shards import shard_of
+    from fairsieve.sampling.sharded import ShardedBatchSampler
+    from fairsieve.sampling.workers import shard_of
     from fairsieve.selection.select import Selection, select
     from fairsieve.training.fit import fit
 
@@ -43,7 +43,7 @@ LATER = {
     "Samples": "fairsieve.samples",
     "Selection": "fairsieve.selection.select",
     "SelectionDisplay": "fairsieve.estimators.displays",
-    "ShardedBatchSampler": "fairsieve.sampling.sharded_sampler",
+    "ShardedBatchSampler": "fairsieve.sampling.sharded",
     "SieveClassifier": "fairsieve.estimators.sieve",
     "TradeoffDisplay": "fairsieve.estimators.displays",
     "demographic_parity_disparity": "fairsieve.metrics",
@@ -55,7 +55,7 @@ LATER = {
     "fit": "fairsieve.training.fit",
     "sample_losses": "fairsieve.sampling.losses",
     "select": "fairsieve.selection.select",
-    "shard_of": "fairsieve.sampling.shards",
+    "shard_of": "fairsieve.sampling.workers",
 }
 
 # What had other names, or was here, in 0.1.

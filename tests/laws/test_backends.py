@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.sampling.sharded_epoch import ShardedPlan
+from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells

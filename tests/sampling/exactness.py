@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from fairsieve import ShardedBatchSampler
 from fairsieve.errors import InvalidInputError, WorkerError
-from fairsieve.sampling.sharded_epoch import ShardedPlan
+from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
@@ -75,14 +75,14 @@ def check_problem(seed, workers):
         shard.update(losses[own], signals[:targets, own])
         where = (seed, workers.size, whole.epoch)
         expected = whole.indices[(whole.indices >= own.start) & (whole.indices < own.stop)]
-        assert (shard.indices + shard.shard.first).tolist() == expected.tolist(), where
+        assert (shard.indices + shard.shard.start).tolist() == expected.tolist(), where
         assert shard.ratios.tobytes() == whole.ratios.tobytes(), where
         assert shard.counts.tolist() == whole.counts.tolist(), where
         matrix = whole.batches()
         starts, samples, columns = shard.places()
         assert len(starts) == len(matrix) + 1 == shard.batches_per_epoch + 1, where
         batch = np.repeat(np.arange(len(matrix)), np.diff(starts))
-        assert (matrix[batch, columns] == samples + shard.shard.first).all(), where
+        assert (matrix[batch, columns] == samples + shard.shard.start).all(), where
         assert len(np.unique(batch * batch_size + columns)) == len(samples), where
         assert workers.sum(np.array([len(samples)]))[0] == matrix.size, where
         whole.epoch += 1

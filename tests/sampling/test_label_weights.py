@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fairsieve import FairRobustBatchSampler, ShardedBatchSampler
 from fairsieve.errors import InvalidInputError
-from fairsieve.sampling.label_weights import expected_losses
-from fairsieve.sampling.losses import cross_entropy
+from fairsieve.sampling.losses import cross_entropy, expected_losses
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "verified_labels.py"
 

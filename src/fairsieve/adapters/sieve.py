@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, Dataset, Subset
 from fairsieve.errors import FairsieveWarning
 from fairsieve.sampling.losses import LossFunction, cross_entropy
 from fairsieve.sampling.observed import Forward, check_dataset, forward_features
-from fairsieve.sampling.sharded_sampler import ShardedBatchSampler
-from fairsieve.sampling.shards import shard_of
+from fairsieve.sampling.sharded import ShardedBatchSampler
+from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
 
@@ -155,7 +155,7 @@ class _FilledBatches(ShardedBatchSampler):
         super().set_epoch(epoch)
 
     def __len__(self) -> int:
-        return batch_count(self.plan.shard.samples, self.plan.rules.batch_size)
+        return batch_count(self.plan.samples, self.plan.rules.batch_size)
 
     def batches(self) -> Iterator[torch.Tensor]:
         """Give a pass as index tensors."""

@@ -14,13 +14,14 @@ from torch import nn
 from torch.utils.data import Dataset, Sampler
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.sampling.label_weights import expected_losses, follow_weights
 from fairsieve.sampling.losses import (
     LossFunction,
     as_outputs,
     check_outputs,
     compute_signals,
     cross_entropy,
+    expected_losses,
+    follow_weights,
     look_like_probabilities,
 )
 from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
@@ -490,7 +491,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                     "a network may learn them by heart. Merge small groups, or raise clean_ratio or tolerance",
                 )
         if self.epochs is not None and plan.epoch + 1 == self.epochs:
-            kept_all = plan.selected == plan._samples
+            kept_all = plan.selected == plan.cell_counts.sum()
             if plan.in_warmup or (kept_all and plan.moved == 0):
                 reason = (
                     f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"

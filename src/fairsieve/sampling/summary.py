@@ -50,7 +50,7 @@ class Summary:
 
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
     """Return a row of texts for every cell with samples."""
-    samples, kept = plan._cell_counts, plan.counts.reshape(plan.cells.shape)
+    samples, kept = plan.cell_counts, plan.counts.reshape(plan.cells.shape)
     size = min(plan.rules.batch_size, plan.selected)
     weights: Any = np.where(
         samples > 0, kept / np.maximum(samples, 1) * samples.sum() / max(1, kept.sum()), 0

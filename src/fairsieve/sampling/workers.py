@@ -19,9 +19,9 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
-from fairsieve.validation import check_positive
+from fairsieve.validation import check_at_least, check_positive
 
-__all__ = ["Traffic", "Workers"]
+__all__ = ["Traffic", "Workers", "shard_of"]
 
 Result = TypeVar("Result")
 
@@ -170,3 +170,21 @@ class Workers:
                 f"timeout={self.timeout:g} seconds. Look for the first error among the other ranks, or raise "
                 f"timeout where an epoch's losses may take that much longer on one of them ({error})"
             ) from error
+
+
+def shard_of(samples: int, rank: int | None = None, ranks: int | None = None) -> range:
+    """Return the samples of a rank when ``samples`` are shared out evenly; this process's when none is named.
+
+    >>> [shard_of(10, rank, 3) for rank in range(3)]
+    [range(0, 4), range(4, 7), range(7, 10)]
+    """
+    check_at_least("samples", samples, 0)
+    if ranks is None:
+        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    if rank is None:
+        rank = dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+    if not 0 <= rank < ranks:
+        raise InvalidInputError(f"rank must be one of 0 to {ranks - 1}; got {rank}")
+    each, more = divmod(samples, ranks)
+    first = rank * each + min(rank, more)
+    return range(first, first + each + (rank < more))

@@ -20,7 +20,7 @@ from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios
 from fairsieve.selection.fairness import SignalName, comparisons
-from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios, selection_bounds
+from fairsieve.selection.ratios import cell_sizes, class_shares, move_ratios, selection_bounds
 from fairsieve.selection.search import fits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
@@ -142,33 +142,20 @@ class Plan:
         self.gaps: list[Gap | None] = []  # of the last update
         self.estimates_ratios = is_auto(clean_ratio)
         self.clean_ratios: NDArray[np.float64] | None = None  # of cells; None where one budget holds for all
-        self._limit(clean_ratio)
         self.epoch = 0
         self.moved = 0.0  # how much of a class the ratios have moved, in all
-        self.ratios = initial_ratios(cells)
         self.is_selective = False  # whether a selection has been made yet
         self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
         self.backend = choose_backend(backend, cells, self._device)
         self._selected, self.counts = self.backend.hold(None)
-
-    def _limit(self, clean_ratio: Any) -> None:
-        """Set the budget, and the caps of cells where each has its own."""
+        self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
+        self.ratios = class_shares(self.cell_counts)
         if is_auto(clean_ratio):
-            self.clean_ratios = np.ones(self.cells.shape)
+            self.clean_ratios = np.ones(cells.shape)
         elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
-            self.clean_ratios = check_ratio_table(clean_ratio, self.cells)
-        budget = count_budget(1.0 if self.clean_ratios is not None else clean_ratio, self._samples)
+            self.clean_ratios = check_ratio_table(clean_ratio, cells)
+        budget = count_budget(1.0 if self.clean_ratios is not None else clean_ratio, self.selected)
         self.rules = self.rules._replace(budget=budget)
-
-    @property
-    def _samples(self) -> int:
-        """Samples of all workers."""
-        return len(self.cells)
-
-    @property
-    def _cell_counts(self) -> NDArray[np.int64]:
-        """Samples of each cell, of all workers."""
-        return self.cells.counts
 
     @property
     def in_warmup(self) -> bool:
@@ -236,7 +223,7 @@ class Plan:
         if self.clean_ratios is not None:
             if self.estimates_ratios:
                 self.clean_ratios = estimate_ratios(self.backend.count_levels(measured), self.cells.shape)
-            caps = cell_caps(self.clean_ratios, self._cell_counts)
+            caps = cell_caps(self.clean_ratios, self.cell_counts)
         self._selected, self.counts = self.backend.select(measured, bounds, rules.budget, caps)
         self.is_selective = True
 

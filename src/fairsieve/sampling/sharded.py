@@ -1,4 +1,4 @@
-"""The batch sampler for several workers."""
+"""The plan and the batch sampler of several workers: exactly those of one process over all samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,110 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
-from fairsieve.sampling.sharded_epoch import ShardedPlan, listed_parts
 from fairsieve.sampling.workers import Workers
+from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
 from fairsieve.selection.cells import Cells, cells_checksum, merged
 from fairsieve.selection.epoch import Plan
 
-__all__ = ["ShardedBatchSampler"]
+__all__ = ["ShardedBatchSampler", "ShardedPlan"]
+
+
+class ShardedPlan(Plan):
+    """:class:`~fairsieve.selection.epoch.Plan` over the shards of several workers.
+
+    Indices are positions in the worker's own shard; ``shard`` are the numbers of its samples in the
+    whole. Shards follow one another in the order of the ranks and may differ in size.
+    ``ratios`` and ``counts`` are those of all samples, the same on every worker.
+
+    Parameters
+    ----------
+    cells : Cells
+        Of the worker's own samples, with the classes and groups of all.
+    batch_size : int
+        Of a global batch, over all workers.
+    workers : Workers
+    **options
+        As for :class:`~fairsieve.selection.epoch.Plan`.
+    """
+
+    backend: ShardedBackend
+
+    def __init__(self, cells: Cells, batch_size: int, workers: Workers, **options: Any) -> None:
+        self.workers = workers
+        workers.together(lambda: Plan(cells, batch_size, **options))  # all refuse what one does
+        super().__init__(cells, batch_size, backend=ShardedBackend(cells, workers), **options)
+        self.samples = self.backend.samples
+        self.shard = range(self.backend.first, self.backend.first + len(cells))
+        settings = ("budget", "batch_size", "seed", "warmup_epochs", "constrained", "weighted", "by_group")
+        workers.agree(**{name: int(getattr(self.rules, name)) for name in settings})
+
+    @property
+    def global_batch_size(self) -> int:
+        """Samples in a batch, over all workers."""
+        return min(self.rules.batch_size, self.selected)
+
+    def update(self, losses: Any, signals: Any | None = None, **options: Any) -> None:
+        """Begin an epoch from the losses of the worker's own samples; all workers call it together."""
+        if not self.in_warmup:
+            self.workers.agree(epoch=self.epoch, seed=self.rules.seed)
+        super().update(losses, signals, **options)
+
+    def _check_signals(self, signals: Any | None) -> Any | None:
+        return self.workers.together(lambda: Plan._check_signals(self, signals))
+
+    def places(self, batches: int | None = None) -> OwnBatches:
+        """Return the worker's part of the present epoch's batches, and in which columns it stands.
+
+        ``batches`` asks for another number of them; beyond the selection they go through it again.
+        """
+        return super().batches(batches)  # type: ignore[no-any-return]
+
+    def batches(self, count: int | None = None) -> list[NDArray[np.int64]]:
+        """Return the worker's own samples in each batch of the present epoch; in some there may be none."""
+        starts, samples, _ = self.places(count)
+        return np.split(samples, starts[1:-1]) if len(starts) > 1 else []
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the worker's part of the state; those of all workers together are the state."""
+        state = super().state_dict()
+        state["indices"] += self.shard.start
+        return {**state, "samples": self.samples, "first": self.shard.start, "size": len(self.shard)}
+
+    def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
+        """Continue from the parts of a state, saved by any number of workers; all workers call it together."""
+        parts = _listed_parts(state)
+        own = self.workers.together(lambda: self._joined(parts))
+        super().load_state_dict(own)
+
+    def _joined(self, parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return this worker's state from parts of other shards, which must cover its own."""
+        first, last, size = self.shard.start, self.shard.stop, len(self.shard)
+        pieces, covered = [], 0
+        for part in parts:
+            if part.get("samples") != self.samples:
+                raise InvalidInputError(
+                    f"state must be of the same {self.samples} samples; got one of {part.get('samples')}"
+                )
+            begin = part.get("first", 0)
+            end = begin + part.get("size", part["samples"])
+            covered += max(0, min(end, last) - max(begin, first))
+            indices = np.asarray(part["indices"], np.int64)
+            pieces.append(indices[(indices >= first) & (indices < last)] - first)
+        if covered != size:
+            raise InvalidInputError(
+                f"state must be the parts of all workers, each once; those given hold {covered} of the "
+                f"{size} samples of rank {self.workers.rank}: load the files of all ranks"
+            )
+        own = {"samples": size, "first": first, "size": size}
+        return {**parts[0], **own, "indices": np.sort(np.concatenate(pieces))}
+
+
+def _listed_parts(state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return a state in parts, or one that is whole, as a list."""
+    parts = [state] if isinstance(state, Mapping) else list(state)
+    if not parts:
+        raise InvalidInputError("state must hold at least one part; got none")
+    return parts
 
 
 class ShardedBatchSampler(FairRobustBatchSampler):
@@ -78,7 +176,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         plan = ShardedPlan(cells, workers=self.workers, **options)
-        if plan.shard.samples == 0:
+        if plan.samples == 0:
             raise InvalidInputError("labels must have at least one sample; got none on any worker")
         return plan
 
@@ -88,7 +186,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     @property
     def first(self) -> int:
         """The number, among all samples, of the first in this worker's shard."""
-        return self.plan.shard.first
+        return self.plan.shard.start
 
     @property
     def scale(self) -> float:
@@ -123,7 +221,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
-        parts = listed_parts(state)
+        parts = _listed_parts(state)
         self._check_origin(parts[0])
         self.plan.load_state_dict(parts)
         self.workers.together(lambda: self._load_running(parts))
@@ -135,7 +233,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
         def joined(arrays: list[Any]) -> NDArray[Any]:
             return np.concatenate([np.asarray(each) for each in arrays], axis=-1)[
-                ..., self.first : self.plan.shard.last
+                ..., self.first : self.plan.shard.stop
             ]
 
         if all("running" in part for part in parts):
