@@ -46,11 +46,18 @@ class RunningLosses:
     folder : path, optional
         Keep the arrays in files there, memory-mapped; in memory when None.
     momentum : float in [0, 1)
-        How much of a sample's loss is kept when a new one comes. Signals are always the latest.
+        How much of a sample's loss is kept when a new one comes.
+    remembers : bool
+        Whether signals are means over the epochs, and not the latest.
     """
 
     def __init__(
-        self, samples: int, rows: int = 0, folder: str | Path | None = None, momentum: float = 0.0
+        self,
+        samples: int,
+        rows: int = 0,
+        folder: str | Path | None = None,
+        momentum: float = 0.0,
+        remembers: bool = False,
     ) -> None:
         def room(name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
             if folder is None:
@@ -63,7 +70,7 @@ class RunningLosses:
                     f"folder must be one that can be written; {folder}: {error.strerror}"
                 ) from error
 
-        self.momentum = momentum
+        self.momentum, self.remembers = momentum, remembers
         self.losses = room("losses", "f4", (samples,))
         self.signals = room("signals", "f4", (rows, samples)) if rows else np.zeros((0, samples), "f4")
         self.seen = room("seen", "i4", (samples,))  # the epoch of the latest loss
@@ -100,11 +107,13 @@ class RunningLosses:
                 f"losses must not be NaN; got {int(np.isnan(table[0]).sum())}, the first of sample "
                 f"{int(where[np.isnan(table).any(axis=0).argmax()])}. Lower the learning rate or clip gradients"
             )
-        is_known = self.seen[where] >= 0
-        kept = np.where(is_known, self.momentum, 0.0).astype(np.float32)
-        self.losses[where] = kept * self.losses[where] + (1 - kept) * table[0]
-        self.signals[:, where] = table[1:]
-        self.seen[where] = np.repeat(epochs, [len(part) for part in places])
+        epoch = np.repeat(epochs, [len(part) for part in places])
+        is_new = self.seen[where] < 0
+        weight = np.where(is_new, 1.0, 1 - self.momentum).astype(np.float32)
+        self.losses[where] = (1 - weight) * self.losses[where] + weight * table[0]
+        weight = np.where(is_new | (not self.remembers), 1.0, 1 / (epoch + 1)).astype(np.float32)
+        self.signals[:, where] = (1 - weight) * self.signals[:, where] + weight * table[1:]
+        self.seen[where] = epoch
 
     def stale(self, share: float, epoch: int, first: int = 0) -> NDArray[np.int64]:
         """Return the samples without a loss, and ``share`` of those whose loss is older than ``epoch``, ascending.

@@ -66,7 +66,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     tolerance : float
         Gaps up to this, and up to what chance explains, are left alone; for ``step_size="auto"``.
     warmup_epochs : int, optional
-        When None: a quarter of ``epochs``, and 5 without them.
+        When None: a third of ``epochs``, and 5 without them.
     momentum : float in [0, 1)
         How much of a sample's averaged loss is kept when a new loss comes; 0 takes the latest loss alone.
     seed : int
@@ -151,7 +151,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         check_room(self.plan, clean_ratio)
         self._folder = folder
         self._running: RunningLosses | None = None
-        self._average: torch.Tensor | None = None  # of losses given to update, over epochs
+        self._averages: torch.Tensor | None = None  # over epochs: of losses, and of signals
         self._position = 0  # batches of the present pass that were handed out
         self._skip = 0  # batches that the next pass leaves out, and its update
         self._told: set[str] = set()  # warnings that were given
@@ -247,7 +247,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                 self._begin(self.running.known, judged)
             return
         if self.plan.in_warmup:
-            self._agree(lambda: self._measured(outputs, loss, signals=False))
+            self._agree(lambda: self._measured(outputs, loss))
         else:
             self._begin(lambda: self._measured(outputs, loss), judged)
 
@@ -255,28 +255,33 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """Begin an epoch with the losses and signals that ``measured`` gives."""
         self.plan.update(*self._agree(measured), judged=judged)
 
-    def _measured(self, outputs: Any, loss: LossFunction, *, signals: bool = True) -> tuple[Any, Any]:
-        """Return averaged losses, and signals, from outputs for all samples."""
+    def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
+        """Return losses and signals, averaged over epochs, from outputs for all samples."""
         outputs = self._checked(outputs, len(self.plan.cells))
         targets = self._all_targets(outputs.device)
         if self.label_weights is not None:
             targets = self.label_weights.to(outputs.device)
         losses = expected_losses(outputs, targets, loss)
-        found = self._signals(outputs, targets, losses, loss) if signals else None
-        if found is None and self.momentum:
-            found = losses[None]  # fairness is judged by the present losses
-        return self._averaged(losses), found
+        signals = self._signals(outputs, targets, losses, loss)
+        if not self.momentum or bool(losses.isnan().any()):
+            return losses, signals
+        present = losses[None] if signals is None else signals
+        rows = torch.cat([losses[None], present]) if self._remembers else losses[None]
+        if self._averages is not None:
+            weights = torch.full_like(rows[:, :1], 1 / (self.epoch + 1))
+            weights[0] = 1 - self.momentum
+            rows = self._averages.to(rows).lerp(rows, weights)
+        self._averages = rows
+        return rows[0], rows[1:] if self._remembers else present
 
-    def _averaged(self, losses: torch.Tensor) -> torch.Tensor:
-        """Return the losses averaged over epochs."""
-        if not self.momentum:
-            return losses
-        if self._average is None or bool(losses.isnan().any()):
-            self._average = losses.clone()
-        else:
-            self._average = self._average.to(losses).lerp(losses, 1 - self.momentum)
-        average: torch.Tensor = self._average
-        return average
+    @property
+    def _remembers(self) -> bool:
+        """Whether groups are compared by the mean over all epochs, and not by the present alone.
+
+        A network learns what it trains on by heart, and gaps vanish; the mean remembers them. Algorithm 1, with one
+        clean ratio for all, judges by the present.
+        """
+        return self.momentum > 0 and self.plan.clean_ratios is not None
 
     def _checked(self, outputs: Any, samples: int) -> torch.Tensor:
         """Return outputs as a tensor of logits; warn once of what look like probabilities."""
@@ -341,7 +346,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """The latest loss of every sample, of those given to :meth:`observe`."""
         if self._running is None:
             rows = 0 if self._compares_losses and not self.momentum else len(self.plan.comparisons.targets)
-            self._running = RunningLosses(len(self.plan.cells), rows, self._folder, self.momentum)
+            self._running = RunningLosses(
+                len(self.plan.cells), rows, self._folder, self.momentum, self._remembers
+            )
         return self._running
 
     def observe(
@@ -380,7 +387,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
         elif self._compares_losses and self.momentum:
-            rows = rows.repeat(2, 1)  # the average counts for selecting, the latest for fairness
+            rows = rows.repeat(2, 1)  # each is averaged in its own way
         self.running.record(indices, rows, self.epoch)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
@@ -523,8 +530,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             "checksum": self._checksum(),
             "settings": {name: _plain(value) for name, value in self.settings.items()},
         }
-        if self._average is not None:
-            state["average"] = self._average.cpu().numpy()
+        if self._averages is not None:
+            state["averages"] = self._averages.cpu().numpy()
         if self._running is not None:
             state["running"] = self._running.state_dict()
         return _as_tensors(state)  # type: ignore[no-any-return]
@@ -539,8 +546,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self.plan.load_state_dict(state)
         if "running" in state:
             self.running.load_state_dict(state["running"])
-        if "average" in state:
-            self._average = torch.as_tensor(state["average"]).clone()
+        if "averages" in state:
+            self._averages = torch.as_tensor(state["averages"]).clone()
         self._resume_at(int(state.get("position", 0)))
 
     def _resume_at(self, position: int) -> None:
@@ -568,7 +575,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
 def _warmup_of(epochs: int | None) -> int:
     """Return the default warm-up of a training of so many epochs."""
-    return WARMUP if epochs is None else max(1, round(epochs / 4)) if epochs > 1 else 0
+    return WARMUP if epochs is None else max(1, round(epochs / 3)) if epochs > 1 else 0
 
 
 def _first_step(epochs: int | None, warmup: int) -> float:

@@ -240,8 +240,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
             names = ("losses", "signals", "seen")
             found = {name: joined([part["running"][name] for part in parts]) for name in names}
             self.running.load_state_dict(found)
-        if all("average" in part for part in parts):
-            self._average = torch.from_numpy(joined([part["average"] for part in parts]).copy())
+        if all("averages" in part for part in parts):
+            self._averages = torch.from_numpy(joined([part["averages"] for part in parts]).copy())
 
 
 class _PossiblyEmpty:

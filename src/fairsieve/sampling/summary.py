@@ -83,7 +83,8 @@ def _next_step(plan: Plan) -> str:
     moves = [
         f"class {plan.cells.classes[gap.label]!r} by {amount:.3f} towards group {plan.cells.groups[gap.rising]!r}"
         for number, gap in enumerate(plan.gaps)
-        if gap is not None and (amount := steps.amount(number, gap, plan.ratios)) > 0
+        if gap is not None
+        and (amount := steps.amount(number, plan.gaps, plan.ratios, plan.natural_shares)) > 0
     ]
     if moves:
         return f"If the gaps stay, the next update moves {', '.join(moves)}."

@@ -1,15 +1,12 @@
 """Clean ratios by cell: given as a table, or estimated from the losses of each cell.
 
-Samples with wrong labels keep high losses for many epochs, since the network learns the others first. So the
-losses of a cell, averaged over epochs, are a mixture of two: low ones of right labels and high ones of wrong
-labels. The share of the higher part is an estimate of the wrong ones, but pictures that are only hard to learn
-belong to it too; so it is bounded by the share of samples whose label the network gives less chance than a blind
-guess would. All is taken from a histogram, which any number of workers can add up.
+Samples with wrong labels keep high losses for many epochs, since a network learns the others first. A label is
+doubted when the network, on the average of the epochs, gives it less chance than a blind guess would, one of
+somebody who knows the classes but not the sample.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,13 +17,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
-__all__ = ["LEVELS", "cell_caps", "check_ratio_table", "estimate_ratios", "loss_levels"]
-
-LEVELS = 128  # of the histogram, over loss / (1 + loss)
-LOWEST = 0.05  # a cell keeps at least this share
-POOLED = 50  # samples that the estimate over all cells counts for in each cell
-APART = 2.0  # standard deviations between the two parts, or they are one
-ROUNDS = 60
+__all__ = ["cell_caps", "check_ratio_table", "guess_losses"]
 
 
 def check_ratio_table(value: Any, cells: Cells) -> NDArray[np.float64]:
@@ -65,66 +56,14 @@ def cell_caps(ratios: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray
     return np.asarray(np.minimum(np.maximum(caps, 1), counts).reshape(-1))
 
 
-def loss_levels(losses: Any) -> Any:
-    """Return the level of each loss in the histogram, for an array or a tensor of losses.
+def guess_losses(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the loss of a blind guess for each cell of a table of counts, flat.
 
-    >>> loss_levels(np.array([0.0, 1.0, np.inf])).tolist()
-    [0, 64, 127]
+    The guess gives each class the same chance, or the share of the class where that is less: else a rare class
+    would be doubted as a whole, as long as the network predicts the common ones alone.
+
+    >>> guess_losses(np.array([[90], [10]])).round(2).tolist()
+    [0.69, 2.3]
     """
-    levels = (1 - 1 / (1 + losses.clip(0))) * LEVELS
-    return (levels.astype(np.int64) if isinstance(losses, np.ndarray) else levels.long()).clip(0, LEVELS - 1)
-
-
-def estimate_ratios(counts: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Estimate the clean ratio of each cell from its histogram of losses, (cells, levels).
-
-    The ratio lies between 0.05 and 1. It is 1 where the losses do not fall into two parts. Few samples are
-    pooled with the estimate over all cells.
-
-    >>> counts = np.zeros((2, LEVELS), np.int64)
-    >>> counts[0, 5:25], counts[0, 100:110] = 40, 20  # 800 low losses, 200 high ones
-    >>> estimate_ratios(counts, (2, 1)).round(2).tolist()
-    [[0.8], [0.8]]
-    """
-    guess = math.log(shape[0]) if shape[0] > 1 else math.inf  # the loss of a blind guess
-    whole = _clean_share(counts.sum(axis=0), guess)
-    sizes = counts.sum(axis=1)
-    own = np.array([_clean_share(row, guess) if row.sum() else whole for row in counts])
-    pooled = (sizes * own + POOLED * whole) / (sizes + POOLED)
-    return np.asarray(np.clip(pooled, LOWEST, 1.0).reshape(shape))
-
-
-def _clean_share(counts: NDArray[np.int64], guess: float) -> float:
-    """Return one less the share of the higher component, at most that of losses above a blind guess."""
-    doubted = (
-        counts[int(loss_levels(np.array([guess]))[0]) + 1 :].sum() / counts.sum() if counts.sum() else 0.0
-    )
-    return 1 - min(1 - _share_of_low(counts), float(doubted))
-
-
-def _share_of_low(counts: NDArray[np.int64]) -> float:
-    """Return the share of the lower of two normal components, fitted by expectation-maximisation; 1 if it is one."""
-    levels = (np.arange(LEVELS) + 0.5) / LEVELS
-    total = counts.sum()
-    if total == 0:
-        return 1.0
-    weights = counts / total
-    # Start at what lies below and above the level that splits best (Otsu's threshold).
-    below = np.cumsum(weights)[:-1]
-    mean_below = np.cumsum(weights * levels)[:-1]
-    whole = float((weights * levels).sum())
-    between = (whole * below - mean_below) ** 2 / np.maximum(below * (1 - below), 1e-12)
-    split = int(between.argmax()) + 1
-    low = (np.arange(LEVELS) < split).astype(np.float64)
-    for _ in range(ROUNDS):
-        parts = np.stack([weights * low, weights * (1 - low)])
-        shares = parts.sum(axis=1)
-        if shares.min() < 1e-6:
-            return 1.0
-        means = (parts * levels).sum(axis=1) / shares
-        spreads = np.sqrt((parts * (levels - means[:, None]) ** 2).sum(axis=1) / shares + LEVELS**-2.0)
-        logs = np.log(shares)[:, None] - np.log(spreads)[:, None]
-        logs = logs - 0.5 * ((levels - means[:, None]) / spreads[:, None]) ** 2
-        low = 1 / (1 + np.exp(np.clip(logs[1] - logs[0], -700, 700)))
-    apart = (means[1] - means[0]) / np.sqrt((spreads**2).mean())
-    return float(shares[0]) if apart > APART else 1.0
+    shares = np.maximum(counts.sum(axis=1), 1) / max(1, counts.sum())
+    return np.repeat(-np.log(np.minimum(shares, 1 / len(counts))), counts.shape[1])

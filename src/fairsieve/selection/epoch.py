@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.optional import is_tensor
-from fairsieve.selection.adaptive import AdaptiveSteps, Gap, find_gaps
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios
+from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, guess_losses
 from fairsieve.selection.fairness import SignalName, comparisons
-from fairsieve.selection.ratios import cell_sizes, class_shares, move_ratios, selection_bounds
+from fairsieve.selection.ratios import (
+    AdaptiveSteps,
+    Gap,
+    cell_sizes,
+    class_shares,
+    find_gaps,
+    move_ratios,
+    selection_bounds,
+)
 from fairsieve.selection.search import fits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
@@ -60,7 +67,7 @@ class Plan:
         A number is the budget of Algorithm 1. A table (classes × groups, or a mapping from (class, group)) caps
         each cell at its own share of lowest losses instead. ``"auto"`` estimates that table at every update.
     step_size : float in [0, 1], or "auto"
-        ``"auto"`` moves every class by steps of its own, see :mod:`fairsieve.selection.adaptive`.
+        ``"auto"`` moves every class by steps of its own, see :mod:`fairsieve.selection.ratios`.
     first_step, tolerance : float
         For ``step_size="auto"``: the first step, and the gap up to which a class is left alone.
     warmup_epochs : int
@@ -213,19 +220,31 @@ class Plan:
         measured = self.backend.measure(losses, self._check_signals(signals))
         if len(rules.rows):
             if judged is None:
-                sums = squares = self.backend.sum_signals(measured, self._selected)
-                if self.steps is not None:
-                    squared = measured._replace(signals=measured.signals**2)
-                    squares = self.backend.sum_signals(squared, self._selected)
-                judged = sums, squares, self.counts
+                judged = (*self.backend.sum_signals(measured, self._selected), self.counts)
             self._step(*judged, step_size)
-        bounds, caps = self._bounds(), None
+        bounds, caps, before = self._bounds(), None, self.counts
         if self.clean_ratios is not None:
             if self.estimates_ratios:
-                self.clean_ratios = estimate_ratios(self.backend.count_levels(measured), self.cells.shape)
+                below = self.backend.count_below(measured, guess_losses(self.cell_counts))
+                self.clean_ratios = below.reshape(self.cells.shape) / np.maximum(self.cell_counts, 1)
             caps = cell_caps(self.clean_ratios, self.cell_counts)
         self._selected, self.counts = self.backend.select(measured, bounds, rules.budget, caps)
+        if caps is not None:
+            self._follow_counts(before)
         self.is_selective = True
+
+    def _follow_counts(self, before: NDArray[np.int64]) -> None:
+        """Let a cell that keeps fewer samples weigh less: those left would make up for the ones believed wrong."""
+        moved = self.ratios * (self.counts / np.maximum(before, 1)).reshape(self.ratios.shape)
+        totals = moved.sum(axis=1, keepdims=True)
+        np.divide(moved, totals, out=self.ratios, where=totals > 0)
+
+    @property
+    def natural_shares(self) -> NDArray[np.float64]:
+        """Each cell's share of its class, among the samples that the ratios are relative to."""
+        return class_shares(
+            self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
+        )
 
     def _step(
         self,
@@ -237,11 +256,9 @@ class Plan:
         """Move the ratios, judged by sums of signals and their squares, and by counts of cells."""
         rules = self.rules
         sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
-        self.gaps = find_gaps(
-            sums, squares, sizes, rules.rows, rules.by_group, rules.has_ungrouped, self.cells.shape
-        )
+        self.gaps = find_gaps(sums, squares, sizes, rules, self.cells.shape)
         if self.steps is not None and step_size is None:
-            self.moved += self.steps.move(self.ratios, self.gaps)
+            self.moved += self.steps.move(self.ratios, self.gaps, self.natural_shares)
             return
         step, before = (
             rules.step_size if step_size is None else check_share("step_size", step_size),

@@ -1,15 +1,36 @@
-"""The ratios λ(y, z) and their step."""
+"""The ratios λ(y, z), the gaps between groups, and the steps that follow them.
+
+The paper moves one class by one fixed step (:func:`move_ratios`). A network trains for twenty epochs, so with
+:class:`AdaptiveSteps` every class may move, by a step of its own.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.cells import Cells, as_array
 
-__all__ = ["cell_sizes", "class_shares", "initial_ratios", "move_ratios", "rounded", "selection_bounds"]
+__all__ = [
+    "AdaptiveSteps",
+    "Gap",
+    "cell_sizes",
+    "class_shares",
+    "find_gaps",
+    "initial_ratios",
+    "measure_gaps",
+    "move_ratios",
+    "rounded",
+    "selection_bounds",
+]
+
+GROW, SHRINK = 1.2, 0.5
+LARGEST = 0.2  # of a class, in one step
+CHANCE = 2.0  # standard errors up to which a gap may be chance
+KEPT = 0.6  # of a cell's natural share, at least
 
 
 def initial_ratios(cells: Cells) -> NDArray[np.float64]:
@@ -28,6 +49,50 @@ def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
 
 
+def measure_gaps(
+    sums: NDArray[np.float64],
+    sizes: NDArray[Any],
+    rows: NDArray[np.int64],
+    by_group: bool,
+    groups: int,
+    has_ungrouped: bool,
+) -> NDArray[np.float64]:
+    """Return the widest gap of each comparison, and the groups that should rise and fall: (comparisons, 3).
+
+    Cells without samples are not compared; the two groups are one, or −1, where there is nothing to compare.
+
+    Parameters
+    ----------
+    sums : array of shape (targets, cells)
+        Signals against each target, summed over each cell's selected samples.
+    sizes : array of shape (cells,)
+        Selected samples of each cell, or what :func:`cell_sizes` makes of them.
+    rows, by_group
+        See :mod:`fairsieve.selection.fairness`.
+    has_ungrouped : bool
+        Whether the last column holds the samples without a group, which are not compared.
+    """
+    group_sizes = np.zeros(groups)
+    for cell in range(sizes.size):
+        group_sizes[cell % groups] += sizes[cell]
+    found = np.zeros((rows.shape[0], 3))
+    for row in range(rows.shape[0]):
+        target, label, sign = rows[row]
+        highest, lowest, top, bottom = -np.inf, np.inf, -1, -1
+        for group in range(groups - 1 if has_ungrouped else groups):
+            cell = label * groups + group
+            if sizes[cell] == 0:
+                continue
+            size = float(group_sizes[group] if by_group else sizes[cell])
+            value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
+            if rounded(value) > rounded(highest):
+                highest, top = value, group
+            if rounded(value) < rounded(lowest):
+                lowest, bottom = value, group
+        found[row, 0], found[row, 1], found[row, 2] = rounded(highest - lowest), top, bottom
+    return found
+
+
 def move_ratios(
     ratios: NDArray[np.float64],
     sums: NDArray[np.float64],
@@ -40,47 +105,125 @@ def move_ratios(
     """Move the ratios one step (Eq. 6), in place.
 
     Of all comparisons the one with the widest gap counts (the maximum in Eq. 5 and 8): ``step_size``
-    of its class goes from the group that should fall to the group that should rise. Cells without
-    samples are not compared; ratios stay in [0, 1] and every class keeps its sum.
+    of its class goes from the group that should fall to the group that should rise. Ratios stay in [0, 1]
+    and every class keeps its sum. The other parameters are those of :func:`measure_gaps`.
+    """
+    gaps = measure_gaps(sums, counts, rows, by_group, ratios.shape[1], has_ungrouped)
+    widest, mover = 0.0, -1
+    for row in range(rows.shape[0]):
+        if gaps[row, 0] > widest:
+            widest, mover = gaps[row, 0], row
+    if mover >= 0:
+        label, rising, falling = rows[mover, 1], int(gaps[mover, 1]), int(gaps[mover, 2])
+        amount = min(step_size, ratios[label, falling], 1 - ratios[label, rising])
+        ratios[label, rising] = min(1.0, ratios[label, rising] + amount)
+        ratios[label, falling] = max(0.0, ratios[label, falling] - amount)
+
+
+class Gap(NamedTuple):
+    """What one comparison found between the groups of a class."""
+
+    label: int
+    size: float  # between the two groups, rounded
+    rising: int  # the group that should be seen more,
+    falling: int  # and the one that should be seen less
+    error: float  # one standard error of the size
+
+
+def find_gaps(
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    sizes: NDArray[Any],
+    rules: Any,
+    shape: tuple[int, int],
+) -> list[Gap | None]:
+    """Return :func:`measure_gaps` with standard errors, from sums of squares too; None where there is no gap."""
+    table = sizes.reshape(shape)
+    over = np.broadcast_to(table.sum(axis=0), shape) if rules.by_group else table
+    measured = measure_gaps(sums, sizes, rules.rows, rules.by_group, shape[1], rules.has_ungrouped)
+    found: list[Gap | None] = []
+    for (target, label, _), (size, rising, falling) in zip(rules.rows.tolist(), measured, strict=True):
+        if rising == falling:
+            found.append(None)
+            continue
+        pair = [int(rising), int(falling)]
+        means, squared = (
+            each[target].reshape(shape)[label, pair] / over[label, pair] for each in (sums, squares)
+        )
+        error = float(np.sqrt((np.maximum(squared - means**2, 0) / over[label, pair]).sum()))
+        found.append(Gap(label, float(size), pair[0], pair[1], error))
+    return found
+
+
+class AdaptiveSteps:
+    """Steps of the ratios that follow the gaps and their own success.
+
+    The step of a comparison grows while its gap keeps its sign, is halved when the sign changes, and is smaller
+    as its gap is smaller than the widest. A class rests while its gap is within the tolerance, or within what
+    its few samples let us know of it. Every cell keeps a good part of its natural share: beyond that, a network would
+    only learn the samples of the other by heart.
 
     Parameters
     ----------
-    ratios : array of shape (classes, groups), changed in place
-    sums : array of shape (targets, cells)
-        Losses against each target, summed over each cell's selected samples.
-    counts : array of shape (cells,)
-        Selected samples of each cell, or what :func:`cell_sizes` makes of them.
-    rows, by_group
-        See :mod:`fairsieve.selection.fairness`.
-    has_ungrouped : bool
-        Whether the last column holds the samples without a group, which are not compared.
+    comparisons : int
+    first : float
+        The first step of every comparison.
+    tolerance : float
+        Gaps up to this are left alone.
     """
-    groups = ratios.shape[1]
-    named = groups - 1 if has_ungrouped else groups
-    group_sizes = np.zeros(groups)
-    for cell in range(counts.size):
-        group_sizes[cell % groups] += counts[cell]
-    widest, mover, rising, falling = 0.0, -1, -1, -1
-    for row in range(rows.shape[0]):
-        target, label, sign = rows[row]
-        highest, lowest, top, bottom = -np.inf, np.inf, -1, -1
-        for group in range(named):
-            cell = label * groups + group
-            if counts[cell] == 0:
+
+    def __init__(self, comparisons: int, first: float, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.steps = np.full(comparisons, min(first, LARGEST))
+        self.last = np.full((comparisons, 2), -1)  # the groups that rose and fell the last time
+
+    def amount(
+        self,
+        number: int,
+        gaps: list[Gap | None],
+        ratios: NDArray[np.float64],
+        natural: NDArray[np.float64],
+    ) -> float:
+        """Return how much of its class a comparison would move now; 0 for none. ``natural`` are the natural shares."""
+        gap = gaps[number]
+        if gap is None or not gap.size > max(self.tolerance, CHANCE * gap.error):
+            return 0.0
+        widest = max(each.size for each in gaps if each is not None)
+        part = 1.0 if gap.size == widest else gap.size / widest
+        room = ratios[gap.label, gap.falling] - KEPT * natural[gap.label, gap.falling]
+        return float(max(0.0, min(part * self._next(number, gap), room)))
+
+    def _next(self, number: int, gap: Gap) -> float:
+        """Return a comparison's next step: larger where the last went the same way, smaller where the opposite."""
+        last = tuple(self.last[number].tolist())
+        factor = GROW if last == (gap.rising, gap.falling) else 1.0
+        factor = SHRINK if last == (gap.falling, gap.rising) else factor
+        return min(LARGEST, float(self.steps[number]) * factor)
+
+    def move(
+        self, ratios: NDArray[np.float64], gaps: list[Gap | None], natural: NDArray[np.float64]
+    ) -> float:
+        """Move the ratios of every class that can, in place; return how much moved in all."""
+        moved = 0.0
+        for number, gap in enumerate(gaps):
+            amount = self.amount(number, gaps, ratios, natural)
+            if gap is None or amount <= 0:
                 continue
-            size = float(group_sizes[group] if by_group else counts[cell])
-            value = float(sign * sums[target, cell]) / size  # a plain float: ∞ − ∞ needs no warning
-            if rounded(value) > rounded(highest):
-                highest, top = value, group
-            if rounded(value) < rounded(lowest):
-                lowest, bottom = value, group
-        gap = rounded(highest - lowest)
-        if gap > widest:
-            widest, mover, rising, falling = gap, label, top, bottom
-    if mover >= 0:
-        amount = min(step_size, ratios[mover, falling], 1 - ratios[mover, rising])
-        ratios[mover, rising] = min(1.0, ratios[mover, rising] + amount)
-        ratios[mover, falling] = max(0.0, ratios[mover, falling] - amount)
+            self.steps[number] = self._next(number, gap)
+            self.last[number] = gap.rising, gap.falling
+            ratios[gap.label, gap.rising] = min(1.0, ratios[gap.label, gap.rising] + amount)
+            ratios[gap.label, gap.falling] -= amount
+            moved += amount
+        return moved
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the next steps depend on."""
+        return {"steps": self.steps.copy(), "last": self.last.copy()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state."""
+        self.steps = as_array("steps", state["steps"]).astype(np.float64)
+        self.last = as_array("last", state["last"]).astype(np.int64).reshape(-1, 2)
 
 
 def rounded(value: float) -> float:

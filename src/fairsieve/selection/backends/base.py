@@ -43,7 +43,7 @@ class Backend(ABC):
 
     @abstractmethod
     def sum_signals(self, measured: Any, selected: Any) -> NDArray[np.float64]:
-        """Add up the signals of the selected samples by cell, in double precision: (targets, cells)."""
+        """Add up the signals of the selected samples, and their squares, by cell: (2, targets, cells)."""
 
     @abstractmethod
     def select(
@@ -64,8 +64,8 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def count_levels(self, measured: Any) -> NDArray[np.int64]:
-        """Count all samples by cell and by the level of their loss: (cells, levels), see ``clean_ratios``."""
+    def count_below(self, measured: Any, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the samples of each cell, of all, whose loss is at most the limit of the cell."""
 
     @abstractmethod
     def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:

@@ -11,7 +11,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.clean_ratios import LEVELS, loss_levels
 from fairsieve.selection.search import Walk, Window, digit_width
 
 __all__ = ["Keys", "Measured", "NumpyBackend"]
@@ -55,14 +54,16 @@ class NumpyBackend(Backend):
         return selected  # type: ignore[no-any-return]
 
     def sum_signals(self, measured: Measured, selected: Any) -> NDArray[np.float64]:
-        """Add up the signals of the selected samples by cell, some samples at a time."""
+        """Add up the signals of the selected samples and their squares by cell, some samples at a time."""
         cells = self.cells.counts.size
-        sums = np.zeros((len(measured.signals), cells))
+        sums = np.zeros((2, len(measured.signals), cells))
         for part in _chunks(len(selected)):
             some = selected[part]
             codes = self.codes[some]
-            for row, signal in zip(sums, measured.signals, strict=True):
-                row += np.bincount(codes, signal[some], cells)
+            for row, signal in enumerate(measured.signals):
+                values = signal[some].astype(np.float64)
+                sums[0, row] += np.bincount(codes, values, cells)
+                sums[1, row] += np.bincount(codes, values**2, cells)
         return sums
 
     def select(
@@ -86,14 +87,13 @@ class NumpyBackend(Backend):
         selected = keys.take(walk, keys.least)
         return (selected, walk.taken) if bounds is not None else self.hold(selected)
 
-    def count_levels(self, measured: Measured) -> NDArray[np.int64]:
-        """Count all samples by cell and by the level of their loss, some at a time."""
-        cells = self.cells.counts.size
-        counts = np.zeros(cells * LEVELS, np.int64)
+    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the samples of each cell whose loss is at most the limit of the cell."""
+        counts = np.zeros(len(limits), np.int64)
         for part in _chunks(len(self.codes)):
-            flat = self.codes[part].astype(np.int64) * LEVELS + loss_levels(measured.losses[part])
-            counts += np.bincount(flat, minlength=len(counts))
-        return counts.reshape(cells, LEVELS)
+            codes = self.codes[part]
+            counts += np.bincount(codes[measured.losses[part] <= limits[codes]], minlength=len(limits))
+        return counts
 
     def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
         """Draw an epoch's batches."""

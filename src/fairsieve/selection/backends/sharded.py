@@ -102,9 +102,9 @@ class ShardedBackend(NumpyBackend):
         parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
         return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
-    def count_levels(self, measured: Measured) -> NDArray[np.int64]:
+    def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of all workers."""
-        return self.workers.sum(super().count_levels(measured))
+        return self.workers.sum(super().count_below(measured, limits))
 
     def select(
         self,

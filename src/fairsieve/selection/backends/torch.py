@@ -21,7 +21,6 @@ from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.backends.torch_cells import FEW_CELLS, count_codes
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.clean_ratios import LEVELS, loss_levels
 from fairsieve.selection.search import NO_LIMIT, Walk
 from fairsieve.selection.shuffle import ROUNDS, shuffle_constants, shuffle_shape, shuffled
 
@@ -105,13 +104,11 @@ class TorchBackend(Backend):
         return selected.indices
 
     def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.float64]:
-        """Add up the signals of the selected samples by cell."""
+        """Add up the signals of the selected samples and their squares by cell."""
         parts = selected.members.split(selected.counts.tolist())
-        rows = [
-            torch.stack([signal[part].sum(dtype=torch.float64) for part in parts])
-            for signal in measured.signals
-        ]
-        return torch.stack(rows).cpu().numpy()
+        found = [[signal[part].double() for part in parts] for signal in measured.signals]
+        rows = [torch.stack([torch.stack([v.sum(), v.dot(v)]) for v in row], dim=1) for row in found]
+        return torch.stack(rows, dim=1).cpu().numpy()
 
     def select(
         self,
@@ -196,11 +193,10 @@ class TorchBackend(Backend):
         marked: torch.Tensor = self.codes.masked_fill(refused, self.size)
         return marked
 
-    def count_levels(self, measured: Sorted) -> NDArray[np.int64]:
-        """Count all samples by cell and by the level of their loss."""
-        flat = loss_levels(measured.losses).add_(self.codes.long().mul_(LEVELS))
-        counts = torch.bincount(flat, minlength=self.size * LEVELS)
-        return counts.cpu().numpy().reshape(self.size, LEVELS)
+    def count_below(self, measured: Sorted, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the samples of each cell whose loss is at most the limit of the cell."""
+        limit = torch.from_numpy(limits).to(self.device).index_select(0, self.codes.int())
+        return count_codes(self.codes.masked_fill(measured.losses > limit, self.size), self.size)
 
     def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
         """Draw an epoch's batches, on the device."""
