@@ -13,6 +13,7 @@ the output, so that little is lost when time is up; runs that are there already 
 from __future__ import annotations
 
 import argparse
+import functools
 import io
 import itertools
 import json
@@ -39,9 +40,27 @@ NOISES = {  # name: (kind, share of wrong labels)
     "uniform 40 %": ("uniform", 0.4),
     "one group 20 %": ("group", 0.2),
 }
-FIRST = ("annotator 10 %", "annotator 40 %")  # three seeds of the main methods
+FIRST = ("annotator 10 %", "annotator 40 %")  # also with the rivals
 MAIN = ("plain", "cleaning", "ours")
-RIVALS = ("ours, ratio given", "ours, observed", "equal cells", "group DRO", "JTT", "co-teaching")
+RIVALS = (
+    "ours, cleaning alone",
+    "ours, ratio given",
+    "ours, observed",
+    "equal cells",
+    "group DRO",
+    "JTT",
+    "co-teaching",
+)
+
+
+class Raw(NamedTuple):
+    """Pictures (n, 32, 32, 3) of bytes, on the device, true labels, and which are for the test."""
+
+    pictures: torch.Tensor
+    labels: np.ndarray
+    is_test: np.ndarray
+
+    __hash__ = object.__hash__  # the same object has the same annotator
 
 
 class Pictures(NamedTuple):
@@ -97,50 +116,57 @@ def read(path: Path, some: int | None = None) -> tuple[np.ndarray, np.ndarray, n
     return np.stack(pictures), part["label"][rows].astype(np.int64), part["is_test"][rows].astype(bool)
 
 
-def weak_labels(pictures: np.ndarray, labels: np.ndarray, device: str) -> np.ndarray:
+@functools.cache
+def weak_labels(raw: Raw) -> np.ndarray:
     """Return the labels of an annotator who saw forty pictures of each class."""
     torch.manual_seed(99)
     rng = np.random.default_rng(99)
+    labels, device = raw.labels, raw.pictures.device
     seen = np.concatenate(
         [rng.choice(np.flatnonzero(labels == y), min(40, (labels == y).sum()), False) for y in range(CLASSES)]
     )
-    x = (torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 255 - 0.47) / 0.25
-    y = torch.from_numpy(labels)
+    x = normalised(raw.pictures)
     model = nn.Sequential(
         nn.Conv2d(3, 32, 3, 2, 1), nn.ReLU(), nn.Conv2d(32, 64, 3, 2, 1), nn.ReLU(),
         nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(1024, CLASSES),
     ).to(device)  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
-    own, targets = x[seen].to(device), y[seen].to(device)
+    own, targets = x[torch.from_numpy(seen).to(device)], torch.from_numpy(labels[seen]).to(device)
     for _ in range(150):
         loss = F.cross_entropy(model(own), targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     with torch.no_grad():
-        logits = torch.cat([model(part.to(device)).float().cpu() for part in x.split(2048)])
+        logits = torch.cat([model(part).float().cpu() for part in x.split(2048)])
     return torch.multinomial(logits.softmax(1), 1)[:, 0].numpy()  # as people do: not always the same mistake
 
 
-def prepare(
-    raw: tuple[np.ndarray, np.ndarray, np.ndarray], groups: str, noise: str, seed: int, device: str
-) -> tuple[Pictures, Pictures]:
+def normalised(pictures: torch.Tensor) -> torch.Tensor:
+    """Return pictures as a network takes them, from numbers between 0 and 255."""
+    x = ((pictures.float() / 255 - 0.47) / 0.25).permute(0, 3, 1, 2)
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def prepare(raw: Raw, groups: str, noise: str, seed: int) -> tuple[Pictures, Pictures]:
     """Return training and test pictures of a scenario."""
     pictures, labels, is_test = raw
+    device = pictures.device
     rng = np.random.default_rng(seed)
-    images = pictures.astype(np.float32) / 255
     if groups == "blue":
-        means = images.mean(axis=(1, 2))
+        means = pictures.float().mean(dim=(1, 2)).cpu().numpy() / 255
         column = (means[:, 2] > means[:, 0] - 0.02).astype(np.int64)
     else:
         chance = np.where(is_test, 0.5, np.where(labels < CLASSES // 2, 0.9, 0.1))
         column = (rng.random(len(labels)) < chance).astype(np.int64)
-        images = np.where(column[:, None, None, None] == 1, images * [1.0, 0.75, 0.75], images)
+        tint = torch.ones(len(labels), 1, 1, 3, device=device)
+        tint[torch.from_numpy(column == 1).to(device), ..., 1:] = 0.75
+        pictures = pictures * tint
     kind, share = NOISES[noise]
     given, train = labels.copy(), np.flatnonzero(~is_test)
     wrong, count = (labels + rng.integers(1, CLASSES, len(labels))) % CLASSES, round(share * len(train))
     if kind == "annotator":  # who labels so many pictures that the wanted share is wrong
-        wrong = weak_labels(pictures, labels, device)
+        wrong = weak_labels(raw)
         mistaken = train[wrong[train] != labels[train]]
         flipped = rng.choice(mistaken, min(count, len(mistaken)), replace=False)
     elif kind == "uniform":
@@ -149,8 +175,7 @@ def prepare(
         inside = train[column[train] == 1]
         flipped = rng.choice(inside, min(count, len(inside) // 2), replace=False)
     given[flipped] = wrong[flipped]
-    x = torch.from_numpy(((images - 0.47) / 0.25).astype(np.float32)).permute(0, 3, 1, 2)
-    x = x.contiguous(memory_format=torch.channels_last).to(device)
+    x = normalised(pictures)
     arrays = [torch.from_numpy(each).to(device) for each in (labels, given, column)]
     found = []
     for rows in (~is_test, is_test):
@@ -338,10 +363,10 @@ def co_teaching(training: Training, epochs: int, seed: int, width: int, share: f
     return {}
 
 
-def run(raw: Any, task: tuple[str, str, str, int], device: str, epochs: int, width: int) -> dict[str, Any]:
+def run(raw: Raw, task: tuple[str, str, str, int], epochs: int, width: int) -> dict[str, Any]:
     """Train one method on one scenario and test it."""
     groups, noise, method, seed = task
-    train, test = prepare(raw, groups, noise, seed, device)
+    train, test = prepare(raw, groups, noise, seed)
     share = float((train.given != train.true).float().mean())
     training = Training(train, seed, epochs, width)
     common: dict[str, Any] = {"seed": seed}
@@ -350,14 +375,13 @@ def run(raw: Any, task: tuple[str, str, str, int], device: str, epochs: int, wid
         "cleaning": lambda: cleaning(training, epochs, seed, share),
         "ours": lambda: sampled(training, epochs, **common),
         "ours, ratio given": lambda: sampled(training, epochs, clean_ratio=1 - share, **common),
+        "ours, cleaning alone": lambda: sampled(training, epochs, fairness=None, weighted=False, **common),
         "ours, observed": lambda: sampled(training, epochs, observe=True, **common),
         "equal cells": lambda: equal_cells(training, epochs),
         "group DRO": lambda: group_dro(training, epochs),
         "JTT": lambda: jtt(training, epochs, seed, width),
         "co-teaching": lambda: co_teaching(training, epochs, seed, width, share),
     }
-    for name, options in VARIANTS.items():
-        methods[name] = lambda options=options: sampled(training, epochs, **common, **options)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -378,31 +402,25 @@ def run(raw: Any, task: tuple[str, str, str, int], device: str, epochs: int, wid
     }  # fmt: skip
 
 
-# Settings of the sampler to try beside its defaults, by name: for --only.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "ours, errors": {"signal": "error"},
-    "ours, latest losses": {"momentum": 0.0},
-    "ours, cleaning alone": {"fairness": None, "weighted": False},
-}
-
-
 def tasks() -> list[tuple[str, str, str, int]]:
     """All runs, the most important first."""
     main = [(g, n, m, s) for s in range(3) for n in FIRST for g in GROUPS for m in MAIN]
-    others = [(g, n, m, 0) for n in NOISES if n not in FIRST for g in GROUPS for m in MAIN]
-    rivals = [(g, n, m, 0) for n in FIRST for g in GROUPS for m in RIVALS]
-    return main + rivals + others
+    rivals = [(g, n, m, 0) for m in RIVALS for n in FIRST for g in GROUPS]
+    others = [(g, n, m, s) for s in range(3) for n in NOISES if n not in FIRST for g in GROUPS for m in MAIN]
+    first = len(others) // 3  # those of the first seed
+    return main + others[:first] + rivals + others[first:]
 
 
 def work(raw: Any, queue: Any, out: Path, lock: Any, arguments: argparse.Namespace) -> None:
     """Take runs until none is left, and write each down."""
     torch.backends.cudnn.benchmark = True
+    on_device = Raw(torch.from_numpy(raw[0]).to(arguments.device), *raw[1:])
     while not queue.empty():
         try:
             task = queue.get(timeout=2)
         except Exception:
             return
-        row = run(raw, task, arguments.device, arguments.epochs, arguments.width)
+        row = run(on_device, task, arguments.epochs, arguments.width)
         with lock, out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         kept = {k: round(v, 4) for k, v in row.items() if isinstance(v, float)}
@@ -458,7 +476,6 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", default=[], help="parts of 'groups noise method seed' that must occur"
     )
-    parser.add_argument("--extra", nargs="*", default=[], help="settings of the sampler to try, by name")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--width", type=int, default=32, help="64 is ResNet-18")
     parser.add_argument("--some", type=int, help="take only about so many pictures")
@@ -471,9 +488,7 @@ def main() -> None:
         report(arguments.report, arguments.figure)
         return
     raw = read(arguments.images, arguments.some)
-    first = len(FIRST) * len(GROUPS) * len(MAIN)
-    extra = [(g, n, m, 0) for m in arguments.extra for n in FIRST for g in GROUPS]
-    wanted = tasks()[:first] + extra + tasks()[first:]
+    wanted = tasks()
     if arguments.only:
         wanted = [task for task in wanted if all(part in " ".join(map(str, task)) for part in arguments.only)]
     lines = arguments.out.read_text().splitlines() if arguments.out.exists() else []
