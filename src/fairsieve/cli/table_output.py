@@ -17,13 +17,15 @@ from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.table_results import AuditResult, TrainResult
 
 
-def _say_decision(decision: Decision) -> None:
-    """Print a decision: the sentence, the verdicts (failed ones first), the other reasons, and what to do next."""
-    say(decision.sentence)
-    say(*(f"  {one.words}: {one.claim} {one.sentence}" for one in decision.verdicts))
+def _decision_lines(decision: Decision) -> list[str]:
+    """Say a decision: the sentence, the verdicts (failed ones first), the other reasons, and what to do next."""
     told = decision.sentence.lower()
-    say(*(f"  {reason}" for reason in decision.reasons if reason.lower() not in told))
-    say(*(f"Next: {step}" for step in decision.next_steps))
+    return [
+        decision.sentence,
+        *(f"  {one.words}: {one.claim} {one.sentence}" for one in decision.verdicts),
+        *(f"  {reason}" for reason in decision.reasons if reason.lower() not in told),
+        *(f"Next: {step}" for step in decision.next_steps),
+    ]
 
 
 def say_run(result: TrainResult, out: Path) -> None:
@@ -39,7 +41,7 @@ def say_audit(result: AuditResult) -> None:
     if result.predictions is not None:
         _say_predictions(result.predictions, result.decision)
         return
-    found = result.audit
+    found, lines = result.audit, _decision_lines(result.decision)  # all is worded before anything is printed
     estimate, cells = found.estimate, found.estimate.cells
     say(*found.notes)
     say("People, and the estimated share of wrong labels among them:")
@@ -54,7 +56,7 @@ def say_audit(result: AuditResult) -> None:
         ]
         table.add_row(Text(printable(str(label))), *entries)
     Console().print(table)
-    _say_decision(result.decision)
+    say(*lines)
     for i in range(min(len(found.suspects["row"]), 10)):
         row, label, suggested, probability, group = (column[i] for column in found.suspects.values())
         say(f"  row {row}: {label}, rather {suggested} ({probability:.2f}), {group_name(group)}")
@@ -62,8 +64,7 @@ def say_audit(result: AuditResult) -> None:
 
 def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     """Print the decision on predictions, and their rates by group."""
-    _say_decision(decision)
-    say(*found.label_audit.notes)
+    say(*_decision_lines(decision), *found.label_audit.notes)
     table = Table(title="Rates by group; the report has their 95 % intervals")
     heads = ["group", *(one.title for one in found.measures), *(["mean score"] if found.calibration else [])]
     for place, title in enumerate(heads):
