@@ -1,43 +1,52 @@
-"""Properties we test of an environment without torch: what needs no torch works, and the rest names the extra."""
+"""Properties we test of an environment without torch and numba: what needs neither works, the rest names the extra."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 import fairsieve
+from fairsieve import fit
+from fairsieve.data import make_synthetic
 
-NEEDS_TORCH = {
-    "FairRobustBatchSampler",
-    "ShardedBatchSampler",
-    "sample_losses",
-    "shard_of",
-}
+NEEDS_TORCH = {"FairRobustBatchSampler", "ShardedBatchSampler", "sample_losses", "shard_of"}
+METHODS = ["lr", "itlm", "fairbatch", "fairsieve", "fairsieve-no-constraints", "fairsieve-no-weights"]
+SHORT = {"epochs": 8, "warmup_epochs": 3, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
 
+# Every part runs in one process, which starts once: errors by part, and the models of fit.
 PROGRAM = """
+import json
 import sys
+import tempfile
+import traceback
 import warnings
 
 
 class Hider:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
+        if name.partition(".")[0] in ("torch", "triton", "numba"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 sys.meta_path.insert(0, Hider())
 
+import matplotlib
 import numpy as np
+import sklearn
+from sklearn.linear_model import LogisticRegression
 
 import fairsieve
 from fairsieve.data import flip_uniform, make_synthetic
 
+matplotlib.use("Agg")
 warnings.simplefilter("ignore", fairsieve.errors.FairsieveWarning)
 data = make_synthetic(400, seed=0)
-noisy = flip_uniform(data, 0.1, seed=0).labels
-X, y, z = data.features, noisy, data.groups
+X, y, z = data.features, flip_uniform(data, 0.1, seed=0).labels, data.groups
+OPTIONS = {"max_iter": 1, "cv": 2, "random_state": 0}
+parts, methods, short = json.loads(sys.argv[1])
 
 
 def run_command(*words):
@@ -49,9 +58,33 @@ def run_command(*words):
         assert not stop.code, stop.code
 
 
+told = {"errors": {}, "needs": {}, "models": {}}
+for name, code in parts.items():
+    try:
+        exec(code, globals() | {"__name__": "part"})
+        assert not {"torch", "numba"} & sys.modules.keys()
+        told["errors"][name] = ""
+    except BaseException:
+        told["errors"][name] = traceback.format_exc()
+small = make_synthetic(200, seed=0)
+for method in methods:
+    fitted = fairsieve.fit(None, small, method, evaluation=small, **short)
+    told["models"][method] = fitted.predictor.coef.tolist(), fitted.predict(small.features).tolist()
+calls = {name: lambda name=name: getattr(fairsieve, name) for name in fairsieve.__all__} | {
+    "model": lambda: fitted.model,
+    "module": lambda: fairsieve.fit(abs, small),
+    "device": lambda: fairsieve.fit(None, small, device="cuda"),
+    "compiled": lambda: fairsieve.fit(None, small, compiled=True),
+}
+for name, call in calls.items():
+    try:
+        call()
+    except fairsieve.errors.MissingExtraError as error:
+        told["needs"][name] = str(error)
+print(json.dumps(told))
 """
 
-WORKS = {
+PARTS = {
     "select": """
 found = fairsieve.select(np.arange(400.0), y, z, np.full((2, 2), 0.5), clean_ratio=0.9)
 assert len(found.indices) <= 360
@@ -64,33 +97,38 @@ plan.update(np.arange(400.0))
 assert plan.batches().shape[1] == 50
 """,
     "metrics": "assert 0 <= fairsieve.equalized_odds_disparity(y, data.labels, sensitive_features=z) <= 1",
-    "FairRobustClassifier": """
+    "FairRobustClassifier and displays": """
 model = fairsieve.FairRobustClassifier(random_state=0).fit(X, y, sensitive_features=z)
 assert model.predict(X).shape == (400,) and model.predict_proba(X).shape == (400, 2)
+fairsieve.SelectionDisplay.from_estimator(model)
+fairsieve.TradeoffDisplay.from_estimators({"fair": model}, X, y, sensitive_features=z)
 """,
     "SieveClassifier": """
-from sklearn.linear_model import LogisticRegression
-
-model = fairsieve.SieveClassifier(LogisticRegression(), random_state=0).fit(X, y, sensitive_features=z)
-assert model.predict(X).shape == (400,)
+y = (X[:, 0] > 0).astype(int)
+with tempfile.TemporaryDirectory() as folder:
+    for clean_ratio in (0.9, "auto"):
+        model = fairsieve.SieveClassifier(
+            LogisticRegression(), clean_ratio=clean_ratio, checkpoint_dir=f"{folder}/{clean_ratio}", **OPTIONS
+        )
+        first = model.fit(X, y, sensitive_features=z).weights_.tolist()
+        assert model.fit(X, y, sensitive_features=z).weights_.tolist() == first
+        assert model.score(X, y) > 0.7 and len(model.suspects()["row"]) + len(model.sample_indices_) == 400
 """,
     "FairRobustResampler": """
-sampler = fairsieve.FairRobustResampler(random_state=0)
-assert len(sampler.fit_resample(X, y, sensitive_features=z)[0])
+sieve = fairsieve.SieveClassifier(LogisticRegression(), clean_ratio=0.9, **OPTIONS)
+for estimator in (sieve, fairsieve.FairRobustClassifier(clean_ratio=0.9)):
+    sampler = fairsieve.FairRobustResampler(estimator, random_state=0)
+    some, labels = sampler.fit_resample(X, y, sensitive_features=z)
+    assert 200 < len(some) == len(labels) <= 400
+""",
+    "fairness_scorer": """
+from sklearn.model_selection import cross_validate
+with sklearn.config_context(enable_metadata_routing=True):
+    options = {"scoring": fairsieve.fairness_scorer(), "params": {"sensitive_features": z}}
+    assert (cross_validate(LogisticRegression(), X, y, **options)["test_score"] <= 0).all()
 """,
     "estimate_clean_ratio": """
-found = fairsieve.estimate_clean_ratio(X, y, sensitive_features=z, random_state=0)
-assert 0 < found.clean_ratio <= 1
-""",
-    "fit": """
-fitted = fairsieve.fit(None, data, clean_ratio=0.9, epochs=5, warmup_epochs=2)
-assert fitted.predict(X).shape == (400,)
-try:
-    fitted.model
-except ImportError as error:
-    assert "fairsieve[torch]" in str(error), error
-else:
-    raise AssertionError("a module without torch")
+assert 0 < fairsieve.estimate_clean_ratio(X, y, sensitive_features=z, random_state=0).clean_ratio <= 1
 """,
     "fairsieve train, predict, audit": """
 import pandas as pd
@@ -103,35 +141,45 @@ run_command("train", "people.csv", *roles, "--positive", "yes", "--out", "run")
 run_command("predict", "run", "people.csv", "-o", "predicted.csv")
 run_command("audit", "people.csv", *roles)
 """,
-    "fairsieve demo": """
-run_command("demo", "--seeds", "1", "--out", "demo")
-""",
-    "fairsieve data": "run_command('data', 'list')",
+    "fairsieve demo": "run_command('demo', '--seeds', '1', '--out', 'demo')",
+    "fairsieve data": "run_command('data', 'list'), run_command('data', 'describe', 'synthetic')",
 }
 
 
-def run_without_torch(code, folder):
-    """Run a program in a process in which torch cannot be imported."""
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM + code], cwd=folder, capture_output=True, text=True, check=False
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps([PARTS, METHODS, SHORT])],
+        cwd=tmp_path_factory.mktemp("without"),
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", WORKS)
-def test_works_without_torch(name, tmp_path):
-    done = run_without_torch(WORKS[name], tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_works_without_torch(told, name):
+    assert told["errors"][name] == ""
 
 
-def test_a_name_that_needs_torch_says_which_extra_to_install(tmp_path):
-    code = """
-for name in fairsieve.__all__:
-    try:
-        getattr(fairsieve, name)
-    except ImportError as error:
-        print(name)
-        assert str(error).endswith("needs torch: pip install 'fairsieve[torch]'"), error
-"""
-    done = run_without_torch(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == NEEDS_TORCH <= set(fairsieve.__all__)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_gives_the_same_model(told, method):
+    data = make_synthetic(200, seed=0)
+    fitted = fit(None, data, method, evaluation=data, **SHORT)
+    assert told["models"][method] == [fitted.predictor.coef.tolist(), fitted.predict(data.features).tolist()]
+
+
+def test_what_needs_an_extra_names_it(told):
+    needs = {
+        "model": ("a linear model as a torch module", "torch", "torch"),
+        "module": ("training a module by autograd", "torch", "torch"),
+        "device": ("training on the device 'cuda'", "torch", "torch"),
+        "compiled": ("the compiled loop of the linear model", "numba", "reproduce"),
+    } | {name: (f"fairsieve.{name}", "torch", "torch") for name in NEEDS_TORCH}
+    assert told["needs"] == {
+        name: f"{purpose} needs {package}: pip install 'fairsieve[{extra}]'"
+        for name, (purpose, package, extra) in needs.items()
+    }
+    assert set(fairsieve.__all__) >= NEEDS_TORCH

@@ -29,7 +29,6 @@ RUN_WITH_EVERYTHING = (
     "src/fairsieve/training/compiled.py",
     "tests/selection/test_many_samples.py",
     "tests/paper/test_compare.py",
-    "tests/paper/test_without_torch.py",
     "tests/sampling/",
     "tests/stress/",
     "tests/test_dependencies.py",
@@ -80,8 +79,7 @@ def _our_files(root: Path, module: str) -> list[Path]:
     if first not in ("fairsieve", "tests"):
         return []
     if first == "fairsieve":
-        module = fairsieve.LATER.get(
-            name, module
-        )  # a public name is imported from its module when it is used
+        # A public name is imported from its module when it is used.
+        module = fairsieve.LATER.get(name, module)
     base = (root / "src" if first == "fairsieve" else root).joinpath(*module.split("."))
     return [base.with_suffix(".py"), base / "__init__.py"]
