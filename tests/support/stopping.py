@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from fairsieve.training.autograd import AutogradTrainer
+from fairsieve.training.linear import LinearTrainer
 
 SHORT = {
     "epochs": 12,
@@ -41,17 +42,17 @@ def everything(fitted):
 
 
 @contextmanager
-def stop_after(epochs):
-    """Let the training of a module stop when it begins the epoch after."""
-    original = AutogradTrainer.run_epoch
-
-    def run_epoch(self):
-        if self.done >= epochs:
-            raise Killed
-        original(self)
-
+def stop_after(epochs, error=Killed):
+    """Let a training stop when it begins the epoch after."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AutogradTrainer, "run_epoch", run_epoch)
+        for trainer in (AutogradTrainer, LinearTrainer):
+
+            def run_epoch(self, original=trainer.run_epoch):
+                if self.done >= epochs:
+                    raise error
+                original(self)
+
+            patch.setattr(trainer, "run_epoch", run_epoch)
         yield
 
 

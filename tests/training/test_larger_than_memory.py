@@ -20,7 +20,7 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     told = subprocess.run(
         [
             *(sys.executable, PROGRAM, "--folder", tmp_path, "--alone", "0"),
-            *("--samples", "131072", "--features", "512", "--limit", "32"),
+            *("--samples", "65536", "--features", "512", "--limit", "16"),
         ],
         capture_output=True,
         text=True,
@@ -31,6 +31,6 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     found = json.loads(told.stdout)
     assert found["data"] == 8 * found["limit"]
     assert found["peak"] < found["limit"]
-    assert 0.8 * 131072 < found["selected"] <= 0.9 * 131072
+    assert 0.8 * 65536 < found["selected"] <= 0.9 * 65536
     assert found["after"] < found["loss before"]
     assert list(tmp_path.iterdir()) == []

@@ -1,13 +1,12 @@
-"""The covariance penalty of the linear model."""
+"""The covariance penalty"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fairsieve import Samples, fit
+from fairsieve import Samples
 from fairsieve.data import make_synthetic
-from fairsieve.errors import InvalidInputError
 from fairsieve.training.penalty import EVERYONE, penalised_classes, penalty_directions
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
@@ -50,34 +49,6 @@ def test_directions_give_the_value_of_the_penalty(data, many, notion):
         assert np.abs(rows @ flat).sum() == pytest.approx(literal_penalty(decision, samples, classes))
 
 
-def test_for_two_groups_it_is_the_absolute_covariance(data):
-    flat = np.array([0.4, -0.3, 0.2, 0.1])
-    decision = data.features @ flat[:3] + flat[3]
-    rows = penalty_directions(data.features, data.cells, flat, [EVERYONE])
-    expected = abs(np.cov(data.groups, decision, bias=True)[0, 1])
-    assert np.abs(rows @ flat).sum() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("weight", [0.3, 2.0])
-def test_a_full_batch_step_descends_the_loss_and_the_penalty(data, weight):
-    options = {"epochs": 1, "batch_size": 300, "fairness": "demographic_parity", "learning_rate": 0.01}
-    plain, penalised = (fit(None, data, "lr", penalty_weight=w, **options) for w in (0.0, weight))
-    rows = penalty_directions(data.features, data.cells, np.zeros(4), [EVERYONE])
-    flat = [np.append(f.predictor.coef, f.predictor.intercept) for f in (plain, penalised)]
-    assert np.abs(rows @ flat[1]).sum() <= np.abs(rows @ flat[0]).sum()
-
-
-def test_a_penalty_makes_the_covariance_small(data):
-    options = {"epochs": 300, "fairness": "demographic_parity", "learning_rate": 0.005}
-    rows = penalty_directions(data.features, data.cells, np.zeros(4), [EVERYONE])
-
-    def covariance(weight):
-        model = fit(None, data, "lr", penalty_weight=weight, **options).predictor
-        return np.abs(rows @ np.append(model.coef, model.intercept)).sum()
-
-    assert covariance(5.0) < covariance(0.0) / 5
-
-
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_the_penalty_is_over_the_selected_samples_that_have_a_group(data, notion):
     parameters, selected = np.array([0.3, -0.2, 0.1, 0.05]), np.arange(0, 300, 3)
@@ -90,9 +61,3 @@ def test_the_penalty_is_over_the_selected_samples_that_have_a_group(data, notion
     groups[selected] = data.groups[selected]
     some = Samples(data.features, data.labels, groups, missing="own")
     assert penalty_directions(some.features, some.cells, parameters, classes) == pytest.approx(expected)
-
-
-def test_a_module_has_no_penalty(data):
-    torch = pytest.importorskip("torch")
-    with pytest.raises(InvalidInputError, match="penalty_weight must be 0 but for the linear model"):
-        fit(torch.nn.Linear(3, 2).double(), data, penalty_weight=0.5)

@@ -1,0 +1,193 @@
+"""The linear model in NumPy, compiled, and as a module by autograd: the same training, with and without weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairsieve import Samples, fit
+from fairsieve.errors import InvalidInputError
+from fairsieve.training.models import LogisticRegression
+
+METHODS = ["lr", "itlm", "fairbatch", "fairsieve", "fairsieve-no-constraints", "fairsieve-no-weights"]
+NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]
+SHORT = {"epochs": 12, "warmup_epochs": 4, "clean_ratio": 0.9, "batch_size": 50, "step_size": 0.01}
+
+
+@pytest.fixture(scope="module")
+def data(noisy):
+    return Samples(noisy.features.astype(np.float64), noisy.labels, noisy.groups)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Three classes and three groups, some samples without one, and mostly zeros in ten columns."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(300, 10)) * (rng.random((300, 10)) < 0.3)
+    labels = np.array(["a", "b", "c"])[np.digitize(features[:, 0] + rng.normal(size=300), [-0.5, 0.5])]
+    return Samples(features, labels, rng.choice(["x", "y", "z", None], 300), missing="own")
+
+
+@pytest.fixture(scope="module")
+def weights(data):
+    return np.random.default_rng(0).integers(1, 9, len(data)).astype(float)
+
+
+def module(columns=3, classes=2):
+    """The linear model as a module; it starts with the weights of ``fit(None, …)``."""
+    return lambda generator: LogisticRegression(columns, classes, generator=generator).double()
+
+
+def parameters(fitted):
+    return torch.cat([p.detach().flatten() for p in fitted.model.parameters()]).numpy()
+
+
+def same(one, other):
+    """Require the same selections, and numbers that agree within rounding."""
+    assert parameters(one) == pytest.approx(parameters(other), abs=1e-6)  # a module has single precision
+    assert one.indices.tolist() == other.indices.tolist()
+    for name in ("counts", "times_selected"):
+        assert getattr(one.history, name).tolist() == getattr(other.history, name).tolist()
+    assert one.history.ratios == pytest.approx(other.history.ratios)
+    assert one.history.cell_losses == pytest.approx(other.history.cell_losses, abs=1e-9)
+    for mine, theirs in (
+        (one.history.train, other.history.train),
+        (one.history.evaluation, other.history.evaluation),
+    ):
+        if mine is not None:
+            assert mine.accuracy.tolist() == theirs.accuracy.tolist()
+            for notion, values in mine.disparity.items():
+                assert values == pytest.approx(theirs.disparity[notion])
+
+
+def compile_too(data, method="fairsieve", **options):
+    """Train in NumPy and compiled; return the first."""
+    pytest.importorskip("numba")
+    one, other = (fit(None, data, method, compiled=c, **(SHORT | options)) for c in (False, True))
+    assert one.predictor.coef == pytest.approx(other.predictor.coef, rel=1e-9, abs=1e-12)
+    same(one, other)
+    return one
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("fairness", NOTIONS)
+@pytest.mark.parametrize("signal", ["loss", "error"])
+def test_three_loops_are_the_same(data, method, fairness, signal):
+    options = {"fairness": fairness, "signal": signal, "evaluation": data}
+    one = compile_too(data, method, **options)
+    same(one, fit(module(), data, method, **(SHORT | options)))
+    compile_too(data, method, average_last=3, count_offset=1, **options)
+
+
+@pytest.mark.parametrize("fairness", NOTIONS[:2])
+def test_many_classes_groups_and_zeros(many, fairness):
+    weights = np.random.default_rng(0).integers(0, 4, len(many))
+    options = {"fairness": fairness, "sample_weight": weights, "batch_size": 37, "epochs": 30}
+    compile_too(many, **options)
+    few = Samples(many.features[:, :3], many.labels, many.groups, missing="own")
+    same(*(fit(model, few, **(SHORT | options)) for model in (None, module(3, 3))))
+
+
+@pytest.mark.parametrize("fairness", NOTIONS)
+@pytest.mark.parametrize("method", ["lr", "itlm"])
+def test_the_penalty_is_compiled(data, fairness, method):
+    compile_too(data, method, fairness=fairness, penalty_weight=0.5)
+
+
+def test_equal_losses_are_taken_in_the_order_of_the_samples(data):
+    compile_too(data.take(np.tile(np.arange(40), 3)), clean_ratio=0.5)
+
+
+def test_only_the_linear_model_is_compiled(data):
+    with pytest.raises(InvalidInputError, match="compiled=True takes the linear model"):
+        fit(torch.nn.Linear(3, 2), data, compiled=True, **SHORT)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**63 - 1), st.integers(1, 100), st.integers(2, 5))
+def test_the_linear_model_starts_with_the_weights_of_torch(seed, columns, classes):
+    data = Samples(np.zeros((5, columns)), np.arange(5) % classes, np.zeros(5), classes=range(classes))
+    options = {"epochs": 1, "learning_rate": 1e-9, "seed": seed}
+    started = torch.cat(
+        [
+            p.detach().flatten()
+            for p in module(columns, classes)(torch.Generator().manual_seed(seed)).parameters()
+        ]
+    )
+    assert parameters(fit(None, data, "lr", **options)) == pytest.approx(started.numpy(), abs=3e-7)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_model_as_a_module_predicts_the_same(data, classes):
+    labels = np.digitize(data.features[:, 0], [-1, 1][: classes - 1])
+    fitted = fit(None, Samples(data.features, labels, data.groups), **SHORT)
+    chances = fitted.predict_proba(data.features)
+    with torch.no_grad():
+        outputs = fitted.model.double()(torch.from_numpy(data.features))
+    outputs = outputs if classes > 2 else torch.stack([0 * outputs, outputs], 1)
+    assert chances == pytest.approx(torch.softmax(outputs, 1).numpy(), abs=1e-6)
+    assert fitted.predict(data.features).tolist() == chances.argmax(axis=1).tolist()
+    assert np.isin(fitted.predict_proba(np.array([[1e300] * 3, [-1e300] * 3])), [0, 1]).all()
+    with pytest.raises(InvalidInputError, match=r"features must have the 3 columns .*got the shape \(5, 2\)"):
+        fitted.predict(np.zeros((5, 2)))
+
+
+KINDS = pytest.mark.parametrize("model", [None, module()], ids=["linear", "module"])
+
+
+@pytest.mark.parametrize("method", ["lr", "fairsieve"])
+def test_weights_count_in_every_loop(data, weights, method):
+    one = compile_too(data, method, sample_weight=weights)
+    same(one, fit(module(), data, method, sample_weight=weights, **SHORT))
+    assert np.abs(parameters(fit(None, data, method, **SHORT)) - parameters(one)).max() > 1e-5
+
+
+@KINDS
+def test_only_the_proportions_of_weights_matter(data, weights, model):
+    plain = parameters(fit(model, data, **SHORT)).tolist()
+    assert parameters(fit(model, data, sample_weight=np.full(200, 7), **SHORT)).tolist() == plain
+    one, four = (fit(model, data, sample_weight=k * weights, **SHORT) for k in (1, 4))
+    assert parameters(one).tolist() == parameters(four).tolist()
+
+
+@KINDS
+def test_a_sample_of_weight_zero_is_left_out(data, weights, model):
+    present = np.random.default_rng(1).random(200) < 0.8
+    rows = np.flatnonzero(present)
+    part = fit(model, data.take(rows), sample_weight=weights[rows], **SHORT)
+    whole = fit(model, data, sample_weight=np.where(present, weights, 0), **SHORT)
+    assert parameters(whole).tolist() == parameters(part).tolist()
+    assert whole.indices.tolist() == rows[part.indices].tolist()
+    assert whole.history.times_selected[rows].tolist() == part.history.times_selected.tolist()
+    assert not whole.history.times_selected[~present].any()
+
+
+def test_a_full_batch_step_is_on_the_weighted_mean_loss(data, weights):
+    model = torch.nn.Linear(3, 2).double()
+    options = {"epochs": 1, "batch_size": 200, "learning_rate": 0.01}
+    fitted = fit(model, data, "lr", sample_weight=weights, **options)
+    losses = torch.nn.functional.cross_entropy(
+        model(torch.from_numpy(data.features)), torch.from_numpy(data.labels), reduction="none"
+    )
+    (losses * torch.from_numpy(weights)).sum().div(weights.sum()).backward()
+    torch.optim.Adam(model.parameters(), lr=0.01).step()
+    for found, expected in zip(fitted.model.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (np.zeros(200), "sample_weight must be above zero for some sample; all weights are zero"),
+        (np.ones(199), r"one number per sample, the shape \(200,\); got \(199,\)"),
+        (np.full(200, -1.0), "must be finite and not negative"),
+        (np.full(200, np.nan), "must be finite and not negative"),
+        (["1"] * 200, "sample_weight must be numbers"),
+    ],
+)
+def test_bad_weights_are_named_in_the_error(data, sample_weight, message):
+    with pytest.raises(InvalidInputError, match=message):
+        fit(None, data, sample_weight=sample_weight, **SHORT)
