@@ -35,8 +35,8 @@ def train_command(
     from fairsieve.cli.table_output import say_run
     from fairsieve.files import keep_inputs
     from fairsieve.tabular.decision import check_fail_on
+    from fairsieve.tabular.entry import for_commands
     from fairsieve.tabular.report import files as folders
-    from fairsieve.tabular.table_results import for_commands
     from fairsieve.tabular.table_run import STAGES
 
     worst = check_fail_on(fail_on)
@@ -143,7 +143,7 @@ def audit_command(
     from fairsieve.cli.table_output import say_audit
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
-    from fairsieve.tabular.table_results import for_commands
+    from fairsieve.tabular.entry import for_commands
 
     worst = check_fail_on(fail_on)
     if out is not None:

@@ -12,9 +12,9 @@ from rich.text import Text
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision, group_name, tell
+from fairsieve.tabular.entry import AuditResult, TrainResult
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.table_results import AuditResult, TrainResult
 
 
 def _decision_lines(decision: Decision) -> list[str]:

@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairsieve.tabular.decision import Decision
-    from fairsieve.tabular.entry import audit, predict, review, train
-    from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
-
-# Where names are; NumPy and scikit-learn are imported when one is first asked for.
-PLACES = {
-    "AuditResult": "table_results",
-    "Decision": "decision",
-    "Predictions": "table_results",
-    "ReviewResult": "table_results",
-    "TrainResult": "table_results",
-    "audit": "entry",
-    "predict": "entry",
-    "review": "entry",
-    "train": "entry",
-}
+    from fairsieve.tabular.entry import (
+        AuditResult,
+        Predictions,
+        ReviewResult,
+        TrainResult,
+        audit,
+        predict,
+        review,
+        train,
+    )
 
 __all__ = [
     "AuditResult",
@@ -41,9 +36,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in PLACES:
+    """Import NumPy and scikit-learn when a name is first asked for."""
+    if name not in __all__:
         raise AttributeError(f"module 'fairsieve.tabular' has no attribute {name!r}")
-    return getattr(import_module(f"fairsieve.tabular.{PLACES[name]}"), name)
+    place = "decision" if name == "Decision" else "entry"
+    return getattr(import_module(f"fairsieve.tabular.{place}"), name)
 
 
 def __dir__() -> list[str]:

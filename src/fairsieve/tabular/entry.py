@@ -1,21 +1,40 @@
-"""The functions of ``fairsieve.tabular``, which the command line calls too: train, audit, review and predict."""
+"""The functions of ``fairsieve.tabular``, which the command line calls too, and what they return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.files import check_new, keep_inputs, write_output
+from fairsieve.notebook import Bar, cells_html, table_html
+from fairsieve.report.text import columns_csv, percent
 from fairsieve.tabular import label_review, predictions, table_run
+from fairsieve.tabular.decision import Decision, say
+from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, read_model
-from fairsieve.tabular.prediction_audit import audit_predictions
-from fairsieve.tabular.reading.columns import Reading
-from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
+from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
+from fairsieve.tabular.predictions import predictions_csv
+from fairsieve.tabular.reading.columns import InputTable, Reading
+from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
+from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run, main_rates
+from fairsieve.tabular.report.files import (
+    new_folder,
+    suspects_csv,
+    write_prediction_audit,
+    write_run,
+)
+from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
+from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
-from fairsieve.tabular.table_results import AuditResult, Predictions, ReviewResult, TrainResult
+from fairsieve.tabular.table_run import TableRun
 
 
 @takes_settings("train")
@@ -196,3 +215,332 @@ def predict(
     of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
     own = chances[np.arange(len(codes)), codes]
     return Predictions(data, table, model.classes_[codes], own, notes, of_labels)
+
+
+MOST_ROWS = 10  # in a notebook
+MARKS = {"fails": "✗", "inconclusive": "?", "holds": "✓"}
+Result = TypeVar("Result", "TrainResult", "AuditResult")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainResult:
+    """What training on a table gives.
+
+    Attributes
+    ----------
+    decision : Decision
+        Whether to use the model, why, and what to do next.
+    metrics : dict
+        Every number, as in ``metrics.json``.
+    suspects : data frame
+        The rows whose labels to check, the likeliest wrong first: the original columns, and what the model says of
+        each. Of polars where the table was, else of pandas.
+    model : Pipeline
+        The kept model: a pipeline of a preparation and a classifier of scikit-learn's.
+    run : TableRun
+        Everything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> type(result.model).__name__, "label" in result.suspects
+    ('Pipeline', True)
+    """
+
+    run: TableRun
+    decision: Decision
+
+    @property
+    def model(self) -> Pipeline:
+        """The kept model."""
+        return self.run.model
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every number, as in ``metrics.json``."""
+        return run_record(self.run, self.decision)
+
+    @cached_property
+    def suspects(self) -> Any:
+        """The rows whose labels to check, with their original columns."""
+        return _suspects_frame(self.run.asked.data, self.run.problem.table, self.run.suspects)
+
+    def save(self, folder: Path | str, *, force: bool = False) -> Path:
+        """Write the page, the card, the numbers, the suspects and the model to a folder; return where.
+
+        A run that is there is replaced with ``force`` only.
+        """
+        with new_folder(Path(folder), force=force) as part:
+            self.write(part)
+        return Path(folder)
+
+    def __repr__(self) -> str:
+        return f"<TrainResult: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        found = main_rates(self.run)
+        heads, rows = ["group"], []
+        if found is not None:
+            heads += [f"{found[0].title}: plain model", "fair model"]
+            rows = [
+                [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
+                for one in found[1]
+            ]
+        lines = [
+            say("page.j2", "stored", {"run": self.run}),
+            *_lines(self.decision, len(self.run.suspects["row"])),
+        ]
+        return table_html(self.decision.sentence, heads, rows, lines)
+
+    def write(self, folder: Path) -> None:
+        """Write the same files into a folder that is there."""
+        write_run(self.run, self.decision, folder)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditResult:
+    """What an audit of a table's labels gives.
+
+    Attributes
+    ----------
+    decision : Decision
+        Whether the labels can be used as they are.
+    metrics : dict
+        Every number of the audit.
+    suspects : data frame
+        The rows whose labels are more likely wrong than right, the surest first, with their original columns.
+    model : None
+        An audit keeps none.
+    audit : Audit
+        Everything else about the labels.
+    predictions : PredictionAudit or None
+        What the predictions in the table are worth, where a column of them was named; the decision is then about them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> found = tabular.audit(people, label="label", sensitive="group")
+    >>> found.decision.outcome in ("use", "inconclusive", "do-not-use")
+    True
+    """
+
+    audit: Audit
+    decision: Decision
+    model: None = None
+    predictions: PredictionAudit | None = None
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every number of the audit."""
+        if self.predictions is not None:
+            return prediction_record(self.predictions, self.decision)
+        return audit_record(self.audit, self.decision)
+
+    @cached_property
+    def suspects(self) -> Any:
+        """The rows whose labels to check, with their original columns."""
+        return _suspects_frame(self.audit.asked.data, self.audit.table, self.audit.suspects)
+
+    def __repr__(self) -> str:
+        return f"<AuditResult: {self.decision.sentence}>"
+
+    def _repr_html_(self) -> str:
+        cells, noise = self.audit.estimate.cells, self.audit.estimate.noise
+        lines = _lines(self.decision, len(self.audit.suspects["row"]))
+        return cells_html(self.decision.sentence, cells, noise, ("people", "estimated wrong labels"), lines)
+
+    def save(self, path: Path | str, *, force: bool = False) -> Path:
+        """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.
+
+        An audit of predictions is a folder, with a page and the numbers beside the suspects.
+        """
+        if self.predictions is not None:
+            with new_folder(Path(path), force=force) as part:
+                write_prediction_audit(self.predictions, self.decision, part)
+            return Path(path)
+        check_new("--out", Path(path), force=force)
+        write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
+        return Path(path)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """The predicted label of every row of a table.
+
+    Attributes
+    ----------
+    predicted : array of str
+    probability : array of floats
+        Of what is predicted.
+    notes : list of str
+        What to know, in plain words.
+    data, table
+        What was given, and the rows as they were read.
+    chances : dict of arrays
+        The probability of each label, where that was asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> result = tabular.train(people, label="label", sensitive="group", clean_ratio=0.95)
+    >>> predictions = tabular.predict(result, people.head(5))
+    >>> bool((predictions.probability >= 0.5).all())
+    True
+    """
+
+    data: Any
+    table: InputTable
+    predicted: NDArray[np.str_]
+    probability: NDArray[np.float64]
+    notes: list[str]
+    chances: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def _added(self) -> dict[str, NDArray[Any]]:
+        """The columns to add, by the names that they are meant to have."""
+        of_labels = {f"probability_{label}": values for label, values in self.chances.items()}
+        return {"predicted": self.predicted, "probability": self.probability} | of_labels
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows with the predictions and their probabilities added, as a data frame."""
+        rows = np.arange(len(self.table))
+        frame = self.data if is_frame(self.data) else as_pandas(self.table, rows)
+        return add_columns(frame, rows, self._added)
+
+    def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
+        """Write the rows and the predictions to a CSV file; return where.
+
+        The rows of a CSV file are copied byte for byte.
+        """
+        path = Path(path)
+        if not is_frame(self.data):
+            keep_inputs("--out", path, self.data)
+        check_new("--out", path, force=force)
+        added = self.added_columns()
+        if is_frame(self.data):
+            columns = {name: self.frame[name].to_list() for name in self.frame.columns} | added
+            content = columns_csv(columns, escape_formulas=escape_formulas).encode()
+        else:
+            content = predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
+        write_output(path, content)
+        return path
+
+    def added_columns(self) -> dict[str, list[str]]:
+        """Return the columns that a file gets, as texts, under names that no column of the table has."""
+        taken, mark = list(self.table.columns), self.table.reading.decimal
+        return {
+            free_name(name, taken): values.tolist()
+            if name == "predicted"
+            else [f"{value:.4f}".replace(".", mark) for value in values]
+            for name, values in self._added.items()
+        }
+
+    @property
+    def renamed(self) -> list[str]:
+        """Sentences on names that a column of the table has already."""
+        pairs = zip(self._added, self.added_columns(), strict=True)
+        return [
+            f"The table has a column {wanted!r} already; that of the model is {name!r}."
+            for wanted, name in pairs
+            if wanted != name
+        ]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
+
+    def _repr_html_(self) -> str:
+        return _frame_html("Predictions", self.frame)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReviewResult:
+    """Rows of a table whose labels a person should check.
+
+    Attributes
+    ----------
+    rows : data frame
+        The rows to check: the labels given and suggested, why, the chance to be chosen, and the original columns.
+    review : LabelReview
+        Everything else.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairsieve import tabular
+    >>> from fairsieve.data import make_synthetic
+    >>> drawn = make_synthetic(1000, seed=0)
+    >>> people = pd.DataFrame(drawn.features[:, :2], columns=["x1", "x2"])
+    >>> people["group"], people["label"] = drawn.groups, drawn.labels
+    >>> chosen = tabular.review(people, label="label", sensitive="group", rows=20)
+    >>> bool((chosen.rows["sampling_weight"] > 0).all())
+    True
+    """
+
+    review: LabelReview
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows to check, as a data frame."""
+        return self.review.frame
+
+    def save(self, page: Path | str, *, force: bool = False) -> Path:
+        """Write the page to answer on, and beside it the CSV file to fill in; return where that is.
+
+        Files that are there are replaced with ``force`` only, and answers never.
+        """
+        return write_review(self.review, Path(page), force=force)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"
+
+    def _repr_html_(self) -> str:
+        return _frame_html("Labels to check", self.rows)
+
+
+def for_commands(result: Result) -> Result:
+    """Return a result whose advice names options of the command line."""
+    return replace(result, decision=replace(result.decision, in_python=False))
+
+
+def _lines(decision: Decision, suspects: int) -> list[str]:
+    """Say what was found, and what to do next, for a notebook."""
+    verdicts = [f"{MARKS[one.status]} {one.claim} {one.sentence}" for one in decision.verdicts]
+    listed = f".suspects lists the {suspects:,} labels to check, with their rows: personal data."
+    return [*verdicts, *([listed] if suspects else []), *(f"Next: {step}" for step in decision.next_steps)]
+
+
+def _frame_html(title: str, frame: Any) -> str:
+    """Write the first rows of a data frame."""
+    first = frame.head(MOST_ROWS)
+    shown = f", the first {MOST_ROWS} of {len(frame):,}" if len(frame) > MOST_ROWS else ""
+    rows = zip(*(first[name].to_list() for name in first.columns), strict=True)
+    return table_html(f"{title}{shown}", list(first.columns), list(rows))
+
+
+def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:
+    """Return the rows of suspects with their original columns, and what is known of each beside them."""
+    rows = np.searchsorted(table.rows, suspects["row"])
+    frame = data if is_frame(data) else as_pandas(table, rows)
+    added = {
+        "suggested_label" if name == "suggested" else name: values
+        for name, values in suspects.items()
+        if name != "label" and (name != "row" or table.name == FRAME_NAME)
+    }
+    return add_columns(frame, rows if is_frame(data) else np.arange(len(rows)), added)
