@@ -8,7 +8,6 @@ A decision is data: an outcome, verdicts, reasons and next steps, each a kind wi
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -70,25 +69,9 @@ def advise(text: str, *, in_python: bool) -> str:
     return OPTION.sub(parameter, text) if in_python else text
 
 
-def estimate_facts(estimate: CleanRatioEstimate) -> dict[str, Any]:
-    """Collect what is said of an estimate."""
-    low, high = estimate.interval
-    return {
-        "conclusive": bool(estimate.credible),
-        "why": str(estimate.credible).rstrip("."),
-        "training": estimate.training,
-        "checked": estimate.verified is not None,
-        "found": bool(estimate.flip_rates.any()),
-        "aimed": estimate.aimed,
-        "wrong": float(estimate.wrong.mean()),
-        "bounds": (1 - high, 1 - low),
-        "most": max(math.ceil(100 * (1 - low) - 1e-9), 1),
-    }
-
-
 def estimate_sentence(estimate: CleanRatioEstimate) -> str:
     """Say how many labels were found to be wrong, how they came about, and what cannot be known."""
-    return say("decision.j2", "estimate", {"it": estimate_facts(estimate)})
+    return say("decision.j2", "estimate", {"it": estimate})
 
 
 @dataclass(frozen=True)
@@ -116,7 +99,7 @@ class TableVerdict:
     status: Status
     value: float | None = None
     interval: tuple[float, float] | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
     kind: str = ""
     source: str = "test part"
 
@@ -141,7 +124,7 @@ class Step:
     """Something to do next: a kind, and the names and numbers that its sentence needs."""
 
     kind: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -164,7 +147,7 @@ class Reason:
 
     kind: str
     outcome: Outcome
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
     steps: tuple[Step, ...] = ()
     warning: bool = False
 
@@ -198,7 +181,7 @@ class Decision:
     outcome: Outcome
     verdicts: list[TableVerdict]
     findings: list[Reason]
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
     in_python: bool = True
 
     def word(self, *reasons: Reason) -> list[str]:

@@ -18,7 +18,6 @@ from fairsieve.tabular.decision import (
     Step,
     TableVerdict,
     decide,
-    estimate_facts,
     group_name,
 )
 from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Measure, Score, Share, list_gaps, most_uneven
@@ -76,36 +75,21 @@ def decide_run(run: TableRun) -> Decision:
         verdicts = [accuracy, fairness, dropping_verdict(run), *_weight_verdict(run)]
     reasons += [reason for find in RUN_REASONS for reason in find(run)]
     measure, rates = main_rates(run) or (None, [])
-    facts = {
-        "plain_kept": run.keeps_plain,
-        "kind": "" if measure is None else measure.kind,
-        "label": "" if measure is None else measure.label,
-        "rates": rates,
-        "right": (run.scores[0]["accuracy"].value, run.scores[-1]["accuracy"].value),
-    }
-    return decide("model", verdicts, reasons, facts)
+    return decide("model", verdicts, reasons, {"run": run, "measure": measure, "rates": rates})
 
 
 def _comparison_verdict(run: TableRun) -> TableVerdict:
     """Say of a plain model whether a fair one would be better."""
     status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
-    return TableVerdict("comparison", status, facts={"why": _why_plain(run)}, source="training part")
-
-
-def _why_plain(run: TableRun) -> str:
-    return "" if run.comparison is None else str(run.comparison)
+    return TableVerdict("comparison", status, facts={"run": run}, source="training part")
 
 
 def _plain_kept(run: TableRun) -> Iterator[Reason]:
     """Remark that the plain model is kept; refuse it where robust training came to something certainly worse."""
     if run.comparison is not None and run.comparison.has_collapsed:
-        yield Reason("collapse", "do-not-use", {"why": _why_plain(run)}, (Step("lower_ratio"),))
+        yield Reason("collapse", "do-not-use", {"run": run}, (Step("lower_ratio"),))
     else:
-        yield Reason("plain_kept", "use", {"why": _why_plain(run)}, (Step("name_tolerance"),))
-
-
-def _scores(run: TableRun, name: str) -> dict[str, Any]:
-    return {"plain": run.scores[0][name].value, "fair": run.scores[-1][name].value}
+        yield Reason("plain_kept", "use", {"run": run}, (Step("name_tolerance"),))
 
 
 def _accuracy_verdict(run: TableRun) -> TableVerdict:
@@ -113,18 +97,16 @@ def _accuracy_verdict(run: TableRun) -> TableVerdict:
     change, price = run.change["accuracy"], max(PRICE, run.asked.max_accuracy_loss or 0.0)
     low, high = change.interval
     status: Status = "holds" if low > -price else "fails" if high < -price else "inconclusive"
-    return TableVerdict("accuracy", status, *change, {"price": price, **_scores(run, "accuracy")})
+    return TableVerdict("accuracy", status, *change, {"price": price, "run": run})
 
 
 def _accuracy(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
     """Doubt or refuse a model that is less accurate than it may be."""
-    rows = len(run.problem.test)
-    facts = {"price": verdict.facts["price"], "change": run.change["accuracy"], "rows": rows}
     if verdict.status == "fails":
-        step = Step("plain_is_better", {"measure": "disparity", "value": run.scores[0]["disparity"].value})
-        yield Reason("accuracy_lost", "do-not-use", facts, (step,))
+        step = Step("plain_is_better", {"measure": "disparity", "run": run})
+        yield Reason("accuracy_lost", "do-not-use", verdict.facts, (step,))
     elif verdict.status == "inconclusive":
-        yield Reason("accuracy_unknown", "inconclusive", facts, _more_rows(run.change["accuracy"], rows))
+        yield Reason("accuracy_unknown", "inconclusive", verdict.facts, _more_rows(run, "accuracy"))
 
 
 def _fairness_verdict(run: TableRun) -> TableVerdict:
@@ -135,8 +117,7 @@ def _fairness_verdict(run: TableRun) -> TableVerdict:
     low, high = change.interval
     status: Status = "holds" if high < 0 else "fails" if low > 0 else "inconclusive"
     told = [_gap_facts(run, gaps[0], gaps[0].plain), _gap_facts(run, gaps[1], gaps[1].fair)]
-    facts = {"notion": run.asked.fairness.replace("_", " "), "gaps": told, **_scores(run, "disparity")}
-    return TableVerdict("fairness", status, *change, facts)
+    return TableVerdict("fairness", status, *change, {"run": run, "gaps": told})
 
 
 def _gap_facts(run: TableRun, gap: Gap, score: Score) -> dict[str, Any]:
@@ -147,11 +128,10 @@ def _gap_facts(run: TableRun, gap: Gap, score: Score) -> dict[str, Any]:
 
 def _fairness(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
     """Doubt or refuse a model that does not treat groups more alike than the plain one."""
-    plain, change, rows = run.scores[0]["disparity"], run.change["disparity"], len(run.problem.test)
-    low, high = change.interval
-    facts = {**_scores(run, "disparity"), "change": change, "rows": rows}
+    plain, (low, high) = run.scores[0]["disparity"], run.change["disparity"].interval
+    facts = {"run": run}
     if verdict.status == "fails":
-        step = Step("plain_is_better", {"measure": "accuracy", "value": run.scores[0]["accuracy"].value})
+        step = Step("plain_is_better", {"measure": "accuracy", "run": run})
         yield Reason("fairness_lost", "do-not-use", facts, (step,))
     elif verdict.status == "inconclusive" and verdict.value is None:
         yield Reason("fairness_unknown", "inconclusive", facts)
@@ -159,12 +139,15 @@ def _fairness(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
         yield Reason("hardly_changes", "inconclusive", facts, (Step("plain_is_as_good", {"value": None}),))
     elif verdict.status == "inconclusive":
         is_small = 0 < plain.interval[1] < SMALL
-        steps = (Step("plain_is_as_good", {"value": plain.value}),) if is_small else _more_rows(change, rows)
+        steps = (
+            (Step("plain_is_as_good", {"value": plain.value}),) if is_small else _more_rows(run, "disparity")
+        )
         yield Reason("fairness_unknown", "inconclusive", facts, steps)
 
 
-def _more_rows(change: Score, rows: int) -> tuple[Step, ...]:
+def _more_rows(run: TableRun, name: str) -> tuple[Step, ...]:
     """Measure on more rows: on how many, if the difference is as large as it looks."""
+    change, rows = run.change[name], len(run.problem.test)
     half, size = (change.interval[1] - change.interval[0]) / 2, abs(change.value)
     needed = float(f"{rows * (half / size) ** 2:.2g}") if 0.01 <= size < half else None
     return (Step("more_rows", {"needed": needed}),)
@@ -243,9 +226,7 @@ def _one_label(run: TableRun) -> Iterator[Reason]:
     if len(fair) > 1:
         return
     (label,) = fair
-    who = "kept" if run.keeps_plain else "both" if len(plain) == 1 else "fair"
-    others = {name: count for name, count in plain.items() if name != label}
-    facts = {"who": who, "label": label, "others": others, "rows": len(run.problem.test)}
+    facts = {"run": run, "label": label, "plain": plain}
     yield Reason("one_label", "do-not-use", facts, (*_threshold_steps(run, label), *_rare_steps(run)))
 
 
@@ -332,30 +313,28 @@ def _gap_remains(run: TableRun) -> Iterator[Reason]:
     gaps = main_gaps(run)
     if gaps is None or gaps[1].fair.interval[0] <= 0:
         return
-    gap, plain = gaps[1], run.keeps_plain
+    gap = gaps[1]
     # A large gap that was not shown to shrink, and that wrong labels do not explain.
     large = (
-        not plain
+        not run.keeps_plain
         and run.change["disparity"].interval[1] >= 0
         and gap.fair.interval[0] > LARGE
         and run.estimate is not None
         and bool(run.estimate.credible)
         and not len(run.suspects["row"])
     )
-    steps = [] if run.asked.keep_sensitive else [Step("keep_sensitive", {"column": run.problem.groups.title})]
-    facts = {"large": large, "plain": plain, **_gap_facts(run, gap, gap.fair)}
+    steps = [] if run.asked.keep_sensitive else [Step("keep_sensitive", {"run": run})]
+    facts = {"large": large, "run": run, **_gap_facts(run, gap, gap.fair)}
     yield Reason("gap_remains", "do-not-use" if large else "use", facts, tuple(steps))
 
 
 def _suspects(run: TableRun) -> Iterator[Reason]:
     """Remark that labels look wrong, or that nobody knows which are."""
-    count, steps = len(run.suspects["row"]), (review_step(run.asked),)
+    steps = (review_step(run.asked),)
     if run.is_inconclusive and run.estimate is not None:
-        yield Reason("unknown_labels", "use", {"why": estimate_facts(run.estimate)["why"]}, steps)
-    elif count:
-        unseen = run.estimate is None or run.estimate.verified is None
-        facts = {"count": count, "given": run.estimate is None, "unseen": unseen}
-        yield Reason("suspects", "use", facts, steps)
+        yield Reason("unknown_labels", "use", {"it": run.estimate}, steps)
+    elif len(run.suspects["row"]):
+        yield Reason("suspects", "use", {"run": run}, steps)
 
 
 RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
@@ -380,9 +359,9 @@ def decide_audit(audit: Audit) -> Decision:
 def _labels(audit: Audit) -> Iterator[Reason]:
     """Say whether labels look wrong; doubt it where one label is so rare that wrong ones would hardly show."""
     estimate, steps = audit.estimate, (review_step(audit.asked),)
-    told = {"it": estimate_facts(estimate)}
+    told = {"it": estimate}
     if not estimate.credible:
-        yield Reason("unknown_labels", "inconclusive", {"why": told["it"]["why"]}, steps)
+        yield Reason("unknown_labels", "inconclusive", told, steps)
         return
     if 1 - estimate.clean_ratio >= MUCH_WRONG:
         yield Reason("wrong_labels", "do-not-use", told, steps)
@@ -464,5 +443,5 @@ def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) ->
             yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
     audit = found.label_audit
     if not audit.estimate.credible or len(audit.suspects["row"]):
-        facts = {"it": estimate_facts(audit.estimate)}
+        facts = {"it": audit.estimate}
         yield Reason("labels_in_doubt", "use", facts, (Step("check_labels"),))

@@ -17,7 +17,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, table_markdown, write_template
-from fairsieve.tabular.decision import Decision, estimate_facts, group_name
+from fairsieve.tabular.decision import Decision, group_name
 from fairsieve.tabular.model_files import TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
@@ -144,7 +144,6 @@ def model_card(run: TableRun, decision: Decision) -> str:
         in_python=decision.in_python,
         run=run,
         decision=decision,
-        it=None if run.estimate is None else estimate_facts(run.estimate),
         columns=len(used(run.problem.features)),
         trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
         overall=table_markdown(blocks.overall_table(run)),

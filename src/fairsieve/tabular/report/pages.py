@@ -6,7 +6,7 @@ from typing import Any
 
 from fairsieve.report.document import Block, Cell, Document, Facts, Items, Notice, Section, Text, Verdict
 from fairsieve.report.text import number, percent
-from fairsieve.tabular.decision import Decision, advise, estimate_facts, estimate_sentence, say, tell
+from fairsieve.tabular.decision import Decision, advise, estimate_sentence, say, tell
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
@@ -67,8 +67,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         groups_table(title, run.measures, groups, MODELS),
         gaps_table(run.measures, groups, MODELS),
     ]
-    it = None if run.estimate is None else estimate_facts(run.estimate)
-    basis = paragraphs("basis", decision.in_python, run=run, it=it)
+    basis = paragraphs("basis", decision.in_python, run=run)
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = [Items("Notes", [advise(note, in_python=decision.in_python) for note in notes])] if notes else []
     folded: list[tuple[str, str, list[Block]]] = [
