@@ -33,7 +33,7 @@ from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 # The same examples in every run; make nightly looks for others.
 settings.register_profile(
     "default",
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     derandomize=True,
     database=None,

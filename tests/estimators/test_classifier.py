@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.support.stopping import interrupt_solver_after
 
 from fairsieve import FairRobustClassifier, demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.data import flip_group_targeted, flip_uniform, load_authors_arrays, make_synthetic
@@ -289,19 +290,8 @@ def test_in_pipelines_and_searches(data):
     assert search.best_params_["fairrobustclassifier__tolerance"] in (0.05, 0.2)
 
 
-def test_a_stopped_training_says_so(data, monkeypatch):
-    from fairsieve.training import solver
-
-    train, calls = solver._Search.train, []
-
-    def interrupted(self, *args, **options):
-        calls.append(0)
-        if len(calls) > 12:
-            raise KeyboardInterrupt
-        return train(self, *args, **options)
-
-    monkeypatch.setattr(solver._Search, "train", interrupted)
-    with pytest.warns(FairsieveWarning, match="training was stopped after"):
+def test_a_stopped_training_says_so(data):
+    with interrupt_solver_after(12), pytest.warns(FairsieveWarning, match="training was stopped after"):
         model = fit(data, clean_ratio=0.9, tolerance=0.001)
     assert model.interrupted_
     assert model.stopped_ == "interrupted"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -21,8 +23,6 @@ from sklearn.tree import DecisionTreeClassifier
 from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
 from fairsieve.errors import CheckpointWarning, InvalidInputError
-from fairsieve.estimators._folds import TrainingTask, make_folds
-from fairsieve.selection.cells import Cells
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHORT = {"clean_ratio": 0.9, "max_iter": 1, "random_state": 0}
@@ -37,19 +37,33 @@ def fit(model, data, **options):
     return clone(model).fit(data.features, data.labels, sensitive_features=data.groups, **options)
 
 
-@given(seed=st.integers(0, 2**32 - 1), samples=st.integers(2, 60), cv=st.integers(2, 8))
+class Recorder(DecisionTreeClassifier):
+    """Remembers the rows of its fits and predictions; the first column numbers them."""
+
+    calls: ClassVar[list] = []  # shared, since copies are fitted
+
+    def fit(self, X, y, sample_weight=None):
+        self.calls.append(("fit", X[:, 0].astype(int)))
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        self.calls.append(("predict", X[:, 0].astype(int)))
+        return super().predict_proba(X)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), samples=st.integers(8, 60), cv=st.integers(2, 8))
 def test_every_sample_is_in_one_fold_and_every_cell_is_spread(seed, samples, cv):
     rng = np.random.default_rng(seed)
-    cells = Cells.of(rng.integers(0, 2, samples), rng.integers(0, 3, samples))
-    if cv > samples:
-        with pytest.raises(InvalidInputError, match="cv must not exceed the samples"):
-            make_folds(cv, None, cells, np.arange(samples), samples, seed)
-        return
-    folds = make_folds(cv, None, cells, np.arange(samples), samples, seed)
-    assert sorted(np.concatenate([shown for _, shown in folds])) == list(range(samples))
-    for seen, shown in folds:
-        assert sorted([*seen, *shown]) == list(range(samples))
-    inside = np.array([np.bincount(cells.codes[shown], minlength=6) for _, shown in folds])
+    labels, groups = rng.permutation(np.arange(samples) % 2), rng.permutation(np.arange(samples) % 3)
+    Recorder.calls.clear()
+    model = SieveClassifier(Recorder(max_depth=2), **(SHORT | {"cv": cv}))
+    model.fit(np.arange(samples, dtype=float)[:, None], labels, sensitive_features=groups)
+    folds = [rows for kind, rows in Recorder.calls if kind == "predict"][:cv]
+    assert sorted(np.concatenate(folds)) == list(range(samples))
+    for seen, shown in zip([rows for kind, rows in Recorder.calls if kind == "fit"], folds, strict=False):
+        assert not np.isin(seen, shown).any()
+    inside = np.array([np.bincount(labels[shown] * 3 + groups[shown], minlength=6) for shown in folds])
     assert np.ptp(inside, axis=0).max() <= 2
 
 
@@ -76,11 +90,12 @@ def test_folds_by_households_are_passed_as_rows(data):
 
 def test_probabilities_of_samples_in_several_folds_are_averaged(data):
     splitter = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
-    cells, classes = Cells.of(data.labels, data.groups), np.array([0, 1])
-    folds = make_folds(splitter, data.features, cells, np.arange(120), 120, 0)
-    task = TrainingTask(estimator=TREE, X=data.features, labels=data.labels, classes=classes)
-    halves = [task.out_of_fold(None, folds[:3]), task.out_of_fold(None, folds[3:])]
-    assert task.out_of_fold(None, folds) == pytest.approx(np.mean(halves, axis=0))
+    folds = list(splitter.split(data.features))
+    both, *halves = (
+        fit(SieveClassifier(TREE, **(SHORT | {"cv": cv})), data).rounds_[0].probabilities
+        for cv in (splitter, folds[:3], folds[3:])
+    )
+    assert both == pytest.approx(np.mean(halves, axis=0))
 
 
 def test_rows_without_a_weight_are_taken_out_of_the_folds(data):
@@ -129,6 +144,22 @@ def test_checkpoints_notice_other_folds_and_other_fit_parameters(data, tmp_path)
         InvalidInputError, match="fit parameters must be picklable where checkpoints are kept"
     ):
         fit(model, data, callback=lambda: None)
+
+
+def test_finished_rounds_are_read_and_a_damaged_file_is_not(data, tmp_path):
+    model = SieveClassifier(Recorder(max_depth=2), cv=2, checkpoint_dir=tmp_path / "new", **SHORT)
+    counts = []
+    for damage in (None, None, slice(0, -20), slice(0, 0)):
+        Recorder.calls.clear()
+        if damage is None:
+            fit(model, data)
+        else:
+            (path,) = (tmp_path / "new").iterdir()
+            path.write_bytes(path.read_bytes()[damage])
+            with pytest.warns(CheckpointWarning, match=r"rounds.npz is not used: it cannot be read"):
+                fit(model, data)
+        counts.append(len(Recorder.calls))
+    assert counts[1] < counts[0] == counts[2] == counts[3]
 
 
 def test_weights_are_repetitions_where_nothing_is_selected():

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from fairsieve import FairRobustClassifier, FairRobustResampler
 from fairsieve.data import make_synthetic
-from fairsieve.estimators.resampler import _draw_rows
-from fairsieve.selection.cells import Cells
 
 SELECTOR = FairRobustClassifier(clean_ratio=0.9, random_state=0)
 
@@ -24,12 +22,16 @@ def data():
     return make_synthetic(300, seed=0)
 
 
-class Chosen:
-    """Stands for a fitted classifier."""
+class Chosen(BaseEstimator):
+    """Selects what it was made with."""
 
-    def __init__(self, classes, groups, chosen, ratios):
-        self.classes_, self.sensitive_values_ = classes, groups
-        self.sample_indices_, self.ratios_ = chosen, ratios
+    def __init__(self, chosen, ratios):
+        self.chosen, self.ratios = chosen, ratios
+
+    def fit(self, X, y, sensitive_features=None):
+        self.classes_, self.sensitive_values_ = (list(range(size)) for size in self.ratios.shape)
+        self.sample_indices_, self.ratios_ = self.chosen, self.ratios
+        return self
 
 
 @settings(max_examples=100)
@@ -39,20 +41,20 @@ def test_cells_are_in_proportion_to_the_ratios(seed, classes, groups):
     labels, columns = np.divmod(rng.permutation(np.arange(120) % (classes * groups)), groups)
     chosen = np.flatnonzero(rng.random(120) < 0.7)
     ratios = rng.dirichlet(np.ones(groups), classes)
-    selector = Chosen(list(range(classes)), list(range(groups)), chosen, ratios)
-    rows = _draw_rows(selector, labels, columns, seed % 1000, chosen)
+    resampler = FairRobustResampler(Chosen(chosen, ratios), random_state=seed % 1000)
+    resampler.fit_resample(np.zeros((120, 1)), labels, sensitive_features=columns)
+    rows, codes = resampler.sample_indices_, labels * groups + columns
     assert len(rows) == len(chosen)
     assert (np.diff(rows) >= 0).all()
     assert np.isin(rows, chosen).all()
-    cells = Cells.of(labels, columns)
-    before, after = (np.bincount(cells.codes[some], minlength=ratios.size) for some in (chosen, rows))
+    before, after = (np.bincount(codes[some], minlength=ratios.size) for some in (chosen, rows))
     before, after = before.reshape(ratios.shape), after.reshape(ratios.shape)
     if (before > 0).all():
         wanted = ratios * before.sum(axis=1, keepdims=True)
         assert np.abs(after - wanted).max() <= 1  # rounding to whole rows
     times = np.bincount(rows, minlength=120)
     for code in range(ratios.size):  # every row of a cell as often as any other, or once more
-        of_cell = times[chosen[cells.codes[chosen] == code]]
+        of_cell = times[chosen[codes[chosen] == code]]
         assert of_cell.size == 0 or np.ptp(of_cell) <= 1
 
 

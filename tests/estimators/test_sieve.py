@@ -26,11 +26,15 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairsieve import SieveClassifier, demographic_parity_disparity, equalized_odds_disparity
+from fairsieve import (
+    FairRobustResampler,
+    SieveClassifier,
+    demographic_parity_disparity,
+    equalized_odds_disparity,
+    fairness_scorer,
+)
 from fairsieve.data import flip_uniform, make_synthetic
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.resampler import FairRobustResampler
-from fairsieve.estimators.scorers import fairness_scorer
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 BOOSTER = LGBMClassifier(n_estimators=10, num_leaves=4, n_jobs=1, verbose=-1)

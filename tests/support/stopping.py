@@ -8,6 +8,7 @@ import pytest
 
 from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.linear import LinearTrainer
+from fairsieve.training.solver import _Search
 
 SHORT = {
     "epochs": 12,
@@ -53,6 +54,22 @@ def stop_after(epochs, error=Killed):
                 original(self)
 
             patch.setattr(trainer, "run_epoch", run_epoch)
+        yield
+
+
+@contextmanager
+def interrupt_solver_after(fits):
+    """Interrupt FairRobustClassifier after so many fits of its linear model."""
+    original, done = _Search.train, []
+
+    def train(self, *arguments, **options):
+        done.append(0)
+        if len(done) > fits:
+            raise KeyboardInterrupt
+        return original(self, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Search, "train", train)
         yield
 
 
