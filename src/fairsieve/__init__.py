@@ -64,7 +64,7 @@ MOVED = {
     "CollapseError": "fairsieve.errors.FairnessWarning",
     "CollapseWarning": "fairsieve.errors.FairnessWarning",
     "Fitted": "fairsieve.training.result.Fitted",
-    "History": "fairsieve.training.history.History",
+    "History": "fairsieve.training.result.History",
     "LogisticRegression": "fairsieve.training.models.LogisticRegression",
     "Plan": "fairsieve.selection.epoch.Plan",
     "accuracy": "fairsieve.metrics.accuracy",

@@ -27,6 +27,7 @@ __all__ = [
     "keep_inputs",
     "locked",
     "locked_folder",
+    "make_folder",
     "output_errors",
     "read_archive",
     "sync_folder",
@@ -131,6 +132,16 @@ def _is_stale(part: Path) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def make_folder(option: str, folder: Path) -> None:
+    """Make the folder that an option names, or raise an error that says why not."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{option} must be a folder that can be written; {folder}: {error.strerror}"
+        ) from error
 
 
 def check_new(option: str, path: Path, *, force: bool) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fairsieve import Samples
 from fairsieve.data import make_synthetic
-from fairsieve.training.penalty import EVERYONE, penalised_classes, penalty_directions
+from fairsieve.training.linear import EVERYONE, penalised_classes, penalty_directions
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from fairsieve.training.autograd import AutogradTrainer
 from fairsieve.training.linear import LinearTrainer
+from fairsieve.training.models import AutogradTrainer
 from fairsieve.training.solver import _Search
 
 SHORT = {

@@ -101,9 +101,9 @@ def compare_command(
 
     Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
+    from fairsieve.files import make_folder
     from fairsieve.paper.methods.registry import METHODS, find_methods
     from fairsieve.paper.problems import NOISES, make_problem, paper_settings
-    from fairsieve.paper.records import make_folder
     from fairsieve.paper.run import Comparison
     from fairsieve.validation import check_at_least, check_choice, check_share
 
@@ -139,7 +139,7 @@ def compare_command(
     if own is None:  # report a wrong name or a missing file at once
         paper_settings(data, noise, rate, asked.fairness)
         make_problem(data, "none", 0, 0, arrays=arrays)
-    make_folder(out)
+    make_folder("--out", out)
     path = out / "records.jsonl"
     records = _make_records(asked, chosen, seeds, path, jobs=jobs, backend=backend)
     _print_results(asked, chosen, records)

@@ -45,9 +45,9 @@ def demo_command(
     from rich.console import Console
     from rich.table import Table
 
+    from fairsieve.files import make_folder
     from fairsieve.paper import demo
     from fairsieve.paper.problems import NOISES
-    from fairsieve.paper.records import make_folder
     from fairsieve.progress import progress_bar
     from fairsieve.report.looks import pyplot
     from fairsieve.selection.fairness import fairness_name
@@ -59,7 +59,7 @@ def demo_command(
     check_at_least("--seeds", seeds, 1)
     notion = fairness_name(fairness)
     pyplot()  # report a missing package before the work, not after it
-    make_folder(out)
+    make_folder("--out", out)
     with stoppable("No figure was drawn."):
         with progress_bar("starting", len(demo.DEMO_METHODS) * seeds) as update:
             begun = iter(range(len(demo.DEMO_METHODS) * seeds))

@@ -85,7 +85,7 @@ def reproduce_command(
 
     Example: fairsieve reproduce table1 --quick -o reproduction
     """
-    from fairsieve.paper.records import make_folder
+    from fairsieve.files import make_folder
     from fairsieve.paper.reproduce.claims import judgements
     from fairsieve.paper.reproduce.experiments import ITEMS, Scope, collect_experiments, find_items
     from fairsieve.paper.reproduce.page import check_extras, count_verdicts, write_reproduction
@@ -120,7 +120,7 @@ def reproduce_command(
     if not judge_only:
         for each in scopes:
             check_data_sets(collect_experiments(items), each)
-    make_folder(out)
+    make_folder("--out", out)
     path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
         found = [Results.read(path, each) for each in scopes]

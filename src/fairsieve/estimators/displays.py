@@ -21,7 +21,7 @@ from fairsieve.metrics import (
 )
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.history import History, cell_names
+from fairsieve.training.result import History, cell_names
 
 __all__ = ["SelectionDisplay", "TradeoffDisplay"]
 

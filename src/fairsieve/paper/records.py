@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.files import locked
 from fairsieve.selection.fairness import FairnessName
 
-__all__ = ["Record", "append_record", "fingerprint", "make_folder", "read_results"]
+__all__ = ["Record", "append_record", "fingerprint", "read_results"]
 
 Record = dict[str, Any]
 
@@ -118,13 +117,3 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and isinstance(record.get("run"), str) else None
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder for output, or raise an error that names it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(
-            f"--out must be a folder that can be written; {folder}: {error.strerror}"
-        ) from error

@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,21 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
-from fairsieve.files import clear_stale, write_whole
+from fairsieve.files import clear_stale, make_folder, write_whole
 from fairsieve.samples import Samples
-from fairsieve.validation import check_at_least
 
 if TYPE_CHECKING:
-    from fairsieve.training.autograd import AutogradTrainer
+    from fairsieve.training.models import AutogradTrainer
 
-__all__ = [
-    "Checkpoints",
-    "checksum",
-    "epochs_between",
-    "load_arrays",
-    "remember_calls",
-    "save_arrays",
-]
+__all__ = ["Checkpoints", "remember_calls"]
 
 Floats = NDArray[np.float64]
 
@@ -52,19 +44,15 @@ class Checkpoints:
         At its start.
     folder : Path
         Made if it does not exist. Checkpoints of another training in it are an error.
-    every : int
-        Epochs between checkpoints; there is one after the last epoch too.
+    every : int, optional
+        Epochs between checkpoints; a twentieth of all when None. There is one after the last epoch too.
     """
 
-    def __init__(self, trainer: AutogradTrainer, folder: Path, every: int) -> None:
-        self.trainer, self.folder, self.every, self.has_warned = trainer, folder, every, False
+    def __init__(self, trainer: AutogradTrainer, folder: Path, every: int | None) -> None:
+        self.trainer, self.folder, self.has_warned = trainer, folder, False
+        self.every = max(1, trainer.settings.epochs // 20) if every is None else every
         self.training = _describe_training(trainer)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(
-                f"checkpoint_dir must be a folder that can be written; {folder}: {error.strerror}"
-            ) from error
+        make_folder("checkpoint_dir", folder)
 
     def files(self) -> list[Path]:
         """List the checkpoints that are there, the oldest first."""
@@ -159,17 +147,6 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def epochs_between(checkpoint_every: int | None, epochs: int) -> int:
-    """Return the epochs from one checkpoint to the next; None is a twentieth of all.
-
-    >>> epochs_between(None, 450), epochs_between(7, 450)
-    (22, 7)
-    """
-    if checkpoint_every is None:
-        return max(1, epochs // 20)
-    return check_at_least("checkpoint_every", checkpoint_every, 1)
-
-
 def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
     """Describe what is trained, on what and how, in plain values: the same in any process."""
     spec = trainer.spec
@@ -182,7 +159,7 @@ def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
         "model": f"{type(trainer.model).__qualname__} {hashlib.sha256(repr(shapes).encode()).hexdigest()[:16]}",
         "data": _samples_checksum(spec.data),
         "evaluation": None if spec.evaluation is None else _samples_checksum(spec.evaluation),
-        "sample_weight": None if spec.weights is None else checksum([spec.weights]),
+        "sample_weight": None if spec.weights is None else _checksum(spec.weights),
     }
 
 
@@ -198,15 +175,11 @@ def _plain(value: Any) -> Any:
 def _samples_checksum(data: Samples) -> str:
     """Return a checksum of samples."""
     names = repr((data.cells.classes, data.cells.groups)).encode()
-    return checksum([data.features, data.cells.codes, np.frombuffer(names, np.uint8)])
+    return _checksum(data.features, data.cells.codes, np.frombuffer(names, np.uint8))
 
 
-def checksum(arrays: Iterable[NDArray[Any]]) -> str:
-    """Return a short checksum of arrays.
-
-    >>> checksum([np.arange(3)]) == checksum([np.arange(3)]) != checksum([np.arange(4)])
-    True
-    """
+def _checksum(*arrays: NDArray[Any]) -> str:
+    """Return a short checksum of arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -214,32 +187,35 @@ def checksum(arrays: Iterable[NDArray[Any]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def save_arrays(path: Path, fingerprint: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Keep named arrays of a computation that ``fingerprint`` describes, in one file, whole or not at all.
+def remember_calls(
+    path: Path, fingerprint: str, compute: Callable[[Floats | None], Floats]
+) -> Callable[[Floats | None], Floats]:
+    """Wrap a slow function of weights, so that what it has answered is kept in a file and not computed again.
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_arrays(Path(folder) / "rounds.npz", "settings, data", {"first": np.ones(2)})
-    ...     load_arrays(Path(folder) / "rounds.npz", "settings, data")
-    {'first': array([1., 1.])}
+    For the rounds of a sieve around a slow learner: a fit that was stopped goes on with the first round that it lacks.
+    The file is used where ``fingerprint``, which describes the computation, is the same.
     """
-    buffer = io.BytesIO()
-    np.savez(buffer, fingerprint=np.array(fingerprint), **arrays)  # type: ignore[arg-type]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, buffer.getvalue())
-    except OSError as error:
-        warnings.warn(
-            f"{path} could not be written ({error.strerror or error}); the work goes on without it",
-            CheckpointWarning,
-            stacklevel=2,
-        )
+    kept = _load_arrays(path, fingerprint)
+
+    def answer(weights: Floats | None) -> Floats:
+        key = "plain" if weights is None else _checksum(weights)
+        if key not in kept:
+            kept[key] = compute(weights)
+            buffer = io.BytesIO()
+            np.savez(buffer, fingerprint=np.array(fingerprint), **kept)  # type: ignore[arg-type]
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, buffer.getvalue())
+            except OSError as error:
+                told = f"{path} could not be written ({error.strerror or error}); the work goes on without it"
+                warnings.warn(told, CheckpointWarning, stacklevel=2)
+        return kept[key].copy()
+
+    return answer
 
 
-def load_arrays(path: Path, fingerprint: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays that :func:`save_arrays` kept; none, with a warning, where they are damaged or others'."""
+def _load_arrays(path: Path, fingerprint: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays that were kept; none, with a warning, where they are damaged or others'."""
     if not path.exists():
         return {}
     try:
@@ -250,24 +226,5 @@ def load_arrays(path: Path, fingerprint: str) -> dict[str, NDArray[Any]]:
         reason = "it is of another computation"
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         reason = f"it cannot be read ({error})"
-    warnings.warn(f"{path} is not used: {reason}", CheckpointWarning, stacklevel=2)
+    warnings.warn(f"{path} is not used: {reason}", CheckpointWarning, stacklevel=3)
     return {}
-
-
-def remember_calls(
-    path: Path, fingerprint: str, compute: Callable[[Floats | None], Floats]
-) -> Callable[[Floats | None], Floats]:
-    """Wrap a slow function of weights, so that what it has answered is kept in a file and not computed again.
-
-    For the rounds of a sieve around a slow learner: a fit that was stopped goes on with the first round that it lacks.
-    """
-    kept = load_arrays(path, fingerprint)
-
-    def answer(weights: Floats | None) -> Floats:
-        key = "plain" if weights is None else checksum([weights])
-        if key not in kept:
-            kept[key] = compute(weights)
-            save_arrays(path, fingerprint, kept)
-        return kept[key].copy()
-
-    return answer

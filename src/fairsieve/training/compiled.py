@@ -18,8 +18,8 @@ from fairsieve.optional import require
 from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
-from fairsieve.training.history import Recording, count_predictions, record_model, record_plan
 from fairsieve.training.linear import Adam, LinearProblem, Rows
+from fairsieve.training.trainer import Recording, count_predictions, record_model, record_plan
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
 
@@ -82,10 +82,7 @@ def _cross_entropies(out: Floats, labels: Integers, losses: Floats) -> None:
         return
     for r in range(losses.size):
         highest = out[r].max()
-        total = 0.0
-        for k in range(out.shape[1]):
-            total += np.exp(out[r, k] - highest)
-        losses[r] = highest - out[r, labels[r]] + np.log(total)
+        losses[r] = highest - out[r, labels[r]] + np.log(np.exp(out[r] - highest).sum())
 
 
 @compiled
@@ -107,8 +104,7 @@ def _measure(
         if target >= 0:
             labels = np.full(labels.size, target)
         if problem.by_error:
-            for i in range(labels.size):
-                signals[t, i] = 1.0 if predicted[i] != labels[i] else 0.0
+            signals[t] = predicted != labels
         elif target >= 0:
             _cross_entropies(out, labels, signals[t])
         else:
@@ -219,24 +215,6 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
 
 
 @compiled
-def _residuals(labels: Integers, batch: Integers, out: Floats) -> None:
-    """Replace outputs by the derivatives of the mean loss by them."""
-    if out.shape[1] == 1:
-        for r in range(batch.size):
-            out[r, 0] = (np.tanh(out[r, 0]) + 1.0 - 2.0 * labels[batch[r]]) / batch.size
-        return
-    for r in range(batch.size):
-        highest = out[r].max()
-        total = 0.0
-        for k in range(out.shape[1]):
-            out[r, k] = np.exp(out[r, k] - highest)
-            total += out[r, k]
-        for k in range(out.shape[1]):
-            hit = 1.0 if labels[batch[r]] == k else 0.0
-            out[r, k] = (out[r, k] / total - hit) / batch.size
-
-
-@compiled
 def _gradient(
     problem: LinearProblem, parameters: Floats, batch: Integers, out: Floats, slope: Floats
 ) -> None:
@@ -244,29 +222,32 @@ def _gradient(
     entries, columns, outputs = problem.rows.entries, problem.rows.columns, out.shape[1]
     d = parameters.size // outputs - 1
     _scores(problem.rows, batch, parameters, out)
-    _residuals(problem.labels, batch, out)
     slope[:] = 0.0
     for r in range(batch.size):
         i = batch[r]
+        if outputs == 1:
+            out[r, 0] = np.tanh(out[r, 0]) + 1.0 - 2.0 * problem.labels[i]
+        else:
+            odds = np.exp(out[r] - out[r].max())
+            out[r] = odds / odds.sum()
+            out[r, problem.labels[i]] -= 1.0
         for k in range(outputs):
-            pull = out[r, k] * (problem.weights[i] if problem.weights.size > 0 else 1.0)
+            pull = out[r, k] / batch.size * (problem.weights[i] if problem.weights.size > 0 else 1.0)
             slope[outputs * d + k] += pull
             for t in range(entries.shape[1]):
                 slope[k * d + columns[i, t]] += pull * entries[i, t]
 
 
 @compiled
-def adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
+def _adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
     """Take one step of Adam with torch's defaults."""
     adam.steps[0] += 1
     unbias_first = 1 - 0.9 ** adam.steps[0]
     unbias_second = np.sqrt(1 - 0.999 ** adam.steps[0])
     first, second = adam.first, adam.second
-    for k in range(parameters.size):
-        first[k] += 0.1 * (slope[k] - first[k])
-        second[k] = 0.999 * second[k] + 0.001 * slope[k] * slope[k]
-        scale = np.sqrt(second[k]) / unbias_second + 1e-8
-        parameters[k] -= learning_rate / unbias_first * first[k] / scale
+    first += 0.1 * (slope - first)
+    second[:] = 0.999 * second + 0.001 * slope * slope
+    parameters -= learning_rate / unbias_first * first / (np.sqrt(second) / unbias_second + 1e-8)
 
 
 @compiled
@@ -280,12 +261,8 @@ def _train(
         _gradient(problem, parameters, batches[b], out, slope)
         if penalised:
             for direction in problem.directions:
-                covariance = 0.0
-                for k in range(parameters.size):
-                    covariance += direction[k] * parameters[k]
-                for k in range(parameters.size):
-                    slope[k] += problem.penalty_weight * np.sign(covariance) * direction[k]
-        adam_step(parameters, slope, adam, problem.learning_rate)
+                slope += problem.penalty_weight * np.sign((direction * parameters).sum()) * direction
+        _adam_step(parameters, slope, adam, problem.learning_rate)
 
 
 @compiled
@@ -303,8 +280,8 @@ def train_epochs(
     """Train as many epochs as ``parameters_by_epoch`` has room for, from epoch ``first`` on.
 
     ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the parameters as each epoch
-    begins) are updated in place. Returns the last selection, its counts, and whether all losses were numbers:
-    training ends at an epoch that begins with one that is not.
+    begins) are updated in place. Returns the last selection, and whether all losses were numbers: training ends at an
+    epoch that begins with one that is not.
     """
     rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
@@ -316,7 +293,7 @@ def train_epochs(
         _predict(problem.rows, parameters, out, predicted)
         _measure(problem, out, predicted, losses, signals)
         if np.isnan(losses.sum()):
-            return selected, counts, False
+            return selected, False
         record_model(recording, epoch, losses, predicted, rules.codes, selected, counts)
         _predict(problem.shown, parameters, shown_out, shown)
         count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
@@ -328,18 +305,11 @@ def train_epochs(
                     for i in selected:
                         sums[t, rules.codes[i]] += signals[t, i]
                 sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
-                move_ratios(
-                    ratios,
-                    sums,
-                    sizes,
-                    rules.rows,
-                    rules.by_group,
-                    rules.step_size,
-                    rules.has_ungrouped,
-                )
+                by_group, step_size = rules.by_group, rules.step_size
+                move_ratios(ratios, sums, sizes, rules.rows, by_group, step_size, rules.has_ungrouped)
             bounds = selection_bounds(ratios, rules.has_ungrouped)
         if selective and (rules.constrained or rules.budget < n):
             selected, counts = _select(losses, rules.codes, bounds, rules.constrained, rules.budget)
         record_plan(recording, epoch, ratios, selected, counts, selective)
         _train(problem, parameters, adam, _draw(problem, epoch, ratios, selected, counts), selective)
-    return selected, counts, True
+    return selected, True

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -15,30 +16,29 @@ from fairsieve.optional import require
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.select import count_budget
-from fairsieve.training.checkpoints import Checkpoints, epochs_between
+from fairsieve.training.checkpoints import Checkpoints
 from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.result import Fitted
 from fairsieve.training.settings import SelectionMethod, Settings, TrainingSpec, selection_method
-from fairsieve.training.trainer import Trainer
-from fairsieve.validation import check_seed
+from fairsieve.validation import check_at_least, check_seed
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
+    from fairsieve.training.models import AutogradTrainer
+
     ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
 
-__all__ = ["ModelLike", "check_data", "fit", "new_trainer"]
-
-SLICES = 20  # in which a compiled training can be stopped
+__all__ = ["fit"]
 
 
 def fit(
     model: ModelLike,
     data: Samples,
-    method: str | SelectionMethod = "fairsieve",
+    method: str = "fairsieve",
     *,
     seed: int = 0,
     sample_weight: ArrayLike | None = None,
@@ -100,21 +100,28 @@ def fit(
     (5, 2, 2)
     """
     chosen, wanted = selection_method(method), Settings.of(settings)
-    check_data(data, evaluation)
+    _check_data(data, evaluation)
     _check_selection(chosen, wanted, len(data))
+    if checkpoint_every is not None:
+        check_at_least("checkpoint_every", checkpoint_every, 1)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
-    part = data if len(rows) == len(data) else data.take(rows)
-    every = epochs_between(checkpoint_every, wanted.epochs)
-    trainer = new_trainer(
-        model,
-        TrainingSpec(
-            data=part, method=chosen, settings=wanted, seed=seed, evaluation=evaluation, weights=weights
-        ),
-        compiled=compiled,
+    spec = TrainingSpec(
+        data=data if len(rows) == len(data) else data.take(rows),
+        method=chosen,
+        settings=wanted,
+        seed=check_seed("seed", seed),
+        evaluation=evaluation,
+        weights=weights,
     )
-    kept = None if checkpoint_dir is None else _open_checkpoints(trainer, Path(checkpoint_dir), every)
-    at_once = max(1, wanted.epochs // SLICES) if compiled else 1
+    trainer, kept = _new_trainer(model, spec, compiled=compiled), None
+    if checkpoint_dir is not None:
+        if isinstance(trainer, LinearTrainer):
+            raise InvalidInputError(
+                "checkpoint_dir must be None for the linear model, which trains in seconds: leave it out, or pass a "
+                "module"
+            )
+        kept = Checkpoints(trainer, Path(checkpoint_dir), checkpoint_every)
     interrupted = False
     with progress_bar(chosen.name, wanted.epochs, shown=progress) as report:
         # Below this an interruption is an exception; here it ends the training, and the result says so.
@@ -122,38 +129,28 @@ def fit(
             if kept is not None:
                 kept.resume()
             while trainer.done < wanted.epochs:
-                trainer.run_epochs(at_once)
+                trainer.run_epoch()
                 if kept is not None:
                     kept.write_if_due()
                 report(trainer.done)
         except KeyboardInterrupt:
             interrupted = True
+    times_selected = np.zeros(len(data), np.int32)
+    times_selected[rows] = trainer.recording.times_selected
     return Fitted(
         predictor=trainer.finish(interrupted=interrupted),
-        history=trainer.history(),
-        indices=trainer.plan.indices,
+        history=trainer.history(times_selected),
+        indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
-        classes=part.cells.classes,
+        classes=spec.data.cells.classes,
         method=chosen.name,
         seed=seed,
         seconds=time.perf_counter() - started,
         interrupted=interrupted,
-    ).over(rows, len(data))
+    )
 
 
-def _open_checkpoints(trainer: Trainer, folder: Path, every: int) -> Checkpoints:
-    """Open the folder of a trainer's checkpoints; refuse one for the linear model."""
-    if isinstance(trainer, LinearTrainer):
-        raise InvalidInputError(
-            "checkpoint_dir must be None for the linear model, which trains in seconds: leave it out, or pass a module"
-        )
-    from fairsieve.training.autograd import AutogradTrainer
-
-    assert isinstance(trainer, AutogradTrainer)
-    return Checkpoints(trainer, folder, every)
-
-
-def check_data(data: Samples, evaluation: Samples | None) -> None:
+def _check_data(data: Samples, evaluation: Samples | None) -> None:
     """Require something to learn, and an evaluation set of the same kind."""
     if not isinstance(data, Samples):
         raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
@@ -193,9 +190,8 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
         )
 
 
-def new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool = False) -> Trainer:
+def _new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool) -> LinearTrainer | AutogradTrainer:
     """Make a trainer at its start: without torch for the linear model, by autograd for any other."""
-    check_seed("seed", spec.seed)
     if model is None and spec.settings.allow_linear:
         return LinearTrainer(spec, compiled=compiled)
     if compiled:
@@ -209,6 +205,6 @@ def new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool = False)
             "of your own"
         )
     require("torch", extra="torch", purpose="training a module by autograd")
-    from fairsieve.training import autograd
+    from fairsieve.training import models
 
-    return autograd.AutogradTrainer(autograd.make_module(model, spec.data, spec.seed), spec)
+    return models.AutogradTrainer(models.make_module(model, spec.data, spec.seed), spec)

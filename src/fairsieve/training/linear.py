@@ -3,6 +3,16 @@
 NumPy does the work, a second or two for the paper's synthetic experiment. With numba the same loop is compiled
 (:mod:`~fairsieve.training.compiled`) and takes a twentieth of the time, after half a minute of compiling: what the
 reproduction of the paper uses.
+
+The covariance penalty of Zafar et al. (2017) is here too: μ · |Cov(z, g)|, added to the loss. For demographic parity
+g is the decision value d(x), and the covariance is over all samples in play. For equalized odds it is Zafar's form for
+disparate mistreatment: the mean of (z − z̄) · min(0, y·d(x)), with y = ±1, so that only wrong decisions count. There is
+one term for the samples of each class (wrong negatives and wrong positives), and for equal opportunity the positive
+class's alone. With more than two groups each group's indicator has a covariance of its own; half their sum is taken,
+which for two groups is the one covariance. The samples in play are those that the method selected and that have a
+group. The decision is the model's output less the mean over classes (for one output, the output). A term is a linear
+function of the parameters as long as the same decisions are wrong and the same samples are selected: that function is
+renewed as every epoch begins, from the selection before.
 """
 
 from __future__ import annotations
@@ -13,15 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Rules
+from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.linear_model import LinearModel, initial_parameters
-from fairsieve.training.penalty import penalised_classes, penalty_directions
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
-__all__ = ["Adam", "LinearProblem", "LinearTrainer", "Rows", "new_adam"]
+__all__ = ["Adam", "LinearProblem", "LinearTrainer", "Rows", "penalised_classes", "penalty_directions"]
 
 Floats = NDArray[np.float64]
+
+SLICES = 20  # in which a compiled training can be stopped
+EVERYONE = -1
 
 
 class Adam(NamedTuple):
@@ -30,11 +44,6 @@ class Adam(NamedTuple):
     first: Floats
     second: Floats
     steps: NDArray[np.int64]  # one number
-
-
-def new_adam(parameters: int) -> Adam:
-    """Make the state of an optimiser that has taken no step."""
-    return Adam(np.zeros(parameters), np.zeros(parameters), np.zeros(1, np.int64))
 
 
 class Rows(NamedTuple):
@@ -107,56 +116,37 @@ class LinearTrainer(Trainer):
         classes, size = self.plan.cells.shape[0], self.features.shape[1]
         self.outputs = 1 if classes <= 2 else classes
         self.parameters = initial_parameters(size, classes, spec.seed)
-        self.adam = new_adam(self.parameters.size)
-        self.begun = np.zeros(
-            (self.settings.epochs, self.parameters.size)
-        )  # the parameters as each epoch began
-        self.directions = self.find_directions()
-        self.problem: LinearProblem | None = None
-        if compiled:
-            from fairsieve.training.compiled import train_epochs
-
-            self.train_epochs, self.problem = train_epochs, self.describe()
+        size = self.parameters.size
+        self.adam = Adam(np.zeros(size), np.zeros(size), np.zeros(1, np.int64))
+        self.begun = np.zeros((self.settings.epochs, size))  # the parameters as each epoch began
+        penalised = self.settings.penalty_weight != 0
+        self.directions = self.find_directions() if penalised else np.zeros((0, size))
+        # Wrong decisions change from epoch to epoch, and so does the selection.
+        plain = self.settings.fairness == "demographic_parity" and not spec.method.cleans
+        self.renews_directions = penalised and not plain
+        self.problem = self.describe() if compiled else None
 
     def find_directions(self) -> Floats:
-        """Compute what the penalty keeps small; nothing without a penalty."""
-        if self.settings.penalty_weight == 0:
-            return np.zeros((0, self.parameters.size))
+        """Compute what the penalty keeps small."""
         cells = self.plan.cells
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
         selected = self.plan.indices if self.plan.is_selective else None
         return penalty_directions(self.features, cells, self.parameters, classes, selected)
 
-    @property
-    def renews_directions(self) -> bool:
-        """Whether the penalty's directions change from epoch to epoch: with wrong decisions, or with the selection."""
-        fixed = self.settings.fairness == "demographic_parity" and not self.spec.method.cleans
-        return self.settings.penalty_weight != 0 and not fixed
-
     def run_epoch(self) -> None:
         if self.renews_directions:
             self.directions[...] = self.find_directions()
-        if self.problem is None:
-            self.begun[self.done] = self.parameters
-            super().run_epoch()
-        else:
-            self.run_compiled(self.problem, 1)
-
-    def run_epochs(self, epochs: int) -> None:
-        if self.problem is None or self.renews_directions:
-            super().run_epochs(epochs)
-        else:
-            self.run_compiled(self.problem, min(epochs, self.settings.epochs - self.done))
-
-    def scores(self, features: Floats) -> Floats:
-        """Compute the outputs of the linear layer, (n, outputs)."""
-        weights = self.parameters[: -self.outputs].reshape(self.outputs, -1)
-        found: Floats = features @ weights.T + self.parameters[-self.outputs :]
-        return found
+        if self.problem is not None:
+            epochs = self.settings.epochs
+            at_once = 1 if self.renews_directions else max(1, epochs // SLICES)
+            self.run_compiled(self.problem, min(at_once, epochs - self.done))
+            return
+        self.begun[self.done] = self.parameters
+        super().run_epoch()
 
     def measure(self) -> Measurement:
         with np.errstate(all="ignore"):  # what diverges is noticed by its losses
-            out = self.scores(self.features)
+            out = _scores(self.features, self.parameters, self.outputs)
             predicted = _decide(out)
             losses = _cross_entropies(out, self.labels)
             signals = np.empty((len(self.plan.comparisons.targets), len(losses)))
@@ -168,8 +158,8 @@ class LinearTrainer(Trainer):
         return Measurement(losses, signals, predicted)
 
     def predict_evaluation(self) -> NDArray[np.int64]:
-        assert self.evaluation is not None
-        return _decide(self.scores(self.evaluation.features))
+        assert self.spec.evaluation is not None
+        return _decide(_scores(self.spec.evaluation.features, self.parameters, self.outputs))
 
     def train(self, batches: NDArray[np.int64]) -> None:
         with np.errstate(all="ignore"):
@@ -184,7 +174,7 @@ class LinearTrainer(Trainer):
     def gradient(self, batch: NDArray[np.int64]) -> Floats:
         """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
         features, labels = self.features[batch], self.labels[batch]
-        out = self.scores(features)
+        out = _scores(features, self.parameters, self.outputs)
         if self.outputs == 1:
             pulls = np.tanh(out) + 1 - 2.0 * labels[:, None]  # 2 (σ(2f) − y)
         else:
@@ -207,7 +197,7 @@ class LinearTrainer(Trainer):
     def describe(self) -> LinearProblem:
         """Describe all that does not change, for compiled code."""
         spec, plan = self.spec, self.plan
-        shown = spec.data.take([]) if self.evaluation is None else self.evaluation
+        shown = spec.data.take([]) if spec.evaluation is None else spec.evaluation
         return LinearProblem(
             rows=Rows.of(spec.data.features),
             columns=self.features.shape[1],
@@ -225,24 +215,18 @@ class LinearTrainer(Trainer):
 
     def run_compiled(self, problem: LinearProblem, epochs: int) -> None:
         """Train so many epochs in one compiled call."""
+        from fairsieve.training.compiled import train_epochs
+
         plan, first = self.plan, self.done
-        selected, _, finite = self.train_epochs(
-            problem,
-            self.parameters,
-            self.adam,
-            plan.ratios,
-            plan.indices,
-            plan.counts,
-            first,
-            self.recording,
-            self.begun[first : first + epochs],
-        )
+        begun = self.begun[first : first + epochs]
+        state = (self.parameters, self.adam, plan.ratios, plan.indices, plan.counts)
+        selected, finite = train_epochs(problem, *state, first, self.recording, begun)
         if not finite:
             raise self.diverged()
         plan.indices = selected
         self.check_selected()
-        self.done = plan.epoch = first + epochs
-        plan.is_selective = self.done > plan.rules.warmup_epochs
+        plan.epoch = first + epochs
+        plan.is_selective = plan.epoch > plan.rules.warmup_epochs
 
     def finish(self, *, interrupted: bool) -> LinearModel:
         first, done = self.plan.rules.warmup_epochs, self.done
@@ -252,6 +236,11 @@ class LinearTrainer(Trainer):
             ends = np.concatenate([self.begun[1:done], self.parameters[None]])
             parameters = ends[-self.settings.average_last :].mean(axis=0)
         return LinearModel.from_parameters(parameters, self.outputs)
+
+
+def _scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:
+    """Compute the outputs of the linear layer, (n, outputs)."""
+    return np.asarray(features @ parameters[:-outputs].reshape(outputs, -1).T + parameters[-outputs:])
 
 
 def _decide(out: Floats) -> NDArray[np.int64]:
@@ -266,3 +255,52 @@ def _cross_entropies(out: Floats, labels: NDArray[np.int64]) -> Floats:
     highest = out.max(axis=1, keepdims=True)
     own = np.take_along_axis(out, labels[:, None], axis=1)
     return np.asarray((highest - own)[:, 0] + np.log(np.exp(out - highest).sum(axis=1)))
+
+
+def penalised_classes(cells: Cells, fairness: str, pos_label: Any | None) -> list[int]:
+    """List the classes whose wrong decisions are penalised; −1 stands for the decisions of all samples."""
+    name = fairness_name(fairness)
+    if name == "demographic_parity":
+        return [EVERYONE]
+    return list(range(cells.shape[0])) if name == "equalized_odds" else [cells.class_index(pos_label)]
+
+
+def penalty_directions(
+    features: Floats,
+    cells: Cells,
+    parameters: Floats,
+    classes: list[int],
+    selected: NDArray[np.int64] | None = None,
+) -> Floats:
+    """Compute vectors c, (terms, parameters), such that Σ |c · parameters| is the penalty of a linear model.
+
+    Parameters
+    ----------
+    parameters : array
+        The weights, one row for each output, and then the biases.
+    classes : list of int
+        See :func:`penalised_classes`.
+    selected : array of int, optional
+        The samples in play; all when None.
+    """
+    outputs = parameters.size // (features.shape[1] + 1)
+    inside = cells.group_codes < cells.named_groups
+    if selected is not None:
+        inside &= np.isin(np.arange(len(cells)), selected)
+    members, many = cells.group_codes[:, None] == np.arange(cells.named_groups), max(int(inside.sum()), 1)
+    centred = np.where(inside[:, None], members - members[inside].sum(axis=0) / many, 0.0) / (2 * many)
+    decisions, shares = _scores(features, parameters, outputs), np.eye(outputs)
+    if outputs > 1:
+        decisions, shares = decisions - decisions.mean(axis=1, keepdims=True), shares - 1 / outputs
+    rows = []
+    for label in classes:
+        for output in range(outputs):
+            counted = centred
+            if label != EVERYONE:
+                sign = 1.0 if label == (output if outputs > 1 else 1) else -1.0
+                wrong = (cells.label_codes == label) & (sign * decisions[:, output] < 0)
+                counted = sign * centred * wrong[:, None]
+            for slope, constant in zip(counted.T @ features, counted.sum(axis=0), strict=True):
+                share = shares[output]
+                rows.append(np.concatenate([np.outer(share, slope).reshape(-1), share * constant]))
+    return np.array(rows).reshape(-1, parameters.size)

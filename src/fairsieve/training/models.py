@@ -1,15 +1,39 @@
-"""The paper's model as a torch module."""
+"""Torch modules: the paper's model as one, and the trainer of any. Needs torch, so that ``fit`` imports it late."""
 
 from __future__ import annotations
 
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils import skip_init
 
-from fairsieve.training.linear_model import LinearModel
-from fairsieve.validation import check_at_least
+from fairsieve.errors import CheckpointError, InvalidInputError
+from fairsieve.samples import Samples
+from fairsieve.sampling.losses import (
+    check_outputs,
+    compute_outputs,
+    compute_signals,
+    cross_entropy,
+    is_single,
+    predicted_classes,
+)
+from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.settings import TrainingSpec
+from fairsieve.training.trainer import Measurement, Trainer
+from fairsieve.validation import check_at_least, shown
 
-__all__ = ["LogisticRegression"]
+__all__ = ["AutogradTrainer", "LogisticRegression", "make_module"]
+
+State = dict[str, Any]  # tensors by name
+
+_GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator
 
 
 class LogisticRegression(nn.Module):
@@ -57,3 +81,194 @@ class LogisticRegression(nn.Module):
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = self.linear(features)
         return 2 * scores.squeeze(-1) if scores.shape[-1] == 1 else scores
+
+
+@contextmanager
+def random_numbers(states: State, seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Let torch's global generators go on from ``states``, at first from ``seed``, and keep there where they get to.
+
+    Only one thread at a time can do so: others wait. The generators' own states come back after.
+    """
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with _GLOBAL_GENERATOR, torch.random.fork_rng(devices):
+        if states:
+            torch.random.set_rng_state(states["cpu"])
+        else:
+            torch.default_generator.manual_seed(seed)
+        for each in devices:
+            with torch.cuda.device(each):
+                torch.cuda.set_rng_state(states["cuda"]) if states else torch.cuda.manual_seed(seed)
+        yield
+        states["cpu"] = torch.random.get_rng_state()
+        for each in devices:
+            states["cuda"] = torch.cuda.get_rng_state(each)
+
+
+def make_module(
+    model: nn.Module | Callable[[torch.Generator], nn.Module] | None, data: Samples, seed: int
+) -> nn.Module:
+    """Make a module of its own to train: a copy, what a callable makes, or the paper's logistic regression."""
+    if model is None:
+        parameters = initial_parameters(data.features.shape[1], data.cells.shape[0], seed)
+        outputs = 1 if data.cells.shape[0] <= 2 else data.cells.shape[0]
+        return LogisticRegression.from_linear(LinearModel.from_parameters(parameters, outputs))
+    if isinstance(model, nn.Module):
+        made: Any = copy.deepcopy(model)
+    elif callable(model):
+        with random_numbers({}, seed):
+            made = model(torch.Generator().manual_seed(seed))
+    else:
+        made = model
+    if not isinstance(made, nn.Module):
+        raise InvalidInputError(
+            "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
+            f"{shown(model)}{f', which makes {shown(made)}' if callable(model) else ''}"
+        )
+    if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in made.parameters()):
+        raise InvalidInputError(
+            "model must be in single or double precision, where small steps are not lost; call float() on it, or train "
+            "it in a loop of your own with a FairRobustBatchSampler"
+        )
+    if not any(parameter.requires_grad for parameter in made.parameters()):
+        raise InvalidInputError(
+            f"model must have parameters to train; got {shown(made)}, which has none, or all are frozen: unfreeze some "
+            "with requires_grad_(True)"
+        )
+    return made
+
+
+class AutogradTrainer(Trainer):
+    """Trains any module by autograd."""
+
+    def __init__(self, model: nn.Module, spec: TrainingSpec) -> None:
+        super().__init__(spec)
+        settings, cells = spec.settings, self.plan.cells
+        first = next(model.parameters())
+        self.device = torch.device(settings.device) if settings.device else first.device
+        self.model = model.to(self.device)
+        features = np.require(spec.data.features, requirements="W")  # torch does not take read-only arrays
+        self.features = torch.from_numpy(features).to(self.device, first.dtype)
+        self.labels = torch.from_numpy(cells.label_codes).to(self.device)
+        self.weights = None if spec.weights is None else torch.from_numpy(spec.weights).to(self.device)
+        if spec.evaluation is not None:
+            self.shown = torch.from_numpy(spec.evaluation.features).to(self.device, first.dtype)
+        self.loss = settings.loss or cross_entropy
+        self.optimizer: torch.optim.Optimizer = (
+            torch.optim.Adam(self.model.parameters(), lr=settings.learning_rate)
+            if settings.optimizer is None
+            else settings.optimizer(self.model.parameters())
+        )
+        self.best: State | None = None  # as an epoch after the warm-up began
+        self.best_merit = -np.inf
+        self.last: list[State] = []  # after each of the epochs whose predictions are averaged
+        self.random: State = {}
+
+    def run_epoch(self) -> None:
+        with random_numbers(self.random, self.spec.seed, self.device):
+            super().run_epoch()
+
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """Compute the logits of all samples."""
+        return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
+
+    def measure(self) -> Measurement:
+        outputs = self.outputs(self.features)
+        check_outputs(outputs, len(self.labels), self.plan.cells.shape[0])
+        losses = self.loss(outputs, self.labels)
+        targets = self.plan.comparisons.targets
+        signals = compute_signals(outputs, self.labels, losses, targets, self.plan.signal, self.loss)
+        predicted = predicted_classes(outputs)
+        return Measurement(losses.cpu().numpy(), signals.cpu().numpy(), predicted.cpu().numpy())
+
+    def predict_evaluation(self) -> NDArray[np.int64]:
+        return predicted_classes(self.outputs(self.shown)).cpu().numpy()
+
+    def train(self, batches: NDArray[np.int64]) -> None:
+        if not self.plan.in_warmup:
+            self.keep_if_best()
+        self.model.train()
+        for batch in torch.from_numpy(batches).to(self.device):
+            self.train_step(batch)
+        first = self.settings.epochs - self.settings.average_last
+        if self.settings.average_last > 1 and self.done >= first:
+            self.last.append(self.state())
+
+    def train_step(self, batch: torch.Tensor) -> None:
+        """Take one step of the optimiser on a batch."""
+        self.model.zero_grad()  # all the gradients that the optimiser has, without its hooks
+        outputs = self.model(self.features[batch])
+        losses = self.loss(outputs, self.labels[batch])
+        if self.weights is not None:
+            losses = losses * self.weights[batch].to(losses.dtype)
+        losses.mean().backward()
+        self.optimizer.step()
+
+    def state(self) -> State:
+        """Copy everything that the model has learned."""
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def keep_if_best(self) -> None:
+        """Remember the state if it is the best so far, in case the training is interrupted."""
+        merit = float(self.merits(self.done, self.done + 1)[0])
+        if merit > self.best_merit:
+            self.best_merit, self.best = merit, self.state()
+
+    def finish(self, *, interrupted: bool) -> nn.Module:
+        states = [self.best] if interrupted and self.best is not None else [] if interrupted else self.last
+        modules = []
+        for state in states:
+            self.model.load_state_dict(state)
+            modules.append(self.model if len(states) == 1 else copy.deepcopy(self.model))
+        return (self.model if len(modules) < 2 else AveragedModule(modules)).eval()
+
+    def live_tensors(self) -> State:
+        """Return the tensors themselves that training changes, but for the optimiser's."""
+        # Buffers that a module does not keep in its state change too.
+        return dict(self.model.named_buffers()) | self.model.state_dict()
+
+    def checkpoint(self) -> State:
+        """Return all that training changes, in plain values and tensors."""
+        plan = self.plan.state_dict()
+        return {
+            "live": self.live_tensors(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": self.random,
+            "best": self.best,
+            "best_merit": self.best_merit,
+            "last": list(self.last),
+            "plan": plan | {name: torch.from_numpy(plan[name]) for name in ("ratios", "indices")},
+            "recording": {name: torch.from_numpy(part) for name, part in self.recording._asdict().items()},
+        }
+
+    def restore(self, state: State) -> None:
+        """Put back what :meth:`checkpoint` returned."""
+        try:
+            with torch.no_grad():
+                for name, value in self.live_tensors().items():
+                    value.copy_(state["live"][name])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.random, self.best, self.best_merit = state["random"], state["best"], state["best_merit"]
+            self.last.extend(state["last"])
+            self.plan.load_state_dict(state["plan"])
+            for name, part in self.recording._asdict().items():
+                part[...] = state["recording"][name].numpy()
+        except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+            raise CheckpointError(
+                f"checkpoint_dir must hold checkpoints that fit the model; {error!r}: pass another folder"
+            ) from error
+
+
+class AveragedModule(nn.Module):
+    """Several states of one module, whose probabilities are averaged (Sec. A.3): gives the logits of the mean."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(modules)
+
+    def forward(self, *inputs: Any) -> torch.Tensor:
+        outputs = torch.stack([member(*inputs) for member in self.members])
+        if is_single(outputs[0]):
+            chances = torch.sigmoid(outputs.double()).mean(dim=0)
+            return torch.logit(chances, eps=1e-12).to(outputs.dtype)
+        logits: torch.Tensor = torch.log_softmax(outputs, dim=-1).logsumexp(dim=0) - np.log(len(outputs))
+        return logits

@@ -1,8 +1,9 @@
-"""What training returns."""
+"""What training returns: the model, and what happened epoch by epoch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,105 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import decode_classes
 from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
-from fairsieve.training.history import History
 from fairsieve.training.linear_model import LinearModel
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-__all__ = ["Fitted"]
+__all__ = ["Fitted", "History", "Scores", "cell_names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Accuracy and disparities on one set of samples, one value per epoch.
+
+    Attributes
+    ----------
+    accuracy : array of shape (epochs,)
+    disparity : dict of such arrays
+        By notion of fairness; the paper's definition (``method="to_overall"``).
+    """
+
+    accuracy: NDArray[np.float64]
+    disparity: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class History:
+    """One row per epoch (or per update of a solver), each as the epoch begins.
+
+    The model of that moment gives the losses and the scores; ratios and counts are what was then
+    selected from them and trained with.
+
+    Attributes
+    ----------
+    epochs : integer array of shape (rows,)
+        The epoch, or the update, that each row describes.
+    classes, groups : lists
+        What the rows and columns of the tables stand for; a last group None, samples without one.
+    cell_losses : array of shape (rows, classes, groups)
+        Mean loss of each cell over the selection of the epoch before.
+    ratios, counts : arrays of shape (rows, classes, groups)
+        The ratios, and the samples selected.
+    train : Scores
+        On the training samples, with the labels as they were given.
+    evaluation : Scores or None
+        On the evaluation samples, when there were any.
+    times_selected : integer array of shape (n,)
+        In how many epochs after the warm-up each sample was selected.
+    warmup_epochs : int
+    sizes : integer array of shape (classes, groups)
+        All the training samples of each cell.
+
+    Examples
+    --------
+    >>> from fairsieve import fit
+    >>> from fairsieve.data import make_synthetic
+    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
+    >>> len(fitted.history), fitted.history.counts[-1].sum() <= 450
+    (5, np.True_)
+    >>> sorted(fitted.history.as_rows()[0])[:3]
+    ['count[0, 0]', 'count[0, 1]', 'count[1, 0]']
+    """
+
+    epochs: NDArray[np.int64]
+    classes: list[Any]
+    groups: list[Any]
+    cell_losses: NDArray[np.float64]
+    ratios: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    train: Scores
+    evaluation: Scores | None
+    times_selected: NDArray[np.int32]
+    warmup_epochs: int
+    sizes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def as_rows(self) -> list[dict[str, float]]:
+        """Return the history as flat rows, for a table or a data frame."""
+        rows = []
+        for epoch in range(len(self)):
+            row: dict[str, float] = {"epoch": int(self.epochs[epoch])}
+            for name, scores in (("train", self.train), ("evaluation", self.evaluation)):
+                if scores is not None:
+                    row[f"{name}_accuracy"] = float(scores.accuracy[epoch])
+                    row |= {f"{name}_{notion}": float(v[epoch]) for notion, v in scores.disparity.items()}
+            for (i, label), (j, group) in cell_names(self.classes, self.groups):
+                row[f"loss[{label}, {group}]"] = float(self.cell_losses[epoch, i, j])
+                row[f"ratio[{label}, {group}]"] = float(self.ratios[epoch, i, j])
+                row[f"count[{label}, {group}]"] = int(self.counts[epoch, i, j])
+            rows.append(row)
+        return rows
+
+
+def cell_names(
+    classes: Sequence[Any], groups: Sequence[Any]
+) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
+    """Pair the position and the name of every class with those of every group."""
+    return [(row, column) for row in enumerate(classes) for column in enumerate(groups)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,15 +191,6 @@ class Fitted:
             positive = torch.sigmoid(outputs.reshape(-1))
             return torch.stack([1 - positive, positive], dim=1).numpy()
         return torch.softmax(outputs, dim=1).numpy()
-
-    def over(self, rows: NDArray[np.int64], samples: int) -> Fitted:
-        """Describe the same result over all ``samples``, of which it was trained on ``rows``, ascending."""
-        if len(rows) == samples:
-            return self
-        times_selected = np.zeros(samples, np.int32)
-        times_selected[rows] = self.history.times_selected
-        history = replace(self.history, times_selected=times_selected)
-        return replace(self, indices=rows[self.indices], history=history)
 
     def _outputs(self, numbers: NDArray[Any]) -> torch.Tensor:
         """Compute the outputs of a module, on the CPU."""

@@ -80,16 +80,9 @@ SELECTION_METHODS = {
 }
 
 
-def selection_method(method: str | SelectionMethod) -> SelectionMethod:
+def selection_method(name: str) -> SelectionMethod:
     """Return a method by its name."""
-    if isinstance(method, SelectionMethod):
-        return method
-    if method not in SELECTION_METHODS:
-        raise InvalidInputError(
-            f"method must be one of {', '.join(SELECTION_METHODS)}; got {method!r}"
-            f"{closest_hint(method, SELECTION_METHODS)}"
-        )
-    return SELECTION_METHODS[method]
+    return SELECTION_METHODS[check_choice("method", name, SELECTION_METHODS)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +110,7 @@ class Settings:
         The result averages the parameters after each of the last so many epochs; 1 for none.
     penalty_weight : float
         μ of the covariance penalty that is added to the training loss, see
-        :mod:`~fairsieve.training.penalty`; 0 for none. The warm-up has none. For the linear model only.
+        :mod:`~fairsieve.training.linear`; 0 for none. The warm-up has none. For the linear model only.
     pos_label : label, optional
         The positive class; the last of two when None.
     loss : callable, optional

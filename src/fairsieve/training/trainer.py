@@ -1,19 +1,20 @@
-"""A model in training, epoch by epoch: measure it on everything, plan, train."""
+"""A model in training, epoch by epoch: measure it on everything, plan, train, and record what happened."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.metrics import accuracy_from_table, disparity_from_table, grouped_part
-from fairsieve.training.history import History, count_predictions, new_recording, record_model, record_plan
+from fairsieve.selection.fairness import FairnessName
+from fairsieve.training.result import History, Scores
 from fairsieve.training.settings import TrainingSpec
 
-__all__ = ["Measurement", "Trainer"]
+__all__ = ["Measurement", "Recording", "Trainer", "count_predictions", "record_model", "record_plan"]
 
 
 class Measurement(NamedTuple):
@@ -22,6 +23,56 @@ class Measurement(NamedTuple):
     losses: NDArray[Any]  # (n,)
     signals: NDArray[Any]  # (targets, n), what groups are compared by
     predicted: NDArray[np.int64]  # (n,)
+
+
+class Recording(NamedTuple):
+    """What is recorded of every epoch, as it begins."""
+
+    cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
+    ratios: NDArray[np.float64]  # (epochs, cells)
+    counts: NDArray[np.int64]  # (epochs, cells)
+    tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
+    selected_tables: NDArray[np.float64]  # the same over the selection before
+    evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
+    times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
+
+
+def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
+    """Add the predictions of each cell to a table (cells, classes)."""
+    cells, classes = table.shape
+    pairs = codes.astype(np.int64) * classes + predicted
+    table += np.bincount(pairs, minlength=cells * classes).reshape(table.shape)
+
+
+def record_model(
+    recording: Recording,
+    epoch: int,
+    losses: NDArray[Any],
+    predicted: NDArray[np.int64],
+    codes: NDArray[Any],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Record how the model does as an epoch begins, by cell."""
+    count_predictions(predicted, codes, recording.tables[epoch])
+    count_predictions(predicted[selected], codes[selected], recording.selected_tables[epoch])
+    sums = np.bincount(codes[selected], losses[selected], minlength=counts.size)
+    recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
+
+
+def record_plan(
+    recording: Recording,
+    epoch: int,
+    ratios: NDArray[np.float64],
+    selected: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    selective: bool,
+) -> None:
+    """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
+    recording.ratios[epoch] = ratios.reshape(-1)
+    recording.counts[epoch] = counts.reshape(-1)
+    if selective:
+        recording.times_selected[selected] += 1
 
 
 class Trainer(ABC):
@@ -33,15 +84,29 @@ class Trainer(ABC):
     ----------
     plan : Plan
         Ratios, selection and batches of the present epoch.
-    done : int
-        Epochs that are finished.
+    recording : Recording
     """
 
     def __init__(self, spec: TrainingSpec) -> None:
-        self.spec, self.settings, self.evaluation = spec, spec.settings, spec.evaluation
+        self.spec, self.settings = spec, spec.settings
         self.plan = spec.new_plan()
-        self.recording = new_recording(self.settings.epochs, self.plan.cells)
-        self.done = 0
+        cells = self.plan.cells
+        by_cell = np.zeros((self.settings.epochs, cells.counts.size))
+        by_class = np.zeros((*by_cell.shape, cells.shape[0]))
+        self.recording = Recording(
+            cell_losses=by_cell,
+            ratios=by_cell.copy(),
+            counts=by_cell.astype(np.int64),
+            tables=by_class,
+            selected_tables=by_class.copy(),
+            evaluation_tables=by_class.copy(),
+            times_selected=np.zeros(len(cells), np.int32),
+        )
+
+    @property
+    def done(self) -> int:
+        """Epochs that are finished."""
+        return self.plan.epoch
 
     @abstractmethod
     def measure(self) -> Measurement:
@@ -60,26 +125,20 @@ class Trainer(ABC):
         """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
 
     def run_epoch(self) -> None:
-        """Measure, plan and train for one epoch."""
+        """Measure, plan and train for one epoch; in compiled code for some."""
         plan, epoch, measured = self.plan, self.done, self.measure()
         if np.isnan(measured.losses).any():
             raise self.diverged()
         codes, recording = plan.cells.codes, self.recording
         record_model(recording, epoch, measured.losses, measured.predicted, codes, plan.indices, plan.counts)
-        if self.evaluation is not None:
-            table = recording.evaluation_tables[epoch]
-            count_predictions(self.predict_evaluation(), self.evaluation.cells.codes, table)
+        if self.spec.evaluation is not None:
+            shown = self.spec.evaluation.cells.codes
+            count_predictions(self.predict_evaluation(), shown, recording.evaluation_tables[epoch])
         plan.update(measured.losses, measured.signals)
         self.check_selected()
         record_plan(recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
         self.train(plan.batches())
         plan.epoch += 1
-        self.done += 1
-
-    def run_epochs(self, epochs: int) -> None:
-        """Do :meth:`run_epoch` so many times, but no more than the settings ask for."""
-        for _ in range(min(epochs, self.settings.epochs - self.done)):
-            self.run_epoch()
 
     def check_selected(self) -> None:
         """Refuse to train on nobody, which the ratios can lead to where the budget is tiny."""
@@ -89,30 +148,37 @@ class Trainer(ABC):
                 f"{len(self.plan.cells)} samples epoch {self.done} or one soon after selects nobody: raise it"
             )
 
+    def scores(self, tables: NDArray[np.float64]) -> Scores:
+        """Compute accuracies and disparities from recorded tables, (epochs, cells, classes)."""
+        cells, label = self.plan.cells, self.settings.pos_label
+        positive = -1 if label is None else cells.class_index(label)
+        tables = tables.reshape(len(tables), *cells.shape, cells.shape[0])
+        grouped, notions = grouped_part(tables, cells.groups), get_args(FairnessName)
+        disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
+        return Scores(accuracy_from_table(tables), disparity)
+
     def merits(self, first: int, last: int) -> NDArray[np.float64]:
         """Compute accuracy less disparity over the selected samples, as each epoch began."""
-        cells = self.plan.cells
-        tables = self.recording.selected_tables[first:last].reshape(last - first, *cells.shape, -1)
-        grouped = grouped_part(tables, cells.groups)
-        return accuracy_from_table(tables) - disparity_from_table(
-            grouped, self.settings.fairness, positive=self.positive
-        )
+        found = self.scores(self.recording.selected_tables[first:last])
+        return found.accuracy - found.disparity[self.settings.fairness]
 
-    @property
-    def positive(self) -> int:
-        """Position of the positive class."""
-        label = self.settings.pos_label
-        return -1 if label is None else self.plan.cells.class_index(label)
-
-    def history(self) -> History:
-        """Return what happened in the epochs that are finished."""
-        return History.from_recording(
-            self.recording,
-            self.plan.cells,
-            np.arange(self.done),
+    def history(self, times_selected: NDArray[np.int32]) -> History:
+        """Return what happened in the epochs that are finished, and how often each sample was selected."""
+        done, recording, cells = self.done, self.recording, self.plan.cells
+        shape = (done, *cells.shape)
+        evaluated = self.spec.evaluation is not None
+        return History(
+            epochs=np.arange(done),
+            classes=cells.classes,
+            groups=cells.groups,
+            cell_losses=recording.cell_losses[:done].reshape(shape),
+            ratios=recording.ratios[:done].reshape(shape),
+            counts=recording.counts[:done].reshape(shape),
+            train=self.scores(recording.tables[:done]),
+            evaluation=self.scores(recording.evaluation_tables[:done]) if evaluated else None,
+            times_selected=times_selected,
             warmup_epochs=self.plan.rules.warmup_epochs,
-            evaluated=self.evaluation is not None,
-            positive=self.positive,
+            sizes=cells.counts,
         )
 
     def diverged(self) -> FairsieveError:
