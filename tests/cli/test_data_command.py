@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from fairsieve import Samples
 from fairsieve.cli.app import app
 from fairsieve.errors import MissingDataError
 
@@ -20,14 +17,14 @@ runner = CliRunner()
 
 
 @pytest.fixture
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path))
     monkeypatch.delenv("FAIRSIEVE_DATA", raising=False)
     monkeypatch.setattr("fairsieve.data.sources.PACKAGE", "fairsieve-test-carrier")
     return tmp_path
 
 
-def test_list_says_what_is_here(compas: Samples) -> None:
+def test_list_says_what_is_here(compas):
     result = runner.invoke(app, ["data", "list"])
     assert result.exit_code == 0
     line = next(line for line in result.stdout.splitlines() if "compas" in line)
@@ -35,14 +32,14 @@ def test_list_says_what_is_here(compas: Samples) -> None:
     assert "none found" in line
 
 
-def test_list_says_how_to_get_what_is_not(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_says_how_to_get_what_is_not(empty_cache, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     result = runner.invoke(app, ["data", "list"])
     assert result.exit_code == 0
     assert "no: fairsieve data fetch adult" in result.stdout
 
 
-def test_list_shows_a_damaged_file(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_shows_a_damaged_file(empty_cache, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     (empty_cache / "german.data").write_text("torn")
     result = runner.invoke(app, ["data", "list"])
@@ -50,7 +47,7 @@ def test_list_shows_a_damaged_file(empty_cache: Path, monkeypatch: pytest.Monkey
     assert "not usable: fairsieve data describe german" in result.stdout
 
 
-def test_describe(compas: Samples) -> None:
+def test_describe(compas):
     result = runner.invoke(app, ["data", "describe", "compas"])
     assert result.exit_code == 0
     assert "COMPAS recidivism: 5,278 rows, 10 features" in result.stdout
@@ -58,7 +55,7 @@ def test_describe(compas: Samples) -> None:
         assert number in result.stdout
 
 
-def test_describe_as_json(compas: Samples) -> None:
+def test_describe_as_json(compas):
     result = runner.invoke(app, ["data", "describe", "compas", "--sensitive", "race", "--json"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["cells"] == [[1514, 1281], [1661, 822]]
@@ -74,7 +71,7 @@ def test_describe_as_json(compas: Samples) -> None:
         (["fetch", "compas", "--source", "openml"], "leave source out"),
     ],
 )
-def test_errors_are_one_line_on_stderr(arguments: Sequence[str], message: str, empty_cache: Path) -> None:
+def test_errors_are_one_line_on_stderr(arguments, message, empty_cache):
     result = runner.invoke(app, ["data", *arguments])
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -83,8 +80,8 @@ def test_errors_are_one_line_on_stderr(arguments: Sequence[str], message: str, e
     assert message in result.stderr
 
 
-def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(names: list[str], *, source: str, progress: Callable[[str], None]) -> list[Path]:
+def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch):
+    def fetch(names, *, source, progress):
         progress(f"getting {names} from {source}")
         return [Path("some") / name for name in names]
 
@@ -95,8 +92,8 @@ def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch: pytest.Monke
     assert result.stderr == "getting ['adult', 'german'] from openml\n"
 
 
-def test_a_failed_fetch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(*args: Any, **kwargs: Any) -> list[Path]:
+def test_a_failed_fetch_is_one_line(monkeypatch):
+    def fetch(*args, **kwargs):
         raise MissingDataError("no connection:\n  set FAIRSIEVE_DATA")
 
     monkeypatch.setattr("fairsieve.data.fetch.fetch", fetch)
@@ -105,14 +102,14 @@ def test_a_failed_fetch_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr == "error: no connection: set FAIRSIEVE_DATA\n"
 
 
-def export(path: Path, *options: str) -> list[list[str]]:
+def export(path, *options):
     result = runner.invoke(app, ["data", "export", "adult", str(path), "--rows", "500", *options])
     assert result.exit_code == 0, result.output
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.reader(stream))
 
 
-def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path: Path) -> None:
+def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path):
     right = export(tmp_path / "right.csv")
     changed = export(tmp_path / "wrong.csv", "--wrong", "0.2", "--seed", "3")
     assert right[0][0] == "age"
@@ -132,7 +129,7 @@ def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path
         (["adult", "--wrong", "2"], r"--wrong must be a number in \[0, 1\]"),
     ],
 )
-def test_what_cannot_be_exported_is_told(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_told(arguments, message, tmp_path):
     result = runner.invoke(app, ["data", "export", arguments[0], str(tmp_path / "x.csv"), *arguments[1:]])
     assert result.exit_code == 1
     assert re.search(message, result.stderr)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from fairsieve import Samples
 from fairsieve.data import load_adult, load_compas, load_german
 from fairsieve.data.sources import locate
 from fairsieve.errors import MissingDataError
 
 
-def loaded(load: Callable[[], Samples], *names: str) -> Samples:
+def loaded(load, *names):
     try:
         for name in names:
             locate(name)
@@ -22,15 +19,15 @@ def loaded(load: Callable[[], Samples], *names: str) -> Samples:
 
 
 @pytest.fixture(scope="session")
-def compas() -> Samples:
+def compas():
     return loaded(load_compas, "compas-scores-two-years.csv")
 
 
 @pytest.fixture(scope="session")
-def adult() -> Samples:
+def adult():
     return loaded(load_adult, "adult.test", "adult.data")
 
 
 @pytest.fixture(scope="session")
-def german() -> Samples:
+def german():
     return loaded(load_german, "german.data")

