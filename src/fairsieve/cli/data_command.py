@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fairsieve.cli.options import Force, Seed, among
-from fairsieve.cli.terminal import say, say_error, stoppable
+from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
 
 if TYPE_CHECKING:
@@ -37,17 +35,6 @@ def _data(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Print an error of ours as one line and leave with status 1; leave nothing half-done at Ctrl-C."""
-    try:
-        with stoppable("Nothing was left half-written."):
-            yield
-    except FairsieveError as error:
-        say_error(error)
-        raise typer.Exit(1) from None
-
-
 @app.command("fetch")
 def _fetch_command(
     names: Annotated[
@@ -68,7 +55,7 @@ def _fetch_command(
     """
     from fairsieve.data import fetch as fetching
 
-    with _clear_errors():
+    with stoppable("Nothing was left half-written."):
         paths = fetching.fetch(names, source=source, progress=lambda line: typer.echo(line, err=True))
         for path in paths:
             typer.echo(str(path))
@@ -129,7 +116,7 @@ def _describe_command(
 
     from fairsieve.data.catalogue import describe
 
-    with _clear_errors():
+    with stoppable("Nothing was left half-written."):
         found = describe(name, sensitive=sensitive)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
@@ -163,7 +150,7 @@ def _export_command(
     from fairsieve.files import check_new
     from fairsieve.validation import check_at_least, check_seed, check_share
 
-    with _clear_errors():
+    with stoppable("Nothing was left half-written."):
         check_new("OUT", out, force=force)
         check_at_least("--rows", 1 if rows is None else rows, 1)
         check_share("--wrong", wrong)
