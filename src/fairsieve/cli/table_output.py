@@ -22,7 +22,10 @@ def _decision_lines(decision: Decision) -> list[str]:
     told = decision.sentence.lower()
     return [
         decision.sentence,
-        *(f"  {one.words}: {one.claim} {one.sentence}" for one in decision.verdicts),
+        *(
+            f"  {one.status.replace('fails', 'does not hold')}: {one.claim} {one.sentence}"
+            for one in decision.verdicts
+        ),
         *(f"  {reason}" for reason in decision.reasons if reason.lower() not in told),
         *(f"Next: {step}" for step in decision.next_steps),
     ]

@@ -138,11 +138,7 @@ class TradeoffDisplay:
         y: ArrayLike,
         *,
         sensitive_features: ArrayLike,
-        fairness: str = "equalized_odds",
-        method: Method = "to_overall",
-        pos_label: Any | None = None,
-        ax: Any | None = None,
-        **style: Any,
+        **options: Any,
     ) -> TradeoffDisplay:
         """Measure fitted estimators on labelled samples, and plot.
 
@@ -151,20 +147,10 @@ class TradeoffDisplay:
         estimators : mapping of names to fitted estimators
         X, y : samples that were not trained on, with labels that are right
         sensitive_features : their groups; columns are crossed, samples without a group left out
-        fairness, method, pos_label : see :mod:`fairsieve.metrics`
-        ax : matplotlib Axes, optional
-        **style : passed on to ``ax.scatter``
+        **options : ``fairness``, ``method``, ``pos_label``, ``ax`` and styles, as in :meth:`from_predictions`
         """
-        return cls.from_predictions(
-            y,
-            {name: estimator.predict(X) for name, estimator in estimators.items()},
-            sensitive_features=sensitive_features,
-            fairness=fairness,
-            method=method,
-            pos_label=pos_label,
-            ax=ax,
-            **style,
-        )
+        predictions = {name: estimator.predict(X) for name, estimator in estimators.items()}
+        return cls.from_predictions(y, predictions, sensitive_features=sensitive_features, **options)
 
     @classmethod
     def from_predictions(
@@ -179,9 +165,16 @@ class TradeoffDisplay:
         ax: Any | None = None,
         **style: Any,
     ) -> TradeoffDisplay:
-        """Measure predictions, given by the name of the model, and plot; see :meth:`from_estimators`.
+        """Measure predictions, given by the name of the model, and plot, with 95 % intervals (bootstrap).
 
-        The 95 % intervals are from drawing the samples again (bootstrap).
+        Parameters
+        ----------
+        y_true : labels that are right
+        predictions : mapping of the names of models to what they predict
+        sensitive_features : the groups; columns are crossed, samples without a group left out
+        fairness, method, pos_label : see :mod:`fairsieve.metrics`
+        ax : matplotlib Axes, optional
+        **style : passed on to ``ax.scatter``
         """
         name = fairness_name(fairness)
         found = [

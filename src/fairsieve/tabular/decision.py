@@ -23,7 +23,6 @@ Status = Literal["fails", "inconclusive", "holds"]
 Subject = Literal["model", "labels", "predictions"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)  # from the best to the worst
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which they are shown
-WORDS: dict[Status, str] = {"fails": "does not hold", "inconclusive": "inconclusive", "holds": "holds"}
 NO_GROUP = "(no group)"
 # An option of the command line in a note, with its value where one follows.
 OPTION = re.compile(
@@ -102,11 +101,6 @@ class TableVerdict:
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     kind: str = ""
     source: str = "test part"
-
-    @property
-    def words(self) -> str:
-        """The status in plain words."""
-        return WORDS[self.status]
 
     @cached_property
     def claim(self) -> str:

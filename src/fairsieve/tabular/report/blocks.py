@@ -16,7 +16,7 @@ from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.decision import group_name
 from fairsieve.tabular.evaluation import DroppedCell, Gap, Measure, Score, Share
-from fairsieve.tabular.quality import EVERYONE, Calibration, Quality
+from fairsieve.tabular.quality import Calibration, Quality
 from fairsieve.tabular.reading.encoding import Feature
 from fairsieve.tabular.table_run import TableRun
 
@@ -59,7 +59,8 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, Cell):
         return value
     if isinstance(value, Score | Share):
-        return Cell(number(value.value), value=value.value, reference=interval(value.interval))
+        people = f"; {value.total:,} people" if isinstance(value, Share) else ""
+        return Cell(number(value.value), value=value.value, reference=interval(value.interval) + people)
     if isinstance(value, int | np.integer):
         return Cell(f"{value:,}", value=int(value))
     if hasattr(value, "meaning"):
@@ -77,18 +78,21 @@ def overall_table(run: TableRun) -> Table:
     return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
 
 
-def groups_table(
-    title: str, measures: Sequence[Measure], groups: Sequence[str | None], models: Sequence[str]
+def measures_table(
+    name: str,
+    caption: str,
+    measures: Sequence[Measure | Quality],
+    groups: Sequence[str | None],
+    models: Sequence[str] = MODELS,
 ) -> Table:
-    """Lay out every rate of every group, under one model or two."""
+    """Lay out every measure of every group, under one model or two, where there is anybody to measure."""
     rows = [
-        [group_name(group), measure, plain.total, *(plain, fair)[: len(models)]]
-        for measure in measures
-        for group, plain, fair in zip(groups, measure.plain, measure.fair, strict=True)
-        if plain.total
+        [group_name(group), one, *(plain, fair)[: len(models)]]
+        for one in measures
+        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
+        if plain is not None and not math.isnan(plain.value)
     ]
-    caption = f"Rates by {title}, with 95 % intervals (Wilson)"
-    return plain_table("groups", caption, ["group", "rate", "people", *models], rows)
+    return plain_table(name, f"{caption}, with 95 % intervals", ["group", "measure", *models], rows)
 
 
 def gaps_table(measures: Sequence[Measure], groups: Sequence[str | None], models: Sequence[str]) -> Table:
@@ -107,19 +111,6 @@ def gaps_table(measures: Sequence[Measure], groups: Sequence[str | None], models
                 rows.append([compared, measure, *scores[: len(models)]])
     caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
     return plain_table("gaps", caption, ["groups", "rate", *models], rows)
-
-
-def quality_table(run: TableRun) -> Table:
-    """Lay out how well the models tell labels apart, in each group and over everyone."""
-    groups = [*map(group_name, run.test_groups), EVERYONE]
-    rows = [
-        [group, one, plain, fair]
-        for one in run.quality
-        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
-        if plain is not None or fair is not None
-    ]
-    caption = "How well labels are told apart on the test part, with 95 % intervals (Wilson; DeLong for AUC)"
-    return plain_table("quality", caption, ["group", "measure", "plain model", "fair model"], rows)
 
 
 def dropped_table(cells: Sequence[DroppedCell]) -> Table:

@@ -137,7 +137,9 @@ def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
     found = main_rates(run)
     measures = [] if found is None else [found[0]]
-    groups = blocks.groups_table(run.problem.groups.title, measures, run.test_groups, blocks.MODELS)
+    groups = blocks.measures_table(
+        "groups", f"Rates by {run.problem.groups.title}", measures, run.test_groups
+    )
     return write_template(
         "fairsieve.tabular",
         "templates/card.md.j2",

@@ -8,6 +8,7 @@ from fairsieve.report.document import Block, Cell, Document, Facts, Items, Notic
 from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, say, tell
 from fairsieve.tabular.prediction_audit import PredictionAudit
+from fairsieve.tabular.quality import EVERYONE
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.report.blocks import (
@@ -16,11 +17,10 @@ from fairsieve.tabular.report.blocks import (
     columns_table,
     dropped_table,
     gaps_table,
-    groups_table,
+    measures_table,
     order_rates,
     overall_table,
     plain_table,
-    quality_table,
     rates_figure,
     shown_values,
     suspects_table,
@@ -56,7 +56,8 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    title, groups = run.problem.groups.title, run.test_groups
+    groups, told_apart = run.test_groups, "How well labels are told apart on the test part"
+    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE])
     measures = order_rates(run.measures, run.asked.fairness, main_gaps(run) or ())
     first = rates_figure("rates", measures[:1], groups)
     models = dict(zip(("plain", "fair"), MODELS, strict=True))
@@ -64,7 +65,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     rates: list[Block] = [
         *paragraphs("guide_groups"),
         rates_figure("groups", measures, groups),
-        groups_table(title, run.measures, groups, MODELS),
+        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups),
         gaps_table(run.measures, groups, MODELS),
     ]
     basis = paragraphs("basis", decision.in_python, run=run)
@@ -72,7 +73,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     listed = [Items("Notes", [advise(note, in_python=decision.in_python) for note in notes])] if notes else []
     folded: list[tuple[str, str, list[Block]]] = [
         ("groups", "Every rate", rates),
-        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality_table(run)]),
+        ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality]),
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
     ]
@@ -133,7 +134,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     if len(audit.suspects["row"]):
         suspects.append(suspects_table(audit.suspects, {}))
     rates: list[Block] = [
-        groups_table(title, found.measures, groups, ["value"]),
+        measures_table("groups", f"Rates by {title}", found.measures, groups, ["value"]),
         gaps_table(found.measures, groups, ["difference"]),
     ]
     settings = {
