@@ -1,18 +1,31 @@
-"""Backends"""
+"""Backends, and cells on a device or on disk"""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.strategies import codes_of, problems
 
+from fairsieve import select
+from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
+from fairsieve.selection import cells as cells_module
+from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend
-from fairsieve.selection.cells import Cells
+from fairsieve.selection.backends.torch_cells import cells_on
+from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+HERE = torch.device("cpu")
+PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity", None]
 LOSSES = {
     "smooth": lambda rng, n: rng.exponential(size=n) * 10.0 ** rng.integers(-9, 3),
@@ -101,3 +114,83 @@ def test_step_sizes(drawn, size):
     other.update(losses, rows)
     assert one.ratios.tobytes() == other.ratios.tobytes()
     assert one.indices.tolist() == other.indices.tolist()
+
+
+@given(problems())
+def test_again(problem):
+    """Selecting again, from the selected samples alone and with the same budget, leaves none out."""
+    found = select(*problem)
+    shape = [list(range(size)) for size in problem.ratios.shape]
+    backend = NumpyBackend(Cells(codes_of(problem)[found.indices], *shape))
+    measured = backend.measure(problem.losses[found.indices], None)
+    again, _ = backend.select(measured, problem.ratios, found.budget)
+    assert len(again) == len(found)
+
+
+@given(PAIRS, st.booleans(), st.booleans())
+def test_mapped(pairs, has_classes, has_groups):
+    """Labels on disk, a chunk in memory at a time, have the cells of the whole."""
+    labels, groups = (np.array(each) for each in zip(*pairs, strict=True))
+    groups = np.where(groups == "z", None, groups.astype(object))
+    known = {"classes": range(-3, 4)} if has_classes else {}
+    known |= {"group_values": ["x", "y", None]} if has_groups else {}
+    chunk, cells_module.CHUNK = cells_module.CHUNK, 3
+    try:
+        mapped = Cells.of(labels.view(np.memmap), groups, missing="own", **known)
+    finally:
+        cells_module.CHUNK = chunk
+    whole = Cells.of(labels, groups, missing="own", **known)
+    assert mapped.codes.tolist() == whole.codes.tolist()
+    assert (mapped.classes, mapped.groups) == (whole.classes, whole.groups)
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))
+def test_merging(lists):
+    """Values of several shards merge into those of the whole, None last."""
+    ordered = [sorted(set(each) - {None}) + [None] * (None in each) for each in lists]
+    whole = {value for each in lists for value in each}
+    assert merged(ordered) == sorted(whole - {None}) + [None] * (None in whole)
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.int64, torch.bool])
+@pytest.mark.parametrize("spread", [1, 7, 300])
+def test_cells_of_tensors_are_those_of_arrays(kind, spread):
+    rng = np.random.default_rng(spread)
+    labels = torch.from_numpy(rng.integers(0, 2, 500) * min(spread, 100)).to(kind)
+    groups = torch.from_numpy(rng.integers(-3, 3, 500) * spread)
+    found = cells_on(HERE, labels, groups, None, None, "refuse")
+    expected = Cells.of(labels.numpy(), groups.numpy())
+    assert (found.classes, found.groups) == (expected.classes, expected.groups)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.counts.tolist() == expected.counts.tolist()
+    assert found.codes_on(HERE) is found.codes
+
+
+def test_known_values_fix_the_cells_of_tensors():
+    labels, groups = torch.tensor([2, 0, 2]), torch.tensor([5, 5, 9])
+    found = cells_on(HERE, labels, groups, [0, 1, 2], [9, 5], "refuse")
+    assert found.codes.tolist() == [5, 1, 4]
+    with pytest.raises(InvalidInputError, match=r"labels must be among \[0, 1\]; got also \[2\]"):
+        cells_on(HERE, labels, groups, [0, 1], [9, 5], "refuse")
+    with pytest.raises(InvalidInputError, match="known groups must be different"):
+        cells_on(HERE, labels, groups, [0, 1, 2], [5, 5], "refuse")
+
+
+def test_strings_and_distant_integers_are_encoded_on_the_host():
+    labels = torch.tensor([0, 2**40, 0])
+    found = cells_on(HERE, labels, ["b", "a", None], None, None, "own")
+    assert (found.classes, found.groups) == ([0, 2**40], ["a", "b", None])
+    assert found.codes.tolist() == [1, 3, 2]
+
+
+def test_continuous_tensors_are_refused_as_labels():
+    with pytest.raises(InvalidInputError, match="labels must be classes; got continuous numbers such as"):
+        cells_on(HERE, torch.tensor([1.0, 0.5]), torch.tensor([0, 1]), None, None, "refuse")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_the_answers_of_the_host():
+    sys.path.insert(0, str(BENCHMARKS))
+    import epoch_gpu
+
+    assert epoch_gpu.check(20) == 20

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.support.literal import literal_shuffle
+from scipy.stats import chisquare
+from tests.support.literal import literal_shares, literal_shuffle
 from tests.support.strategies import shuffles, tables
 
 from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares, draw_batches, sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.shuffle import shuffled, unshuffled
-
-
-def quotas_of(ratios, counts, size):
-    """ratio · size · |S_y| / |S|, where cells of nobody leave their ratio to the others of their class."""
-    table = counts.reshape(ratios.shape)
-    present = np.where(table > 0, ratios, 0.0)
-    alone = (present.sum(axis=1, keepdims=True) == 0) & (table > 0)
-    present = np.where(alone, table, present)
-    shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
-    return (shares * size * table.sum(axis=1, keepdims=True) / table.sum()).ravel()
 
 
 @given(tables(), st.integers(1, 64))
@@ -34,7 +27,7 @@ def test_shares(table, size):
     assert shares.sum() == size
     assert (shares >= 0).all()
     assert (shares[counts == 0] == 0).all()
-    assert (np.abs(shares - quotas_of(ratios, counts, size)) < 1).all()
+    assert (np.abs(shares - literal_shares(ratios, counts, size)) < 1).all()
 
 
 @given(tables(), st.integers(1, 64))
@@ -42,7 +35,7 @@ def test_larger_shares(table, size):
     """Of two cells, the one with the larger share never has fewer samples in a batch."""
     ratios, counts = table
     assume(counts.sum())
-    shares, quotas = batch_shares(ratios, counts, size), quotas_of(ratios, counts, size)
+    shares, quotas = batch_shares(ratios, counts, size), literal_shares(ratios, counts, size)
     for one in range(len(shares)):
         for other in range(len(shares)):
             if quotas[one] > quotas[other] + 1e-6:
@@ -60,7 +53,7 @@ def test_relabelling(table, size, data):
     ).reshape(ratios.shape)
     shares = batch_shares(ratios, counts, size).reshape(ratios.shape)[rows][:, columns]
     assert np.abs(renamed - shares).max() <= 1
-    remainders = np.sort(quotas_of(ratios, counts, size) % 1)
+    remainders = np.sort(literal_shares(ratios, counts, size) % 1)
     if (np.diff(remainders) > 1e-6).all():  # no two cells are equally near to one more
         assert (renamed == shares).all()
 
@@ -143,7 +136,7 @@ def test_weights(table, data):
     assert (weights >= 0).all()
     sums = np.bincount(codes, weights=weights, minlength=len(counts))
     with_ratio = np.where(counts.reshape(ratios.shape) > 0, ratios, 0).sum(axis=1) > 0
-    expected = quotas_of(ratios, counts, counts.sum()) if counts.sum() else np.zeros(len(counts))
+    expected = literal_shares(ratios, counts, counts.sum()) if counts.sum() else np.zeros(len(counts))
     assert sums == pytest.approx(np.where(np.repeat(with_ratio, ratios.shape[1]), expected, 0), abs=1e-9)
     order = data.draw(shuffles(len(codes)))
     assert (sample_weights(order, codes, ratios, counts) == weights[order]).all()
@@ -180,3 +173,30 @@ def test_tensors(drawing):
     held, _ = backend.hold(selected)
     found = backend.draw(held, counts, Draw(shares, batches, seed, epoch, True))
     assert found.tolist() == draw_batches(*drawing).tolist()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_every_order_is_equally_likely(size):
+    orders = Counter()
+    for epoch in range(3600):
+        orders[tuple(shuffled(size, 0, epoch, 0, 0, size).tolist())] += 1
+    seen = [orders[order] for order in sorted(orders)]
+    assert len(seen) == np.prod(np.arange(1, size + 1))
+    assert chisquare(seen).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("size", [37, 1000])
+def test_places_and_neighbours_look_random(size):
+    orders = np.array([shuffled(size, 1, epoch, 0, 0, size) for epoch in range(200)])
+    steps = np.bincount(((orders[:, 1:] - orders[:, :-1]) % size).ravel(), minlength=size)[1:]
+    assert chisquare(steps).pvalue > 1e-3
+    halves = (orders < size / 2)[:, : size // 2].mean()
+    assert halves == pytest.approx(0.5, abs=0.02)
+
+
+def test_orders_do_not_change_between_versions():
+    """Or a state that was saved would go on in another order."""
+    assert shuffled(8, 3, 5, 1, 16, 24).tolist() == [3, 7, 6, 0, 1, 4, 5, 2]
+    assert shuffled(12, 3, 5, 1, 24, 36).tolist() == [0, 4, 10, 1, 9, 3, 11, 7, 6, 5, 8, 2]
+    far = 2 * 10**12
+    assert shuffled(10**12, 3, 5, 1, far, far + 3).tolist() == [53921787645, 282740615231, 767340507939]

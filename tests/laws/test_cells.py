@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairsieve.selection import cells as cells_module
-from fairsieve.selection.cells import Cells, merged
-from fairsieve.selection.coding import WIDEST, rank_integers
+from fairsieve.selection.cells import Cells
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64]
@@ -69,39 +67,12 @@ def test_missing(groups):
     assert cells.groups[: cells.named_groups] == sorted(set(groups) - {None})
 
 
-@given(PAIRS, st.booleans(), st.booleans())
-def test_mapped(pairs, has_classes, has_groups):
-    """Labels on disk, a chunk in memory at a time, have the cells of the whole."""
-    labels, groups = (np.array(each) for each in zip(*pairs, strict=True))
-    groups = np.where(groups == "z", None, groups.astype(object))
-    known = {"classes": range(-3, 4)} if has_classes else {}
-    known |= {"group_values": ["x", "y", None]} if has_groups else {}
-    chunk, cells_module.CHUNK = cells_module.CHUNK, 3
-    try:
-        mapped = Cells.of(labels.view(np.memmap), groups, missing="own", **known)
-    finally:
-        cells_module.CHUNK = chunk
-    whole = Cells.of(labels, groups, missing="own", **known)
-    assert mapped.codes.tolist() == whole.codes.tolist()
-    assert (mapped.classes, mapped.groups) == (whole.classes, whole.groups)
-
-
-@given(st.lists(st.integers(-128, 300), min_size=1, max_size=50), st.sampled_from(INTEGERS))
-def test_tables(values, dtype):
-    """Codes of integers by a table are those of a sort, in every type; there is none where they lie far apart."""
+@given(st.lists(st.integers(-128, 300), min_size=1, max_size=50), st.sampled_from(INTEGERS), st.booleans())
+def test_integers(values, dtype, far):
+    """Classes of integers of every type are in order, be they near each other or far apart."""
     array = np.array(values).astype(dtype)
+    array[0] = np.iinfo(dtype).max if far else array[0]
     expected, places = np.unique(array, return_inverse=True)
-    if int(expected[-1]) - int(expected[0]) >= WIDEST:
-        assert rank_integers(array) is None
-        return
-    codes, found = rank_integers(array)
-    assert found == expected.tolist()
-    assert codes.tolist() == places.tolist()
-
-
-@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))
-def test_merging(lists):
-    """Values of several shards merge into those of the whole, None last."""
-    ordered = [sorted(set(each) - {None}) + [None] * (None in each) for each in lists]
-    whole = {value for each in lists for value in each}
-    assert merged(ordered) == sorted(whole - {None}) + [None] * (None in whole)
+    cells = Cells.of(array, np.zeros(len(array)))
+    assert cells.classes == expected.tolist()
+    assert cells.label_codes.tolist() == places.tolist()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sampling.exactness import check_problem, check_resuming
 
 from fairsieve import shard_of
 from fairsieve.sampling.workers import Workers
 
+FEWER = settings(max_examples=settings.default.max_examples // 2)  # threads take their time
 SIZES, SEEDS = st.integers(1, 4), st.integers(0, 2**32 - 1)
 
 
@@ -61,12 +62,14 @@ def on_threads(size, call):
         raise errors[0]
 
 
+@FEWER
 @given(SIZES, SEEDS)
 def test_exactness(size, seed):
     """However the samples are cut into shards, ranks partition the plan of one process: selection and batches."""
     on_threads(size, lambda workers: check_problem(seed, workers))
 
 
+@FEWER
 @given(SIZES, SEEDS)
 def test_resuming(size, seed):
     """The parts of a state, or a whole one, go on over any other shards to the same next plan."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Cells, encode
+from fairsieve.selection.cells import Cells
 
 LABELS = [1, 0, 1, 1]
 GROUPS = ["b", "a", "a", "b"]
@@ -66,11 +66,6 @@ def test_many_cells_need_wider_codes():
     cells = Cells.of(np.arange(400) % 2, np.arange(400))
     assert cells.codes.dtype == np.uint16
     assert cells.counts.sum() == 400
-
-
-def test_codes_are_wide_unless_asked_for():
-    assert encode("x", [1, 0])[0].dtype == np.int64
-    assert encode("x", [1, 0], small=True)[0].dtype == np.uint8
 
 
 def test_many_known_values():

@@ -8,7 +8,6 @@ import pytest
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.ratios import initial_ratios
 
 
 def random_cells(rng, n=60):
@@ -21,7 +20,7 @@ def test_warm_up_trains_on_everything_plainly():
     for _ in range(2):
         plan.update(rng.random(60))
         assert sorted(plan.batches().ravel()) == list(range(60))
-        assert plan.ratios.tolist() == initial_ratios(plan.cells).tolist()
+        assert plan.ratios.tolist() == Plan(plan.cells, 10).ratios.tolist()
         plan.epoch += 1
     with pytest.raises(NotReadyError, match="epoch 2 selects samples"):
         plan.batches()
@@ -35,11 +34,11 @@ def test_constraints_and_weights_can_be_left_out():
     itlm = Plan(cells, 10, fairness=None, clean_ratio=0.5, warmup_epochs=0, constrained=False, weighted=False)
     itlm.update(losses)
     assert set(itlm.indices) == set(np.argsort(losses)[:30])
-    assert itlm.ratios.tolist() == initial_ratios(cells).tolist()
+    assert itlm.ratios.tolist() == Plan(cells, 10).ratios.tolist()
     fairbatch = Plan(cells, 10, warmup_epochs=0, constrained=False)
     fairbatch.update(losses)
     assert len(fairbatch.indices) == 60
-    assert fairbatch.ratios.tolist() != initial_ratios(cells).tolist()
+    assert fairbatch.ratios.tolist() != Plan(cells, 10).ratios.tolist()
 
 
 def test_a_state_does_not_change_with_its_plan():

@@ -11,7 +11,6 @@ from fairsieve import Samples, fit
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-from fairsieve.selection.ratios import initial_ratios
 
 LABELS = [1, 0, 1, 1]
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
@@ -69,7 +68,7 @@ def test_a_crossed_group_is_missing_where_any_column_is(frame):
 def test_all_groups_may_be_missing(groups):
     cells = Cells.of(LABELS, groups, missing="own")
     assert (cells.groups, cells.named_groups) == ([None], 0)
-    assert initial_ratios(cells).tolist() == [[1.0], [1.0]]
+    assert Plan(cells, 10).ratios.tolist() == [[1.0], [1.0]]
 
 
 def test_without_missing_values_both_options_agree():
@@ -116,7 +115,7 @@ def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity(fairness):
     options = {"fairness": fairness, "epochs": 6, "warmup_epochs": 2, "clean_ratio": 0.9, "batch_size": 50}
     compiled, autograd = (fit(model, data, evaluation=data, **options) for model in (None, linear_module))
     assert compiled.indices.tolist() == autograd.indices.tolist()
-    assert compiled.ratios[:, 2].tolist() == initial_ratios(data.cells)[:, 2].tolist()
+    assert compiled.ratios[:, 2].tolist() == Plan(data.cells, 10).ratios[:, 2].tolist()
     whole = fit(None, data, **(options | {"warmup_epochs": 6}))
     named = fit(None, data, evaluation=data.take(there), **(options | {"warmup_epochs": 6}))
     for notion in NOTIONS:

@@ -33,6 +33,16 @@ def literal_selection(losses, labels, groups, ratios, clean_ratio):
     return sorted(chosen), np.array(taken)
 
 
+def literal_shares(ratios, counts, size):
+    """ratio · size · |S_y| / |S|, where cells of nobody leave their ratio to the others of their class."""
+    table = counts.reshape(ratios.shape)
+    present = np.where(table > 0, ratios, 0.0)
+    alone = (present.sum(axis=1, keepdims=True) == 0) & (table > 0)
+    present = np.where(alone, table, present)
+    shares = present / np.maximum(present.sum(axis=1, keepdims=True), 1e-300)
+    return (shares * size * table.sum(axis=1, keepdims=True) / table.sum()).ravel()
+
+
 def literal_shuffle(size, seed, epoch, cell, lap, position):
     """Return the element at one position of a shuffle, in Python's integers."""
     wrap = (1 << 64) - 1
