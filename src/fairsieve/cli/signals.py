@@ -13,7 +13,7 @@ from typing import Any
 
 WATCHED = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
-_received: int = signal.SIGINT
+_received: int = 0
 
 
 def watch_signals() -> None:
@@ -35,6 +35,8 @@ def end_work() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
             stream.flush()
+    if _received:  # Python forgets the status where the signal came inside exec(), as when a dataclass is made
+        os._exit(stop_status())
     for number in WATCHED:
         if signal.getsignal(number) in (_leave, _interrupt):
             signal.signal(number, _leave_quietly)
@@ -42,7 +44,7 @@ def end_work() -> None:
 
 def stop_status() -> int:
     """Return the exit status that a shell expects of a program that a signal ended: 130 or 143."""
-    return 128 + _received
+    return 128 + (_received or signal.SIGINT)
 
 
 def _leave(number: int, _: Any) -> None:
