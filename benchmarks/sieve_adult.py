@@ -24,7 +24,7 @@ from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
 from fairsieve import Samples, SieveClassifier
-from fairsieve.estimators._folds import TrainingTask, make_folds
+from fairsieve.estimators._learner import TrainingTask, make_folds
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
 from fairsieve.paper.problems import make_problem
 from fairsieve.selection.cells import Cells

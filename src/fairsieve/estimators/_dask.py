@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples
-from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.suspects import probabilities_of, suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights

@@ -1,46 +1,150 @@
-"""Run the rounds of a sieve around any classifier: fit, measure, shift weight between groups, fit again."""
+"""Run the rounds of a sieve around any classifier: fit, measure, shift weight between groups, fit again.
+
+Labels wrong at random are weighed by the chance p_y T_yy / q_y to be right, where q are the probabilities of the
+labels, which the classifier learns, and p those of the classes, q = Tᵀp (T is explained in
+:mod:`~fairsieve.label_noise.flip_model`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.label_noise.true_counts import true_sums
-from fairsieve.label_noise.weighting import LabelWeights, by_cell
+from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
+from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.metrics import accuracy_from_table, count_table
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import initial_ratios
+from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import Gap, RatioSearch, Stopped, find_gaps
+from fairsieve.training.solver import SolverSettings
 
-__all__ = ["Round", "RoundSettings", "Rounds", "choose_threshold"]
+__all__ = ["Entries", "Round", "Rounds", "chance_right", "scaled_rates"]
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+UNLIKELY = 0.01  # classes that are less likely are left out; the other chances of the sample make up for it
+LEAST = 0.05  # of a cell's labels are right, whatever the tables say
 
 
-@dataclass(frozen=True, kw_only=True)
-class RoundSettings:
-    """What is compared between groups, and when to stop.
+class LabelWeights(NamedTuple):
+    """What the labels are worth.
 
     Attributes
     ----------
-    positive : int
-        Code of the positive class.
-    named_groups : int
-        How many groups are compared.
+    mass : array of shape (n,)
+        What each sample weighs in training, before the ratios.
+    ratios : array of shape (classes, groups)
+        The shares of each class by group that these labels have by themselves, or should have.
+    kept : boolean array of shape (n,)
+        The samples whose label is likely right.
+    judged : array of shape (n,)
+        What each sample counts when a model is judged.
+    table : array of shape (groups, classes, classes)
+        How true classes turn into those labels.
     """
 
-    fairness: str
-    positive: int
-    named_groups: int
-    tolerance: float | None
-    max_iter: int
-    threshold: ThresholdRule = field(default=ThresholdRule(), repr=False)
+    mass: Floats
+    ratios: Floats
+    kept: NDArray[np.bool_]
+    judged: Floats
+    table: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """What is weighed in every round: each sample under its given label, or under every label that may be right.
+
+    Attributes
+    ----------
+    rows : integer array of shape (m,)
+        Which sample each entry is; ascending.
+    cells : Cells
+        Labels and groups of the entries.
+    chances : array of shape (m,) or None
+        How likely that label is the true one, where somebody checked labels; they sum to 1 for each sample.
+    clean_ratio : float
+    flip_rates : array of shape (classes, groups) or None
+        None where samples are selected.
+    """
+
+    rows: Codes
+    cells: Cells
+    chances: Floats | None
+    clean_ratio: float
+    flip_rates: Floats | None
+
+    @classmethod
+    def of(cls, found: CleanRatioEstimate, cells: Cells, clean_ratio: Any) -> Entries:
+        """List the labels of samples, by what is estimated and the clean ratio that was given, or "auto"."""
+        if found.verified is not None:
+            chances = np.where(found.true_class < UNLIKELY, 0.0, found.true_class)
+            chances /= chances.sum(axis=1, keepdims=True)
+            rows, codes = np.nonzero(chances)
+            listed = Cells(codes * cells.shape[1] + cells.group_codes[rows], cells.classes, cells.groups)
+            return cls(rows, listed, chances[rows, codes], found.clean_ratio, found.flip_rates)
+        known = found.clean_ratio if clean_ratio == "auto" else float(clean_ratio)
+        rates = None if found.aimed else found.flip_rates
+        if rates is not None and clean_ratio != "auto":
+            rates = scaled_rates(rates, 1 - known, cells)
+        return cls(np.arange(len(cells)), cells, None, known, rates)
+
+    def weigh(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
+        """Weigh the labels by their chances, by a classifier's out-of-fold probabilities, or select by these."""
+        if self.flip_rates is None:
+            return self._select(probabilities, ratios)
+        table = transitions(self.flip_rates if self.chances is None else np.zeros(self.cells.shape))
+        if self.chances is not None:
+            right, mass, judged = self.chances, self.chances, self.chances
+        else:  # nobody is left out, each counts by the chance to be right
+            (right, mass), judged = chance_right(probabilities, self.cells, table), np.ones(len(self.cells))
+        sums = by_cell(mass, self.cells)
+        totals = sums.sum(axis=1, keepdims=True)
+        own = np.divide(sums, totals, out=ratios.copy(), where=totals > 0)
+        return LabelWeights(mass, own, right >= 0.5, judged, table)
+
+    def _select(self, probabilities: Floats, ratios: Floats) -> LabelWeights:
+        """Select by losses, under the ratios, where labels are wrong on purpose (Algorithm 1)."""
+        cells, bounds = self.cells, ratios.copy()
+        losses = -np.log(np.maximum(probabilities[np.arange(len(cells)), cells.label_codes], 1e-12))
+        if cells.has_ungrouped:
+            bounds[:, -1] = 1.0  # bounds nothing
+        kept = np.zeros(len(cells), bool)
+        kept[select_cells(losses, cells, bounds, self.clean_ratio).indices] = True
+        for code in range(cells.shape[0]):  # one sample of each class, so that none is lost
+            own = np.flatnonzero(cells.label_codes == code)
+            kept[own[losses[own].argmin() if len(own) else slice(0)]] = True
+        mass = kept.astype(np.float64)
+        return LabelWeights(mass, ratios.copy(), kept, mass, transitions(np.zeros(cells.shape)))
+
+    def find(self, samples: Codes) -> Codes:
+        """Return the entries of some samples."""
+        if self.chances is None:
+            return samples
+        inside = np.zeros(self.rows[-1] + 1, bool)
+        inside[samples] = True
+        return np.flatnonzero(inside[self.rows])
+
+    def by_sample(self, rounds: list[Round], cells: Cells) -> list[Round]:
+        """Return the rounds with one weight and one prediction per sample, whose cells are given."""
+        if self.chances is None:
+            return rounds
+        first, believed = np.searchsorted(self.rows, np.arange(len(cells))), np.zeros(len(cells), bool)
+        given = cells.label_codes[self.rows] == self.cells.label_codes
+        believed[self.rows[given & (self.chances >= 0.5)]] = True
+        found = [each._replace(probabilities=each.probabilities[first], kept=believed) for each in rounds]
+        found[0] = found[0]._replace(kept=np.ones(len(cells), bool), ratios=initial_ratios(cells))
+        for number, each in enumerate(found[1:], 1):
+            sums = np.bincount(self.rows, weights=each.weights, minlength=len(cells))
+            found[number] = each._replace(weights=sums.astype(np.float64))
+        return found
 
 
 class Round(NamedTuple):
@@ -65,25 +169,25 @@ class Rounds(RatioSearch[Round]):
     Parameters
     ----------
     ask : callable
-        Training weights → out-of-fold probabilities.
-    weigh_labels : callable
-        Probabilities and ratios → what the labels are worth.
+        Training weights of the entries → out-of-fold probabilities.
+    entries : Entries
+    settings : SolverSettings
+    threshold : ThresholdRule
     """
 
     def __init__(
         self,
         ask: Callable[[Floats | None], Floats],
-        weigh_labels: Callable[[Floats, Floats], LabelWeights],
-        cells: Cells,
-        settings: RoundSettings,
-        report: Callable[[int], None] = lambda done: None,
+        entries: Entries,
+        settings: SolverSettings,
+        threshold: ThresholdRule,
     ) -> None:
-        self.ask, self.weigh_labels, self.cells = ask, weigh_labels, cells
-        self.settings, self.report = settings, report
-        probabilities = ask(None)
-        self.labels = weigh_labels(probabilities, initial_ratios(cells))
+        self.ask, self.entries, self.cells = ask, entries, entries.cells
+        self.settings, self.threshold = settings, threshold
+        probabilities, ratios = ask(None), initial_ratios(self.cells)
+        self.labels = entries.weigh(probabilities, ratios)
         super().__init__(self.labels.ratios, settings.fairness, settings.tolerance, settings.max_iter)
-        self.done_rounds = [self.measure(None, initial_ratios(cells), probabilities)]
+        self.done_rounds = [self.measure(None, ratios, probabilities)]
 
     def run(self) -> Stopped:
         """Run the plain round, one with corrected labels, and those that shift weight between groups."""
@@ -91,10 +195,17 @@ class Rounds(RatioSearch[Round]):
         return self.walk(self.train_at(self.done_rounds[0], self.natural))
 
     def train_at(self, state: Round, ratios: Floats) -> Round:
-        """Fit with other ratios; what the labels are worth follows from the round before."""
-        labels = self.labels = self.weigh_labels(state.probabilities, ratios)
-        sums: Any = by_cell(labels.mass, self.cells)
-        weights = labels.mass * sample_weights(np.arange(len(self.cells)), self.cells.codes, ratios, sums)
+        """Fit with other ratios.
+
+        A selection is made anew by the round before, but models are judged on the first one, since each agrees with
+        its own ever more.
+        """
+        if self.entries.flip_rates is None:
+            labels = self.entries.weigh(state.probabilities, ratios)
+            self.labels = labels._replace(judged=self.labels.judged)
+        mass = self.labels.mass
+        sums: Any = by_cell(mass, self.cells)
+        weights = mass * sample_weights(np.arange(len(self.cells)), self.cells.codes, ratios, sums)
         for known in self.done_rounds:
             if known.weights is not None and np.array_equal(known.weights, weights):
                 return known
@@ -111,37 +222,79 @@ class Rounds(RatioSearch[Round]):
 
     def predict_together(self, plain: Round, fair: Round) -> Floats:
         """Count what two rounds predict together, by true class and group, (classes, groups, plain, fair)."""
-        classes = self.cells.shape[0]
-        both = self.decide(plain.probabilities) * classes + self.decide(fair.probabilities)
-        observed = np.stack(
-            [self.observe(both // classes, (both % classes == code) * 1.0) for code in range(classes)],
-            axis=-1,
-        )
-        return true_sums(observed, self.labels.table)
+        one, other = self.decide(plain.probabilities), self.decide(fair.probabilities)
+        counts = [self.observe(one, (other == code) * 1.0) for code in range(self.cells.shape[0])]
+        return true_sums(np.stack(counts, axis=-1), self.labels.table)
 
-    def observe(self, predicted: NDArray[np.int64], part: Floats | float = 1.0) -> Floats:
+    def observe(self, predicted: Codes, part: Floats | float = 1.0) -> Floats:
         """Count predictions by observed label and group."""
         cells = self.cells
         return count_table(
             cells.label_codes, cells.group_codes, predicted, *cells.shape, self.labels.judged * part + 1e-300
         )
 
-    def decide(self, probabilities: Floats) -> NDArray[np.int64]:
+    def decide(self, probabilities: Floats) -> Codes:
         """Return the predicted class of each sample, as a code."""
-        if self.settings.threshold.is_default:
+        if self.threshold.is_default:
             return np.asarray(probabilities.argmax(axis=1))
         positive = self.settings.positive
-        threshold = choose_threshold(probabilities, self.cells, self.settings)
+        threshold = self.choose_threshold(probabilities, self.cells)
         return np.where(probabilities[:, positive] >= threshold, positive, 1 - positive)
+
+    def choose_threshold(self, probabilities: Floats, cells: Cells) -> float:
+        """Choose the threshold of two classes, on out-of-fold probabilities and the labels as they are."""
+        if self.threshold.is_default:
+            return 0.5
+        positive = self.settings.positive
+        return self.threshold.choose(probabilities[:, positive], (cells.label_codes == positive) * 1.0)
 
     def count(self) -> None:
         super().count()
-        self.report(self.done)
+        self.settings.report(self.done)
 
 
-def choose_threshold(probabilities: Floats, cells: Cells, settings: RoundSettings) -> float:
-    """Choose the threshold of two classes, on out-of-fold probabilities and the labels as they are."""
-    positive = settings.positive
-    return settings.threshold.choose(
-        probabilities[:, positive], (cells.label_codes == positive).astype(np.float64)
-    )
+def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Floats, Floats]:
+    """Compute how likely each label is right, and a weight under which labels are as if none were flipped.
+
+    Each sample weighs what its label is likely right; where the classes of a group are flipped at
+    different rates, and where probabilities are off, cells are scaled to their true counts.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, classes)
+        Of the labels as observed, by a model that did not see the sample.
+    """
+    rows, labels, groups = np.arange(len(cells)), cells.label_codes, cells.group_codes
+    classes = np.einsum("nji,nj->ni", np.linalg.inv(table)[groups], probabilities)
+    classes = np.maximum(classes, 1e-6)
+    classes /= classes.sum(axis=1, keepdims=True)
+    seen = np.einsum("nij,ni->nj", table[groups], classes)
+    right = classes[rows, labels] * table[groups, labels, labels] / seen[rows, labels]
+    wanted = np.maximum(true_sums(cells.counts.astype(np.float64), table), LEAST * cells.counts)
+    totals = by_cell(right, cells)
+    scale = np.divide(wanted, totals, out=np.zeros(wanted.shape), where=totals > 0)
+    return right, right * scale[labels, groups]
+
+
+def scaled_rates(flip_rates: Floats, noise: float, cells: Cells) -> Floats:
+    """Scale the rates so that the given share of all labels is wrong.
+
+    Where all are 0 they become one rate for everybody. The share may be more than rates can reach.
+
+    >>> cells = Cells.of([0] * 10 + [1] * 10, ["a"] * 20)
+    >>> scaled_rates(np.array([[0.1], [0.1]]), 0.2, cells).round(6).tolist()
+    [[0.2], [0.2]]
+    """
+    if not flip_rates.any():
+        return np.full_like(flip_rates, noise)
+
+    def wrong(factor: float) -> float:
+        table = transitions(factor * flip_rates)
+        right = np.diagonal(table, axis1=1, axis2=2).T
+        return float(((1.0 - right) * true_sums(cells.counts.astype(np.float64), table)).sum() / len(cells))
+
+    low, high = 0.0, 1.0 / float(flip_rates.max())
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if wrong(middle) < noise else (low, middle)
+    return np.asarray(low * flip_rates)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
-from fairsieve.estimators._comparison import PlainComparison, compare_models
 from fairsieve.inputs import (
     Checked,
     check_features,
@@ -26,10 +26,11 @@ from fairsieve.inputs import (
     warn_of_groups,
 )
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
+from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.label_noise.survey import content_folds
-from fairsieve.label_noise.suspects import choose_to_verify, probabilities_of, suspects_of
-from fairsieve.label_noise.true_counts import transitions, true_sums
+from fairsieve.label_noise.suspects import probabilities_of, suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
+from fairsieve.metrics import accuracy_from_table
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
@@ -38,15 +39,18 @@ from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.newton import to_model
-from fairsieve.training.ratio_search import choose_point
+from fairsieve.training.ratio_search import Gap, Stopped, choose_point, find_gaps
 from fairsieve.training.solver import Point, SolverSettings, solve
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-__all__ = ["FairRobustClassifier", "positive_class", "warn_of_gap"]
+__all__ = ["FairEstimator", "FairRobustClassifier", "PlainComparison", "compare_models"]
 
-LEARNT_BY_HEART = (
-    200  # rows for each parameter, below which a model does better on its own rows than on others
-)
+Floats = NDArray[np.float64]
+
+Verdict = Literal["better", "no different", "worse", "cannot be known"]
+
+STANDARD_ERRORS = 2.0
+LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
 OLD_NAMES = {
@@ -65,8 +69,138 @@ OLD_NAMES = {
 }
 
 
+class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the classifier and the sieve have in common."""
+
+    comparison_: PlainComparison | None
+    estimate_: CleanRatioEstimate | None
+    is_plain_: bool
+    path_: pd.DataFrame
+    stopped_: Stopped
+    tolerance_: float
+
+    def at(self, *, tolerance: float) -> Any:
+        """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
+
+        That of a :class:`~fairsieve.estimators.sieve.SieveClassifier` needs ``keep_path``.
+
+        Raises
+        ------
+        InvalidInputError
+            Where no model of the path is within the tolerance.
+        """
+        check_is_fitted(self)
+        wanted = check_share("tolerance", tolerance)
+        if not getattr(self, "keep_path", True):
+            raise InvalidInputError("at() needs keep_path=True, which fits the classifier of every round")
+        smallest = float(self.path_["gap"].min())
+        if smallest > wanted:
+            raise InvalidInputError(
+                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
+            )
+        found = copy(self)
+        found.tolerance = found.tolerance_ = wanted
+        found.stopped_ = "met"
+        found._choose(choose_point(self._points, wanted))
+        return found
+
+    def suspects(self) -> pd.DataFrame:
+        """List the training samples whose labels to check, the likeliest wrong label first.
+
+        They are those that the selection left out, the highest loss first; with "auto", those whose label is more
+        likely wrong than right. Where the estimate is inconclusive there are none. The losses of a sieve are out of
+        fold.
+
+        Returns
+        -------
+        DataFrame
+            ``row`` in the training data, ``label``, ``suggested`` (the likeliest class), ``loss``, ``probability`` of
+            the suggested label, and ``group``.
+        """
+        check_is_fitted(self)
+        return self._suspects.copy()
+
+    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], Floats]:
+        """Choose rows of the training data to check next, with weights for ``verified_weight``."""
+        check_is_fitted(self)
+        if self.estimate_ is None:
+            raise InvalidInputError(
+                "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
+                f"clean_ratio={self.clean_ratio!r}"
+            )
+        chosen, weights = self.estimate_.next_to_verify(n)
+        return chosen if self._kept is None else self._kept[chosen], weights
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that decide when to stop."""
+        check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
+        if self.tolerance is not None:
+            check_share("tolerance", self.tolerance)
+        check_at_least("max_iter", self.max_iter, 1)
+
+    def _settings(self, cells: Cells, compared: bool, **more: Any) -> SolverSettings:
+        """Say what is compared between groups, and when to stop."""
+        positive = 0
+        # of more than two classes, only equal opportunity has a positive one
+        if len(cells.classes) <= 2 or self.pos_label is not None or self.fairness == "equal_opportunity":
+            positive = cells.class_index(self.pos_label) if self.fairness is not None else 0
+        return SolverSettings(
+            fairness=fairness_name(self.fairness or "equalized_odds"),
+            positive=positive,
+            named_groups=cells.named_groups if compared else 0,
+            tolerance=None if self.tolerance is None else float(self.tolerance),
+            max_iter=self.max_iter,
+            **more,
+        )
+
+    def _prefers_plain(self) -> bool:
+        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is not better."""
+        verdict = self.comparison_ and self.comparison_.verdict
+        return self.tolerance is None and verdict in ("worse", "no different")
+
+    def _tell(self) -> None:
+        """Warn where training was stopped, a gap above the tolerance is left, or the fair model is not better."""
+        if self.stopped_ == "interrupted":
+            warnings.warn(
+                f"training was stopped after {self.n_iter_} updates; the model is the best of those",
+                FairsieveWarning,
+                stacklevel=3,
+            )
+            return
+        gap, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
+        if self.stopped_ == "limit":
+            warnings.warn(
+                f"the widest gap is {gap:.3f} after max_iter={self.max_iter} updates, above the tolerance of "
+                f"{self.tolerance_:.3g}: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif self.stopped_ == "exhausted":
+            warnings.warn(
+                f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and no "
+                "shift of weight between groups narrows it further. What would help: the group, or a column that "
+                "stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger "
+                "tolerance",
+                FairnessWarning,
+                stacklevel=3,
+            )
+        if verdict in ("worse", "no different"):
+            finding = {
+                "worse": "came out worse than the plain one",
+                "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
+            }[verdict]
+            model = (
+                "The plain model is kept"
+                if self.is_plain_
+                else "The fair model is kept, as tolerance was named"
+            )
+            warnings.warn(
+                f"the fair model {finding}: {self.comparison_}. {model}", FairnessWarning, stacklevel=3
+            )
+
+
 @rename_parameters(OLD_NAMES)
-class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FairRobustClassifier(FairEstimator):
     """Train a linear classifier that is fair to groups and robust to wrong labels.
 
     It starts from a model that takes every group as it comes, and shifts weight between groups until their rates
@@ -152,9 +286,6 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     (True, (1, 3))
     """
 
-    estimate_: CleanRatioEstimate | None
-    comparison_: PlainComparison | None
-
     def __init__(
         self,
         fairness: str | None = "equalized_odds",
@@ -205,9 +336,7 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         verified_weight : n numbers, optional
             For rows that were not checked at random: the inverse of the chance to be checked.
         """
-        given = check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        tolerance = None if self.tolerance is None else check_share("tolerance", self.tolerance)
-        check_at_least("max_iter", self.max_iter, 1)
+        self._check_parameters()
         table, verified = None, None
         if is_dask(X):
             from fairsieve.estimators._dask import read_dask
@@ -217,27 +346,23 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         else:
             checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
             verified = check_verification(checked, verified_labels, verified_weight)
+        cells = checked.data.cells
         if sensitive_features is not None and self.fairness is not None:
-            warn_of_groups(checked.data.cells)
+            warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)
-        self._estimate(checked, given, verified)
-        believed = (
-            self._believe(checked) if table is None else table.believe(self.estimate_, self.clean_ratio_)
-        )
-        rows, plain_rows, clean_ratio = believed
+        self._estimate(checked, verified)
+        if table is None:
+            rows, plain_rows, clean_ratio = self._believe(checked)
+            folds = self._folds(checked)
+        else:
+            rows, plain_rows, clean_ratio = table.believe(self.estimate_, self.clean_ratio_)
+            folds = None
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
-            settings = SolverSettings(
-                fairness=fairness_name(self.fairness or "equalized_odds"),
-                positive=positive_class(checked.data.cells, self.fairness, self.pos_label) if compared else 0,
-                named_groups=checked.data.cells.named_groups if compared else 0,
-                tolerance=tolerance,
-                clean_ratio=clean_ratio,
-                max_iter=self.max_iter,
-                correct=self._correction(),
-                report=report,
+            settings = self._settings(
+                cells, compared, clean_ratio=clean_ratio, correct=self._correction(), report=report
             )
-            solution = solve(rows, plain_rows, settings, self._folds(checked) if table is None else None)
-        self._points, self._plain, self._held_out = solution.points, solution.plain, solution.held_out
+            solution = solve(rows, plain_rows, settings, folds)
+        self._points, self._held_out = solution.points, solution.held_out
         self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
         self.interrupted_ = solution.stopped == "interrupted"
@@ -249,47 +374,24 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if compared and not self.interrupted_:
             self.comparison_ = compare_models(
                 solution.together,
-                settings.fairness,
-                settings.positive,
-                settings.named_groups,
+                settings,
                 noise=1 - clean_ratio,
                 believed=clean_ratio == 1.0 and (self.estimate_ is None or bool(self.estimate_.credible)),
                 held_out=solution.held_out,
             )
-        verdict = None if self.comparison_ is None else self.comparison_.verdict
-        self.is_plain_ = self.tolerance is None and verdict in ("worse", "no different")
-        self.classes_ = np.asarray(checked.data.cells.classes, dtype=checked.data.labels.dtype)
+        self.is_plain_ = self._prefers_plain()
+        self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
         self.plain_model_ = self._as_sklearn(to_model(solution.plain.models[0]))
         self.path_models_ = [self._as_sklearn(to_model(point.models[0])) for point in solution.points]
-        self.sensitive_values_ = checked.data.cells.groups
-        self._store(self._plain if self.is_plain_ else solution.points[solution.chosen])
+        self.sensitive_values_ = cells.groups
+        chosen = solution.points[solution.chosen]
+        self._store(solution.plain if self.is_plain_ else chosen)
         if table is None:
-            self._list_suspects(checked, rows, solution.points[solution.chosen], clean_ratio)
+            self._list_suspects(checked, rows, chosen, clean_ratio)
         else:
-            table.list_suspects(self, solution.points[solution.chosen])
+            table.list_suspects(self, chosen)
         self._tell()
         return self
-
-    def at(self, *, tolerance: float) -> FairRobustClassifier:
-        """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no model of the path is within the tolerance.
-        """
-        check_is_fitted(self)
-        wanted = check_share("tolerance", tolerance)
-        smallest = float(self.path_["gap"].min())
-        if smallest > wanted:
-            raise InvalidInputError(
-                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
-            )
-        found: FairRobustClassifier = copy(self)
-        found.tolerance = found.tolerance_ = wanted
-        found.is_plain_, found.stopped_ = False, "met"
-        found._store(self._points[choose_point(self._points, wanted)])
-        return found
 
     def _check_fairness(self, checked: Checked, sensitive_features: Any) -> bool:
         """Say whether groups are to be compared; warn where that was asked for and cannot be."""
@@ -307,17 +409,17 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return False
         return checked.data.cells.named_groups > 1
 
-    def _estimate(self, checked: Checked, given: Any, verified: Verification | None) -> None:
+    def _estimate(self, checked: Checked, verified: Verification | None) -> None:
         """Take the clean ratio that was given, or estimate it."""
+        seed, given = read_seed(self.random_state), self.clean_ratio
         if given == "auto":
-            self.estimate_ = estimate_of(checked, read_seed(self.random_state), verified)
+            self.estimate_ = estimate_of(checked, seed, verified)
             self.clean_ratio_ = self.estimate_.clean_ratio
             warn_if_inconclusive(self.estimate_)
             return
-        read_seed(self.random_state)
         if verified is not None:
-            refuse_known_ratio("clean_ratio", given)
-        self.estimate_, self.clean_ratio_ = None, given
+            refuse_known_ratio(given)
+        self.estimate_, self.clean_ratio_ = None, float(given)
         if int(given * len(checked.data) + 1e-9) < 1:
             raise InvalidInputError(
                 f"clean_ratio must select at least one sample; {given} of {len(checked.data)} samples is none: "
@@ -358,6 +460,11 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return None
         return content_folds(data)
 
+    def _choose(self, place: int) -> None:
+        """Take another model of the path."""
+        self.is_plain_ = False
+        self._store(self._points[place])
+
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
         model = to_model(point.models[0])
@@ -381,37 +488,6 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._suspects = suspects_of(decision, data, doubted, checked.kept, wrong=wrong)
         self._kept = checked.kept
         self.sample_indices_ = believed if checked.kept is None else checked.kept[believed]
-
-    def _tell(self) -> None:
-        """Warn of what the user should know about the model."""
-        if self.interrupted_:
-            warnings.warn(
-                f"training was stopped after {self.n_iter_} updates; the model is the best of those",
-                FairsieveWarning,
-                stacklevel=3,
-            )
-        else:
-            warn_of_gap(self)
-
-    def suspects(self) -> pd.DataFrame:
-        """List the training samples whose labels to check, the likeliest wrong label first.
-
-        They are those that the selection left out, the highest loss first; with "auto", those whose label is more
-        likely wrong than right. Where the estimate is inconclusive there are none.
-
-        Returns
-        -------
-        DataFrame
-            ``row`` in the training data, ``label``, ``suggested`` (the likeliest class), ``loss``, ``probability`` of
-            the suggested label, and ``group``.
-        """
-        check_is_fitted(self)
-        return self._suspects.copy()
-
-    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Choose rows of the training data to check next, with weights for ``verified_weight``."""
-        check_is_fitted(self)
-        return choose_to_verify(self.estimate_, n, self._kept, self.clean_ratio)
 
     def decision_function(self, X: Any) -> Any:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
@@ -464,44 +540,115 @@ class FairRobustClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
 
-def positive_class(cells: Cells, fairness: str | None, pos_label: Any | None) -> int:
-    """Return the code of the positive class; of more than two, only equal opportunity has one."""
-    if len(cells.classes) > 2 and pos_label is None and fairness != "equal_opportunity":
-        return 0
-    return cells.class_index(pos_label)
+@dataclass(frozen=True)
+class PlainComparison:
+    """How a fair model does beside a plain one.
+
+    Attributes
+    ----------
+    accuracy, plain_accuracy : float
+    gap, plain_gap : float
+        The widest gap between two groups.
+    accuracy_error, gap_error : float
+        Standard errors of the two differences.
+    noise : float
+        The share of labels that may be wrong, where none could be corrected.
+    believed : bool
+        Whether the labels it was measured on can be believed.
+    held_out : bool
+        Whether it was measured on rows that neither model saw.
+    """
+
+    accuracy: float
+    plain_accuracy: float
+    gap: float
+    plain_gap: float
+    accuracy_error: float
+    gap_error: float
+    noise: float
+    believed: bool
+    held_out: bool
+
+    @property
+    def has_collapsed(self) -> bool:
+        """Whether it is certainly less accurate, whichever labels are wrong.
+
+        Accuracy on wrong labels differs from that on the true labels of the same rows by at most the share of wrong
+        ones.
+        """
+        return self.noise > 0 and self.accuracy + self.noise < self.plain_accuracy - self.noise
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the fair model is the better one, as far as one can know."""
+        if self.has_collapsed:
+            return "worse"
+        # Either by more than chance: what is gained, and what is lost.
+        accuracy, narrowed = self.accuracy - self.plain_accuracy, self.plain_gap - self.gap
+        margins = STANDARD_ERRORS * self.accuracy_error, STANDARD_ERRORS * self.gap_error
+        gained = accuracy > margins[0] or narrowed > margins[1]
+        if not (gained or -accuracy > margins[0] or -narrowed > margins[1]):
+            return "no different"
+        if not self.believed:
+            return "cannot be known"
+        return "better" if gained else "worse"
+
+    def __str__(self) -> str:
+        where = "rows that neither saw" if self.held_out else "the training rows"
+        return (
+            f"on {where} the fair model is right {self.accuracy:.1%} of the time with a widest gap of {self.gap:.3f}, "
+            f"the plain one {self.plain_accuracy:.1%} with {self.plain_gap:.3f}"
+        )
 
 
-def warn_of_gap(estimator: Any) -> None:
-    """Warn where a gap above the tolerance is left, or where the fair model is not the better one."""
-    gap, verdict = (
-        float(estimator.path_["gap"].min()),
-        estimator.comparison_ and estimator.comparison_.verdict,
+def compare_models(
+    joint: Floats, settings: SolverSettings, *, believed: bool, held_out: bool, noise: float = 0.0
+) -> PlainComparison:
+    """Compare two models by a table of what they predict together, (classes, groups, plain, fair).
+
+    >>> joint = np.array([[[[8.0, 0.0], [0.0, 2.0]]], [[[2.0, 0.0], [0.0, 8.0]]]])
+    >>> settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, tolerance=None)
+    >>> compare_models(joint, settings, believed=True, held_out=False).verdict
+    'no different'
+    """
+    plain, fair = joint.sum(axis=3), joint.sum(axis=2)
+    total = float(joint.sum())
+    labels = np.arange(len(joint))
+    # How much more often the fair model is right than the plain one: −1, 0 or 1 for each row.
+    right = (labels[:, None] == labels).astype(float)
+    change = right[:, None, None, :] - right[:, None, :, None]
+    mean = float((joint * change).sum()) / total
+    accuracy_error = np.sqrt(max(float((joint * change**2).sum()) / total - mean**2, 0.0) / total)
+    compared = settings.fairness, settings.positive, settings.named_groups
+    before, after = (next(iter(find_gaps(table, *compared)), None) for table in (plain, fair))
+    return PlainComparison(
+        accuracy=float(accuracy_from_table(fair)),
+        plain_accuracy=float(accuracy_from_table(plain)),
+        gap=0.0 if after is None else after.size,
+        plain_gap=0.0 if before is None else before.size,
+        accuracy_error=float(accuracy_error),
+        gap_error=_gap_error(joint, before, after),
+        noise=noise,
+        believed=believed,
+        held_out=held_out,
     )
-    if estimator.stopped_ == "limit":
-        warnings.warn(
-            f"the widest gap is {gap:.3f} after max_iter={estimator.max_iter} updates, above the tolerance of "
-            f"{estimator.tolerance_:.3g}: raise max_iter",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    elif estimator.stopped_ == "exhausted":
-        warnings.warn(
-            f"the widest gap between groups is {gap:.3f}, above the tolerance of {estimator.tolerance_:.3g}, and no "
-            "shift of weight between groups narrows it further. What would help: the group, or a column that stands "
-            "for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger tolerance",
-            FairnessWarning,
-            stacklevel=4,
-        )
-    if verdict in ("worse", "no different"):
-        finding = {
-            "worse": "came out worse than the plain one",
-            "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
-        }[verdict]
-        kept = (
-            "The plain model is kept"
-            if estimator.is_plain_
-            else "The fair model is kept, as tolerance was named"
-        )
-        warnings.warn(
-            f"the fair model {finding}: {estimator.comparison_}. {kept}", FairnessWarning, stacklevel=4
-        )
+
+
+def _gap_error(joint: Floats, plain: Gap | None, fair: Gap | None) -> float:
+    """Return the standard error of the difference between two gaps, which are measured on the same rows."""
+    if plain is None or fair is None:
+        return 0.0
+    classes, groups = joint.shape[:2]
+    weights = [np.zeros((classes, groups, classes)) for _ in range(2)]  # what a row adds to each gap
+    for weight, gap in zip(weights, (plain, fair), strict=True):
+        for group, sign in ((gap.high, 1.0), (gap.low, -1.0)):
+            conditions = slice(None) if gap.condition < 0 else slice(gap.condition, gap.condition + 1)
+            weight[conditions, group, gap.predicted] = sign / joint[conditions, group].sum()
+    added = weights[0][:, :, :, None] - weights[1][:, :, None, :]
+    # The rates are taken within (condition, group): what varies is around the mean of each.
+    if plain.condition < 0:
+        joint, added = joint.sum(axis=0), added.sum(axis=0) / classes
+    counts = joint.sum(axis=(-2, -1))
+    means = (joint * added).sum(axis=(-2, -1)) / np.maximum(counts, 1e-300)
+    variance = (joint * (added - means[..., None, None]) ** 2).sum()
+    return float(np.sqrt(variance))

@@ -12,10 +12,10 @@ from sklearn.utils import InputTags, Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators._sieve_inputs import check_targets
+from fairsieve.estimators._learner import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
-from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.batches import batch_shares, draw_batches
 from fairsieve.selection.cells import Cells
 from fairsieve.training.ratio_search import TOLERANCE

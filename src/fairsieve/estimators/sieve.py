@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,40 +10,34 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators._comparison import compare_models
-from fairsieve.estimators._encoding import encode_table
-from fairsieve.estimators._folds import FittedCopy, TrainingTask, make_folds, select_rows
-from fairsieve.estimators._rounds import Rounds, RoundSettings, choose_threshold
-from fairsieve.estimators._sieve_inputs import (
+from fairsieve.estimators._learner import (
+    FittedCopy,
+    TrainingTask,
     check_estimator,
     check_sieve_samples,
     check_targets,
-    check_two_classes,
+    encode_table,
+    make_folds,
+    select_rows,
 )
-from fairsieve.estimators._sieve_task import SieveTask, describe_task
-from fairsieve.estimators.classifier import positive_class, warn_of_gap
-from fairsieve.inputs import Checked, read_lasting_seed, rename_parameters, warn_of_groups
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of
-from fairsieve.label_noise.suspects import choose_to_verify, suspects_of
-from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
-from fairsieve.label_noise.weighting import LabelWeighting, PossibleLabels, by_cell
+from fairsieve.estimators._rounds import Entries, Rounds
+from fairsieve.estimators.classifier import FairEstimator, compare_models
+from fairsieve.inputs import read_lasting_seed, rename_parameters, warn_of_groups
+from fairsieve.label_noise.estimate import by_cell, estimate_of
+from fairsieve.label_noise.suspects import suspects_of
+from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
 from fairsieve.progress import progress_bar
 from fairsieve.samples import Samples, merge_rows
-from fairsieve.selection.fairness import comparisons, fairness_name
+from fairsieve.selection.cells import Cells
+from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.checkpoints import remember_calls
-from fairsieve.training.ratio_search import Stopped, choose_point
-from fairsieve.validation import (
-    check_at_least,
-    check_clean_ratio,
-    check_share,
-)
+from fairsieve.training.ratio_search import choose_point
 
 __all__ = ["SieveClassifier"]
 
@@ -69,7 +61,7 @@ def _estimator_has(method: str) -> Any:
 
 
 @rename_parameters(OLD_NAMES)
-class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SieveClassifier(FairEstimator):
     """Make any classifier that takes ``sample_weight`` fair to groups and robust to wrong labels.
 
     The classifier is fitted in several rounds, each under other weights. The weight of a sample is the
@@ -237,156 +229,120 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``eval_set=[(X_check, y_check)]`` for early stopping; in a pipeline with the name of the step,
             as in ``model__eval_set``. An array, series or column of n values is divided as the samples are.
         """
-        rule, tolerance = self._check_settings()
+        check_estimator(self.estimator)
+        self._check_parameters()
+        rule = ThresholdRule.parse(self.threshold)
         X, labels = check_targets(type(self).__name__, X, y)
         checked = check_sieve_samples(labels, sensitive_features, sample_weight)
-        data, own, rows, given = checked.data, checked.weights, checked.rows, checked.given
+        data, cells, rows, given = checked.data, checked.data.cells, checked.rows, checked.given
         if len(rows) < given:
             X = _safe_indexing(X, rows)
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
         if sensitive_features is not None:
-            warn_of_groups(data.cells)
+            warn_of_groups(cells)
         seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
-        comparisons(self.fairness, data.cells, self.pos_label)  # names what is wrong before any work
-        check_two_classes("threshold", rule, data.cells)
-        compared = sensitive_features is not None and data.cells.named_groups > 1
-        settings = RoundSettings(
-            fairness=fairness_name(self.fairness),
-            positive=positive_class(data.cells, self.fairness, self.pos_label),
-            named_groups=data.cells.named_groups if compared else 0,
-            tolerance=tolerance,
-            max_iter=self.max_iter,
-            threshold=rule,
-        )
-
-        def encode() -> Checked:
-            numeric = Samples(encode_table(X), data.labels, data.groups, missing="own")
-            return Checked(numeric, None if own is None else own, rows, given)
-
-        verified = None
-        if verified_labels is not None or verified_weight is not None:
-            verified = check_verification(encode(), verified_labels, verified_weight)
-            refuse_known_ratio("clean_ratio", self.clean_ratio)
-        folds = make_folds(self.cv, X, data.cells, rows, given, seed)
-        if verified is not None and not verified.enough:
-            data = data.with_labels(verified.correct(data))
-        plain_task = TrainingTask(
+        comparisons(self.fairness, cells, self.pos_label)  # names what is wrong before any work
+        _check_two_classes(rule, cells)
+        folds = make_folds(self.cv, X, cells, rows, given, seed)
+        checked = checked._replace(data=Samples(encode_table(X), data.labels, data.groups, missing="own"))
+        verified = check_verification(checked, verified_labels, verified_weight)
+        if verified is not None:
+            refuse_known_ratio(self.clean_ratio)
+            if not verified.enough:
+                checked = checked._replace(data=checked.data.with_labels(verified.correct(checked.data)))
+        self.estimate_ = estimate_of(checked, seed, verified)
+        data = checked.data
+        entries = Entries.of(self.estimate_, data.cells, self.clean_ratio)
+        plain = TrainingTask(
             estimator=self.estimator,
             X=X,
             labels=data.labels,
-            classes=np.asarray(data.cells.classes, dtype=data.labels.dtype),
+            classes=np.asarray(cells.classes, dtype=data.labels.dtype),
             fit_params=fit_params,
+            own=checked.weights,
             n_jobs=self.n_jobs,
         )
-        task = SieveTask(plain=plain_task, plain_cells=data.cells, folds=folds, own=own)
+        task = plain
+        if entries.chances is not None:
+            task = plain.under(plain.classes[entries.cells.label_codes], entries.rows)
+        pairs = [(entries.find(seen), entries.find(tested)) for seen, tested in folds]
 
-        def estimate() -> CleanRatioEstimate:
-            return estimate_of(encode(), seed, verified)
+        def predict(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+            if weights is None:
+                return plain.out_of_fold(None, folds)[entries.rows]
+            return task.out_of_fold(weights, pairs)
 
-        weigh_labels: Any = LabelWeighting(data.cells, self.clean_ratio, estimate)
-        if verified is not None and verified.enough:
-            found = estimate()
-            weigh_labels = PossibleLabels.of(found)
-            task = replace(task, entries=weigh_labels)
-        search, self.stopped_ = self._run_rounds(task, weigh_labels, settings, seed, data, verified)
-        rounds = search.done_rounds
-        self.tolerance_ = search.tolerance
-        best = 1 + choose_point(rounds[1:], self.tolerance_)
-        self.comparison_ = None
+        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = predict
+        compared = sensitive_features is not None and cells.named_groups > 1
+        with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
+            settings = self._settings(cells, compared, report=report)
+            if self.checkpoint_dir is not None:
+                rest = settings, str(rule), seed, folds, None if verified is None else tuple(verified)
+                fingerprint = self._fingerprint(plain, data.cells, *rest)
+                ask = remember_calls(Path(self.checkpoint_dir) / "rounds.npz", fingerprint, predict)
+            search = Rounds(ask, entries, settings, rule)
+            self.stopped_ = search.run()
+        rounds, self.tolerance_ = search.done_rounds, search.tolerance
+        best, self.comparison_ = 1 + choose_point(rounds[1:], self.tolerance_), None
         if compared:
+            together = search.predict_together(rounds[0], rounds[best])
+            credible = bool(self.estimate_.credible)
             self.comparison_ = compare_models(
-                search.predict_together(rounds[0], rounds[best]),
-                settings.fairness,
-                settings.positive,
-                settings.named_groups,
-                noise=0.0,
-                believed=weigh_labels.found is None or bool(weigh_labels.found.credible),
-                held_out=self.cv is not None,
+                together, settings, believed=credible, held_out=self.cv is not None
             )
-            if self.tolerance is None and self.comparison_.verdict in ("worse", "no different"):
-                best = 0
-        self.is_plain_, self.best_round_ = best == 0, best
-        plain = task.fit(None)
-        fitted = plain if best == 0 else task.fit(rounds[best].weights)
-        self.plain_estimator_, self.estimator_ = plain.estimator, fitted.estimator
+        best = 0 if self._prefers_plain() else best
+        plain_copy = plain.fit(None)
+        chosen = plain_copy if best == 0 else task.fit(rounds[best].weights)
+        self.plain_estimator_ = plain_copy.estimator
         if self.keep_path:
-            again = {0: plain, best: fitted}
+            again = {0: plain_copy, best: chosen}
             copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
             self.path_models_ = [copy.estimator for copy in copies]
-        self.classes_, self._fitted_classes = plain_task.classes, fitted.classes
-        self.estimate_ = weigh_labels.found
-        self.clean_ratio_, self.flip_rates_ = weigh_labels.clean_ratio, weigh_labels.flip_rates
+        self.classes_ = plain.classes
+        self.clean_ratio_, self.flip_rates_ = entries.clean_ratio, entries.flip_rates
         self.n_iter_ = len(rounds) - 1
-        self.rounds_ = task.by_sample(rounds)
-        self.threshold_ = 0.5
-        if not rule.is_default:
-            self.threshold_ = choose_threshold(self.rounds_[best].probabilities, data.cells, settings)
-        self._store_rounds(best, data, rows, given)
-        warn_of_gap(self)
+        self.rounds_ = self._points = entries.by_sample(rounds, data.cells)
+        self.threshold_ = search.choose_threshold(self.rounds_[best].probabilities, data.cells)
+        self._store(best, chosen)
+        self._kept = rows
+        self._store_weights(data, given)
+        self._tell()
         return self
 
-    def at(self, *, tolerance: float) -> SieveClassifier:
-        """Return the most accurate round whose gap is at most ``tolerance``; needs ``keep_path``."""
-        check_is_fitted(self)
-        wanted = check_share("tolerance", tolerance)
-        if not self.keep_path:
-            raise InvalidInputError("at() needs keep_path=True, which fits the classifier of every round")
-        smallest = float(self.path_["gap"].min())
-        if smallest > wanted:
+    def _fingerprint(self, task: TrainingTask, cells: Cells, *more: Any) -> str:
+        """Return what the checkpoints of a fit must agree on."""
+        try:
+            options = joblib.hash(dict(task.fit_params))
+        except Exception as error:  # whatever the parameters' own pickling raises
             raise InvalidInputError(
-                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
-            )
-        found: SieveClassifier = copy(self)
-        found.tolerance = found.tolerance_ = wanted
-        best = choose_point(self.rounds_, wanted)
-        found.estimator_, found.stopped_ = self.path_models_[best], "met"
-        found.is_plain_, found.best_round_ = best == 0, best
-        found._fitted_classes = found.estimator_.classes_
-        found.gap_ = found.gap_held_out_ = self.rounds_[best].gap
-        found.ratios_ = self.rounds_[best].ratios
-        return found
+                f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
+            ) from None
+        learner = type(self.estimator).__qualname__, repr(self.estimator.get_params())
+        inputs = task.X, cells.codes, cells.classes, cells.groups, task.own
+        return str(joblib.hash((learner, options, inputs, self.clean_ratio, repr(more[0]), more[1:])))
 
-    def _run_rounds(
-        self,
-        task: SieveTask,
-        weigh_labels: Any,
-        settings: RoundSettings,
-        seed: int,
-        data: Samples,
-        verified: Verification | None,
-    ) -> tuple[Rounds, Stopped]:
-        """Run the rounds, and take from checkpoints what they hold."""
-        ask: Callable[[Any], NDArray[np.float64]] = task.out_of_fold
-        if self.checkpoint_dir is not None:
-            learner = type(self.estimator).__qualname__, repr(self.estimator.get_params())
-            described = describe_task(self, settings, seed, task, verified)
-            inputs = task.plain.X, data.cells.codes, data.cells.classes, data.cells.groups, task.own
-            fingerprint = joblib.hash((learner, described, inputs))
-            ask = remember_calls(Path(self.checkpoint_dir) / "rounds.npz", fingerprint, ask)
-        with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
-            search = Rounds(ask, weigh_labels, task.cells, settings, report)
-            return search, search.run()
+    def _choose(self, place: int) -> None:
+        model = self.path_models_[place]
+        self._store(place, FittedCopy(model, model.classes_))
 
-    def _check_settings(self) -> tuple[ThresholdRule, float | None]:
-        """Check the parameters; return the rule of the threshold and the tolerance."""
-        check_estimator(self.estimator)
-        check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        check_at_least("max_iter", self.max_iter, 1)
-        tolerance = None if self.tolerance is None else check_share("tolerance", self.tolerance)
-        return ThresholdRule.parse(self.threshold), tolerance
+    def _store(self, place: int, fitted: FittedCopy) -> None:
+        """Store the model of a round."""
+        self.is_plain_, self.best_round_ = place == 0, place
+        self.estimator_, self._fitted_classes = fitted
+        self.gap_ = self.gap_held_out_ = self.rounds_[place].gap
+        self.ratios_ = self.rounds_[place].ratios
 
-    def _store_rounds(self, best: int, data: Samples, rows: NDArray[np.int64], given: int) -> None:
-        """Store the results of the rounds as fitted attributes."""
-        rounds = self.rounds_
-        chosen = rounds[best]
-        self.ratios_, self.gap_, self.gap_held_out_ = chosen.ratios, chosen.gap, chosen.gap
-        self.sensitive_values_ = data.cells.groups
+    def _store_weights(self, data: Samples, given: int) -> None:
+        """Store what the rounds weighed as fitted attributes."""
+        rounds, cells, rows = self.rounds_, data.cells, self._kept
+        chosen = rounds[self.best_round_]
+        self.sensitive_values_ = cells.groups
         self.weights_ = np.zeros(given)
         self.weights_[rows] = 1.0 if chosen.weights is None else chosen.weights
-        share = by_cell(self.weights_[rows], data.cells) / max(float(self.weights_.sum()), 1e-300)
-        counts = data.cells.counts / len(data)
+        share = by_cell(self.weights_[rows], cells) / max(float(self.weights_.sum()), 1e-300)
+        counts = cells.counts / len(data)
         self.effective_weights_ = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
-        if best == 0 and len(rounds) > 1:  # which labels look wrong, the next round knows
+        if self.is_plain_ and len(rounds) > 1:  # which labels look wrong, the next round knows
             chosen = rounds[1]
         kept = np.flatnonzero(chosen.kept)
         self.sample_indices_ = rows[kept]
@@ -398,31 +354,10 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
             kept = merge_rows(len(data), kept, self.estimate_.checked)
-        self._suspects, self._rows = suspects_of(decision, data, kept, rows), rows
+        self._suspects = suspects_of(decision, data, kept, rows)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-
-    def suspects(self) -> pd.DataFrame:
-        """Return the training samples that were not selected, the highest out-of-fold loss first.
-
-        Returns
-        -------
-        DataFrame
-            The columns of :meth:`FairRobustClassifier.suspects
-            <fairsieve.estimators.classifier.FairRobustClassifier.suspects>`.
-        """
-        check_is_fitted(self)
-        return self._suspects.copy()
-
-    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Choose rows of the training data to check next, with weights for ``verified_weight``.
-
-        See :meth:`FairRobustClassifier.next_to_verify
-        <fairsieve.estimators.classifier.FairRobustClassifier.next_to_verify>`.
-        """
-        check_is_fitted(self)
-        return choose_to_verify(self.estimate_, n, self._rows, self.clean_ratio)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of each sample, or by the threshold; an array of shape (n,)."""
@@ -448,3 +383,12 @@ class SieveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _check_two_classes(rule: ThresholdRule, cells: Cells) -> None:
+    """Refuse a threshold where there are more than two classes."""
+    if not rule.is_default and len(cells.classes) != 2:
+        raise InvalidInputError(
+            f"threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got {rule} with "
+            f"{len(cells.classes)} labels: leave it out, or make two labels of them"
+        )

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples, read_seed
-from fairsieve.label_noise.clean_ratio_estimate import (
-    SURE,
-    CleanRatioEstimate,
-    Credibility,
-    Unseen,
-    noise_by_cell,
-    warn_if_inconclusive,
-)
 from fairsieve.label_noise.explanations import (
+    Choice,
     RandomFlips,
-    Tried,
     explain_at_random,
     explain_by_aim,
     stack,
@@ -29,21 +23,199 @@ from fairsieve.label_noise.explanations import (
 )
 from fairsieve.label_noise.flip_model import FlipModel, Observed
 from fairsieve.label_noise.survey import Survey, chunks
+from fairsieve.label_noise.suspects import choose_rows
 from fairsieve.label_noise.true_classes import MOST_FEATURES, flip_rates_of, learn_true_class
 from fairsieve.label_noise.verified import Verification, VerifiedRates, check_verification
+from fairsieve.notebook import cells_html
+from fairsieve.report.text import upper
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_blas_thread
+from fairsieve.validation import check_at_least, check_seed
 
-__all__ = ["CleanRatioEstimate", "Credibility", "estimate_clean_ratio", "estimate_of", "warn_if_inconclusive"]
+__all__ = [
+    "ALL_WRONG_LABELS",
+    "CleanRatioEstimate",
+    "Credibility",
+    "by_cell",
+    "estimate_clean_ratio",
+    "estimate_of",
+    "warn_if_inconclusive",
+]
 
+Floats = NDArray[np.float64]
+
+ALL_WRONG_LABELS = "all wrong labels"
 MOST_GROUPS = 24
+SURE = 0.9  # chance to be wrong of a label that is left out as aimed
 CREDIBLE = 0.2  # share of aimed flips beyond which they are taken for the truth, see docs/clean-ratio.md
 GUESSED_NOISE = 0.1  # what is assumed then
 NONE_OF_MANY = 3.0  # the rule of three: none among n is, with 95 % confidence, at most 3/n
 WIDE = 0.4  # an interval that is wider says nothing
 UNSEEN = 0.2  # as does one in which so many labels may be wrong although none were found
 ON_TOP = "labels wrong systematically, by a feature or for one group, do not show and would come on top"
+
+
+@dataclass(frozen=True)
+class Credibility:
+    """Whether the estimate is conclusive, and why; true in conditions where it is.
+
+    Examples
+    --------
+    >>> bool(Credibility(False, "the labels say nothing")), str(Credibility(False, "the labels say nothing"))
+    (False, 'the labels say nothing')
+    """
+
+    conclusive: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.conclusive
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class CleanRatioEstimate:
+    """What the data say about their labels.
+
+    Attributes
+    ----------
+    clean_ratio : float
+        Share of right labels; one standard error below the likeliest value, since too high is worse
+        than too low. Where the estimate is inconclusive, what training assumes.
+    interval : (float, float)
+        95 % confidence, for what ``covers`` names: without verified labels only labels wrong at random or on
+        purpose. Those wrong systematically come on top, so the upper end bounds the share of right labels, and the
+        lower end does not.
+    noise : array of shape (classes, groups)
+        Share of wrong labels among those observed in each cell; NaN where there are none, and where the
+        estimate is inconclusive.
+    flip_rates : array of shape (classes, groups)
+        Chance of a label of that *true* class and group to be flipped.
+    aimed : bool
+        Whether labels look wrong on purpose: where they are surest, rather than at random.
+    credible : Credibility
+        Whether the estimate is conclusive, with the reason in words; it can be used as a condition. Where
+        it is not, no label is called wrong.
+    true_class : array of shape (n, classes)
+        Probabilities of each sample's true class, given its features and its label.
+    cells : Cells
+        The classes and groups of the tables above.
+    predictor : Choice, optional
+        The model of the labels that the estimate stands on, and by how much it beat the simpler one.
+    verified : VerifiedRates, optional
+        The flip rates that checked labels show, with intervals.
+    verified_codes : integer array, optional
+        The checked class of each sample, −1 where nobody checked.
+    verified_weight : array, optional
+        The inverse of each sample's chance to be checked; None where that was at random.
+    unseen : array of shape (n, classes), optional
+        Probabilities of the true classes by models that did not see the check of the sample.
+
+    Examples
+    --------
+    >>> from fairsieve import estimate_clean_ratio
+    >>> from fairsieve.data import flip_uniform, make_synthetic
+    >>> samples = make_synthetic(4000, seed=1)
+    >>> noisy = flip_uniform(samples, 0.15, seed=0).labels
+    >>> found = estimate_clean_ratio(samples.features, noisy, sensitive_features=samples.groups)
+    >>> found.noise.shape, len(found.wrong), found.interval[0] < found.clean_ratio < found.interval[1]
+    ((2, 2), 4000, True)
+    """
+
+    clean_ratio: float
+    interval: tuple[float, float]
+    noise: NDArray[np.float64]
+    flip_rates: NDArray[np.float64]
+    aimed: bool
+    credible: Credibility
+    true_class: NDArray[np.float64]
+    cells: Cells
+    predictor: Choice | None = None
+    verified: VerifiedRates | None = None
+    verified_codes: NDArray[np.int64] | None = None
+    verified_weight: NDArray[np.float64] | None = None
+    unseen: NDArray[np.float64] | None = None
+
+    def _repr_html_(self) -> str:
+        known = "" if self.credible else "which labels are wrong cannot be known: "
+        title = upper(f"{known}{self.credible}")
+        return cells_html(title, self.cells, self.noise, ("samples", "wrong labels"))
+
+    @property
+    def covers(self) -> str:
+        """Which wrong labels ``interval`` and ``clean_ratio`` speak of, in words."""
+        if self.verified is not None:
+            return ALL_WRONG_LABELS
+        return "labels wrong on purpose" if self.aimed else "labels wrong at random"
+
+    @property
+    def wrong(self) -> NDArray[np.float64]:
+        """How likely each label is wrong."""
+        return _wrong(self.true_class, self.cells)
+
+    @property
+    def checked(self) -> NDArray[np.int64]:
+        """Samples whose label somebody checked."""
+        return np.flatnonzero(False if self.verified_codes is None else self.verified_codes >= 0)
+
+    @property
+    def true_codes(self) -> NDArray[np.int64]:
+        """The given class of each sample, and the true one where somebody checked."""
+        codes = self.cells.label_codes.copy()
+        if self.verified_codes is not None:
+            codes[self.checked] = self.verified_codes[self.checked]
+        return codes
+
+    @property
+    def believed(self) -> NDArray[np.int64]:
+        """Samples whose label is more likely right than wrong; with aimed flips, not surely wrong."""
+        return np.flatnonzero(self.wrong <= (SURE if self.aimed else 0.5))
+
+    @property
+    def acts(self) -> bool:
+        """Whether training goes by the chances of the true classes, and not by the labels as they are."""
+        return self.verified is not None or (
+            bool(self.credible) and bool(self.flip_rates.any() or self.aimed)
+        )
+
+    @property
+    def training(self) -> str:
+        """What training does with the estimate, in words."""
+        if self.acts:
+            return "takes each class as far as it is likely the true one and moves the shares of the groups"
+        if self.aimed:
+            return f"selects by losses, as if {self.clean_ratio:.0%} of the labels were right"
+        return "leaves no sample out and only moves the shares of the groups"
+
+    def draw_labels(self, seed: int) -> NDArray[np.int64]:
+        """Draw a class for each sample by its chances; checked ones get theirs."""
+        turns = np.random.default_rng(seed).random(len(self.cells))
+        passed = np.cumsum(self.true_class, axis=1) < turns[:, None]
+        return np.asarray(np.minimum(passed.sum(axis=1), self.cells.shape[0] - 1))
+
+    def next_to_verify(self, n: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Choose rows to check next, with weights for ``verified_weight``.
+
+        Three quarters are at random, spread over the cells, so that rates stay unbiased; a quarter is where it is
+        least certain whether the label is right, as far as the estimate is conclusive. Rows that were checked
+        already are left out.
+
+        Returns
+        -------
+        rows : integer array of shape (n,)
+        weights : array of shape (n,)
+            The inverse of each row's chance to be chosen, with mean 1.
+        """
+        open_ = np.ones(len(self.cells), bool)
+        open_[self.checked] = False
+        n, left = check_at_least("n", n, 1), int(open_.sum())
+        if n > left:
+            raise InvalidInputError(f"n must be at most {left}, the rows that nobody checked; got {n}")
+        rng = np.random.default_rng(check_seed("seed", seed))
+        return choose_rows(n, open_, self.wrong, self.cells, rng)
 
 
 def estimate_clean_ratio(
@@ -93,6 +265,7 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
+@one_blas_thread()
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
     """Estimate from samples that have been checked, and labels that somebody verified, if any.
 
@@ -100,45 +273,148 @@ def estimate_of(checked: Checked, seed: int, verified: Verification | None = Non
     """
     cells = checked.data.cells
     if cells.shape[1] <= MOST_GROUPS:
-        return _estimate(checked, seed, verified)
+        return _Estimation(checked).weigh(verified, seed)
     pool = np.zeros(cells.shape[1], np.int64)
     pool[np.argsort(-cells.counts.sum(axis=0), kind="stable")[: MOST_GROUPS - 1]] = np.arange(1, MOST_GROUPS)
     data = Samples(checked.data.features, checked.data.labels, pool[cells.group_codes], classes=cells.classes)
-    found = _estimate(checked._replace(data=data), seed, verified)
-    rates = found.verified
-    if rates is not None:
-        own = rates.flip_rates[:, pool], rates.low[:, pool], rates.high[:, pool]
-        rates = VerifiedRates(rates.checked[:, pool], *own)
-    return replace(
-        found,
-        cells=cells,
-        noise=found.noise[:, pool],
-        flip_rates=found.flip_rates[:, pool],
-        verified=rates,
-    )
+    found = _Estimation(checked._replace(data=data)).weigh(verified, seed)
+    tables: Any = found.verified
+    rates = tables and VerifiedRates(*(table[:, pool] for table in tables))
+    noise, flip_rates = found.noise[:, pool], found.flip_rates[:, pool]
+    return replace(found, cells=cells, noise=noise, flip_rates=flip_rates, verified=rates)
 
 
-@one_blas_thread()
-def _estimate(checked: Checked, seed: int, verified: Verification | None) -> CleanRatioEstimate:
-    survey = Survey.draw(checked.data, checked.weights)
-    tried = try_predictors(survey)
-    if verified is not None and verified.enough:
-        return _verified_estimate(verified, tried, survey, checked, seed)
-    found = _weigh(survey, tried, checked)
-    return found if verified is None else _corrected(found, verified.codes)
+class _Estimation:
+    """An estimate in the making: the samples, those of them that are looked at, and the predictors of their labels."""
 
+    def __init__(self, checked: Checked) -> None:
+        self.data, self.weights, self.cells = checked.data, checked.weights, checked.data.cells
+        self.survey = Survey.draw(checked.data, checked.weights)
+        self.tried = try_predictors(self.survey)
 
-def _weigh(survey: Survey, tried: Tried, checked: Checked) -> CleanRatioEstimate:
-    """Weigh the explanations and build the estimate."""
-    aimed, disagree = explain_by_aim(survey, tried)
-    if aimed is not None:
-        return _aimed_estimate(aimed, tried, survey, checked)
-    random = explain_at_random(survey, tried)
-    verdict = _judge(random, disagree)
-    if verdict and random.model is not None:
-        return _random_estimate(random, verdict, survey, tried, checked)
-    most = max(random.most, random.share, NONE_OF_MANY / survey.size)
-    return _without_suspects(verdict, 1.0 if disagree else most, tried, checked, aimed=disagree)
+    def weigh(self, verified: Verification | None, seed: int) -> CleanRatioEstimate:
+        """Learn from verified labels where they are enough; else weigh the explanations."""
+        if verified is not None and verified.enough:
+            return self.learnt(verified, seed)
+        aimed, disagree = explain_by_aim(self.survey, self.tried)
+        if aimed is not None:
+            found = self.aimed(aimed)
+        else:
+            random = explain_at_random(self.survey, self.tried)
+            verdict = _judge(random, disagree)
+            if verdict and random.model is not None:
+                found = self.at_random(random, random.model, verdict)
+            else:
+                most = max(random.most, random.share, NONE_OF_MANY / self.survey.size)
+                found = self.without_suspects(verdict, 1.0 if disagree else most, aimed=disagree)
+        if verified is None:
+            return found
+        rows = np.flatnonzero(verified.codes >= 0)  # too few to learn from, but known
+        found.true_class[rows] = np.eye(self.cells.shape[0])[verified.codes[rows]]
+        return replace(found, verified_codes=verified.codes)
+
+    def build(
+        self,
+        clean_ratio: float,
+        interval: tuple[float, float],
+        verdict: Credibility,
+        true_class: Floats,
+        flip_rates: Floats,
+        *,
+        aimed: bool = False,
+        **more: Any,
+    ) -> CleanRatioEstimate:
+        """Build the estimate from the chances of the true classes."""
+        noise = np.full(self.cells.shape, np.nan)
+        if verdict:
+            sums, counts = by_cell(_wrong(true_class, self.cells), self.cells), self.cells.counts
+            np.divide(sums, counts, out=noise, where=counts > 0)
+        return CleanRatioEstimate(
+            clean_ratio,
+            interval,
+            noise,
+            flip_rates,
+            aimed,
+            verdict,
+            true_class,
+            self.cells,
+            self.tried.choice,
+            **more,
+        )
+
+    def without_suspects(self, verdict: Credibility, most: float, *, aimed: bool) -> CleanRatioEstimate:
+        """Call no label wrong: none were found, or it cannot be known."""
+        return self.build(
+            1 - GUESSED_NOISE if aimed else 1.0,
+            (max(1 - most, 0.0), 1.0),
+            verdict,
+            np.eye(self.cells.shape[0])[self.cells.label_codes],
+            np.zeros(self.cells.shape),
+            aimed=aimed,
+        )
+
+    def at_random(self, random: RandomFlips, model: FlipModel, verdict: Credibility) -> CleanRatioEstimate:
+        """Follow flips at random: how likely each label is wrong follows from the rates."""
+        scores = [each.all_scores(self.survey, self.data) for each in random.used]
+        design = stack(scores, self.cells.group_codes, self.cells.shape[1])
+        low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
+        ratio = float(np.clip(1 - random.share - random.error, low, high))
+        true_class = model.true_class(self.observe(design))
+        return self.build(ratio, (low, high), verdict, true_class, model.flip_rates.T.copy())
+
+    def aimed(self, model: FlipModel) -> CleanRatioEstimate:
+        """Follow aimed flips: the labels that are surely wrong, where that is credible."""
+        expand = self.tried.linear.design
+        parts = [
+            model.true_class(self.observe(expand(self.survey.features_of(self.data, part)), part))
+            for part in chunks(len(self.data))
+        ]
+        true_class = np.concatenate(parts)
+        wrong = _wrong(true_class, self.cells)
+        likely, sure, surest = (
+            float(np.average(wrong > chance, weights=self.weights)) for chance in (0.5, SURE, 0.99)
+        )
+        if sure > CREDIBLE:
+            verdict = Credibility(
+                False,
+                f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
+                "wrong.",
+            )
+            return self.without_suspects(verdict, 1.0, aimed=True)
+        why = f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
+        rates = flip_rates_of(true_class, self.cells, self.weights)
+        interval = 1 - likely, 1 - surest
+        return self.build(1 - sure, interval, Credibility(True, why), true_class, rates, aimed=True)
+
+    def learnt(self, verified: Verification, seed: int) -> CleanRatioEstimate:
+        """Learn from labels that somebody checked."""
+        columns = self.survey.telling(MOST_FEATURES)
+        features = [self.survey.features_of(self.data, part)[:, columns] for part in chunks(len(self.data))]
+        true_class, unseen, rates, interval = learn_true_class(
+            self.tried.best.all_scores(self.survey, self.data),
+            np.concatenate(features),
+            self.cells,
+            verified,
+            sample_weight=self.weights,
+            seed=seed,
+        )
+        right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
+        return self.build(
+            float(np.clip(right, *interval)),
+            interval,
+            Credibility(True, f"learnt from {int((verified.codes >= 0).sum())} checked labels."),
+            true_class,
+            rates.flip_rates,
+            verified=rates,
+            verified_codes=verified.codes,
+            verified_weight=verified.weight,
+            unseen=unseen,
+        )
+
+    def observe(self, design: Floats, part: slice = slice(None)) -> Observed:
+        """Return samples in the form the model of flips takes."""
+        labels, groups = self.cells.label_codes[part], self.cells.group_codes[part]
+        return Observed(design, labels, groups, *self.cells.shape, np.ones(len(labels)))
 
 
 def _judge(random: RandomFlips, disagree: bool) -> Credibility:
@@ -185,119 +461,23 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0095 else f"{share:.1%}"
 
 
-def _without_suspects(
-    verdict: Credibility, most: float, tried: Tried, checked: Checked, *, aimed: bool
-) -> CleanRatioEstimate:
-    """Build the estimate where no label is called wrong: none were found, or it cannot be known."""
-    cells = checked.data.cells
-    own = np.eye(cells.shape[0])[cells.label_codes]
-    return CleanRatioEstimate(
-        1 - GUESSED_NOISE if aimed else 1.0,
-        (max(1 - most, 0.0), 1.0),
-        noise_by_cell(own, cells) if verdict else np.full(cells.shape, np.nan),
-        np.zeros(cells.shape),
-        aimed,
-        verdict,
-        own,
-        cells,
-        tried.choice,
-    )
-
-
-def _random_estimate(
-    random: RandomFlips, verdict: Credibility, survey: Survey, tried: Tried, checked: Checked
-) -> CleanRatioEstimate:
-    """Build the estimate for flips at random: how likely each label is wrong follows from the rates."""
-    data, cells = checked.data, checked.data.cells
-    assert random.model is not None
-    design = stack([each.all_scores(survey, data) for each in random.used], cells.group_codes, cells.shape[1])
-    true_class = random.model.true_class(_observe(design, cells))
-    low, high = max(1 - max(random.most, random.share), 0.0), 1 - random.least
-    return CleanRatioEstimate(
-        float(np.clip(1 - random.share - random.error, low, high)),
-        (low, high),
-        noise_by_cell(true_class, cells),
-        random.model.flip_rates.T.copy(),
-        False,
-        verdict,
-        true_class,
-        cells,
-        tried.choice,
-    )
-
-
-def _aimed_estimate(model: FlipModel, tried: Tried, survey: Survey, checked: Checked) -> CleanRatioEstimate:
-    """Build the estimate for aimed flips: the labels that are surely wrong, where that is credible."""
-    data, cells, expand = checked.data, checked.data.cells, tried.linear.design
-    assert expand is not None
-    parts = [
-        model.true_class(_observe(expand(survey.features_of(data, part)), cells, part))
-        for part in chunks(len(data))
-    ]
-    true_class = np.concatenate(parts)
-    wrong = 1 - true_class[np.arange(len(data)), cells.label_codes]
-    likely, sure, surest = (
-        float(np.average(wrong > chance, weights=checked.weights)) for chance in (0.5, SURE, 0.99)
-    )
-    if sure > CREDIBLE:
-        verdict = Credibility(
-            False,
-            f"labels look wrong on purpose, but so many ({sure:.0%}) that they may be the truth and the others "
-            "wrong.",
+def warn_if_inconclusive(estimate: CleanRatioEstimate) -> None:
+    """Warn that it cannot be known which labels are wrong, and say what training does instead."""
+    if not estimate.credible:
+        warnings.warn(
+            f"which labels are wrong cannot be known: {estimate.credible} No label is called wrong; training "
+            f"{estimate.training}. Pass clean_ratio= if you know it",
+            FairsieveWarning,
+            stacklevel=4,
         )
-        return _without_suspects(verdict, 1.0, tried, checked, aimed=True)
-    return CleanRatioEstimate(
-        1 - sure,
-        (1 - likely, 1 - surest),
-        noise_by_cell(true_class, cells),
-        flip_rates_of(true_class, cells, checked.weights),
-        True,
-        Credibility(
-            True, f"labels turn around where the class is surest, as if they were wrong on purpose; {ON_TOP}."
-        ),
-        true_class,
-        cells,
-        tried.choice,
-    )
 
 
-def _observe(design: NDArray[np.float64], cells: Cells, part: slice = slice(None)) -> Observed:
-    """Return samples in the form the model of flips takes."""
-    labels, groups = cells.label_codes[part], cells.group_codes[part]
-    return Observed(design, labels, groups, *cells.shape, np.ones(len(labels)))
+def by_cell(values: Floats, cells: Cells) -> Floats:
+    """Sum ``values`` in each cell, (classes, groups)."""
+    sums = np.bincount(cells.codes, weights=values, minlength=cells.counts.size)
+    return sums.astype(np.float64).reshape(cells.shape)
 
 
-def _verified_estimate(
-    verified: Verification, tried: Tried, survey: Survey, checked: Checked, seed: int
-) -> CleanRatioEstimate:
-    """Build the estimate from labels that somebody checked."""
-    data, cells = checked.data, checked.data.cells
-    scores = tried.best.all_scores(survey, data)
-    columns = survey.telling(MOST_FEATURES)
-    features = np.concatenate([survey.features_of(data, part)[:, columns] for part in chunks(len(data))])
-    learnt = learn_true_class(scores, features, cells, verified, sample_weight=checked.weights, seed=seed)
-    noise = noise_by_cell(learnt.true_class, cells)
-    wrong = 1 - learnt.true_class[np.arange(len(data)), cells.label_codes]
-    count = int((verified.codes >= 0).sum())
-    return CleanRatioEstimate(
-        float(np.clip(1 - np.average(wrong, weights=checked.weights), *learnt.interval)),
-        learnt.interval,
-        noise,
-        learnt.rates.flip_rates,
-        False,
-        Credibility(True, f"learnt from {count} checked labels."),
-        learnt.true_class,
-        cells,
-        tried.choice,
-        learnt.rates,
-        verified.codes,
-        Unseen(learnt.unseen, verified.weight),
-    )
-
-
-def _corrected(found: CleanRatioEstimate, codes: NDArray[np.int64]) -> CleanRatioEstimate:
-    """Set the few checked labels right."""
-    rows = np.flatnonzero(codes >= 0)
-    true_class = found.true_class.copy()
-    true_class[rows] = np.eye(found.cells.shape[0])[codes[rows]]
-    return replace(found, true_class=true_class, verified_codes=codes)
+def _wrong(true_class: Floats, cells: Cells) -> Floats:
+    """Return how likely each label is wrong."""
+    return np.asarray(1 - true_class[np.arange(len(cells)), cells.label_codes])

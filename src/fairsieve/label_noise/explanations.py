@@ -20,10 +20,10 @@ from fairsieve.label_noise.flip_model import (
     fit_flips,
     fit_plain,
     probabilities,
+    transitions,
+    true_sums,
 )
-from fairsieve.label_noise.predictors import Predictor, boosted_predictor, linear_predictor
-from fairsieve.label_noise.survey import Survey, with_groups
-from fairsieve.label_noise.true_counts import surest_share, transitions, true_sums
+from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors, with_groups
 from fairsieve.training.threads import run_together
 
 __all__ = ["Choice", "RandomFlips", "Tried", "explain_at_random", "explain_by_aim", "stack", "try_predictors"]
@@ -35,6 +35,11 @@ MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth i
 APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random
 SUREST = 0.02  # part of the samples in which a class must be likely, to see whether it levels off
 LIKELY = 0.6  # so likely
+SUREST_PARTS = (
+    0.1,
+    0.2,
+    0.4,
+)  # of a group, those that a class is surest for, whose other labels bound its rate
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones
@@ -118,7 +123,7 @@ class Tried:
 def try_predictors(survey: Survey) -> Tried:
     """Fit the predictors and choose between them, by cross-validated log loss."""
     (linear, curved), boosted = run_together(
-        lambda: _linear_and_curved(survey), lambda: boosted_predictor(survey)
+        lambda: linear_predictors(survey), lambda: boosted_predictor(survey)
     )
     base = best = min((linear, curved), key=lambda each: survey.mean(each.losses)[0])
     tried = [linear, curved, boosted] if boosted is not None else [linear, curved]
@@ -131,11 +136,6 @@ def try_predictors(survey: Survey) -> Tried:
         gain, error = survey.mean(levelled - boosted.losses)
         best = boosted if gain > 2 * error else base
     return Tried(linear, base, boosted, best, lowest, Choice(best.name, losses))
-
-
-def _linear_and_curved(survey: Survey) -> tuple[Predictor, Predictor]:
-    linear = linear_predictor(survey, curved=False)
-    return linear, linear_predictor(survey, curved=True, start=linear)
 
 
 def stack(scores: list[Floats], groups: Codes, group_count: int) -> Floats:
@@ -157,9 +157,7 @@ def explain_at_random(survey: Survey, tried: Tried) -> RandomFlips:
     plain = fit_plain(observed)
     most = _highest_share(survey, probabilities(observed.design @ plain.weights))
     if not survey.numeric_columns:
-        return RandomFlips(
-            most
-        )  # any table of probabilities by yes-or-no columns and group is a possible truth
+        return RandomFlips(most)  # any table of probabilities by yes-or-no columns may be the truth
     model = _bear_out(survey, observed, plain)
     share, error = model.noise(observed)
     gain = model.log_likelihood - plain.log_likelihood
@@ -205,7 +203,7 @@ def explain_by_aim(survey: Survey, tried: Tried) -> tuple[FlipModel | None, bool
     """Find flips aimed at the samples whose class is surest; say also whether the explanations disagree."""
     linear, lowest, boosted = tried.linear, tried.lowest, tried.boosted
     possible = np.inf if boosted is None else lowest - survey.mean(boosted.losses)[0]
-    if possible < WORTH_TRYING or linear.fitted is None:
+    if possible < WORTH_TRYING:
         return None, False
     observed, plain = linear.fitted
     part = observed.take(slice(MOST_AIMED))
@@ -229,12 +227,19 @@ def _highest_share(survey: Survey, chances: Floats) -> float:
     and group bound its rate from above, with no model of the truth.
     """
     shape = survey.classes, survey.group_count
-    rates = np.zeros(shape)
-    for place in np.ndindex(shape):
-        alike = np.zeros(shape, bool)
-        alike[place] = True
-        share, error = surest_share(alike, chances, survey.labels, survey.groups, survey.weights)
-        rates[place] = min(share + BOUND * error, 1.0)
+    rates = np.ones(shape)
+    for label, group in np.ndindex(shape):
+        members = np.flatnonzero(survey.groups == group)
+        if not len(members):
+            continue
+        order = members[np.argsort(-chances[members, label], kind="stable")]
+        counts = np.cumsum(survey.weights[order])
+        ends = np.searchsorted(counts, np.array(SUREST_PARTS) * counts[-1] * (1 - 1e-12))
+        sizes = counts[ends]
+        shares = np.cumsum(survey.weights[order] * (survey.labels[order] != label))[ends] / sizes
+        errors = np.sqrt((shares * (1 - shares) + 1 / sizes) / sizes)
+        lowest = (shares + errors).argmin()
+        rates[label, group] = min(shares[lowest] + BOUND * errors[lowest], 1.0)
     table = transitions(rates)
     kept = np.diagonal(table, axis1=1, axis2=2).T
     seen = np.zeros(shape)

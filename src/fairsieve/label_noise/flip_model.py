@@ -9,6 +9,10 @@ With b = 0 labels are wrong *at random*, at a rate of their own in each cell. Wi
 the class is surest, as an attacker aims them. Both are fitted by maximum likelihood. The only thing known about
 the true labels is the shape of the softmax: random flips make it level off at 1 − ρ instead of 1, aimed flips
 turn it around.
+
+Labels wrong at random turn true classes into observed ones by a table of each group, T(z), whose row i holds the
+chances of each label for a sample of true class i. Whatever is counted over observed labels then follows for the true
+ones from the inverse of that table, with no model in between.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ __all__ = [
     "fit_plain",
     "log_losses",
     "probabilities",
+    "transitions",
+    "true_sums",
 ]
 
 Floats = NDArray[np.float64]
@@ -97,11 +103,7 @@ class FlipModel:
 
     def joint(self, observed: Observed) -> Floats:
         """Compute the probability of each true class together with the observed label."""
-        chances = probabilities(observed.design @ self.weights)
-        transfer = _rates(self, observed.groups, chances) / max(observed.classes - 1, 1)
-        rows = np.arange(len(observed))
-        transfer[rows, observed.labels] = 1 - transfer[rows, observed.labels] * max(observed.classes - 1, 1)
-        return np.asarray(np.maximum(chances * transfer, TINIEST))
+        return _joint(self, observed)[-1]
 
     def true_class(self, observed: Observed) -> Floats:
         """Compute the probabilities of the true classes, given the features and the observed label."""
@@ -234,11 +236,41 @@ def log_losses(logits: Floats, labels: Codes) -> Floats:
     return np.asarray(-np.log(np.maximum(probabilities(logits)[np.arange(len(labels)), labels], TINIEST)))
 
 
-def _rates(model: FlipModel, groups: Codes, chances: Floats) -> Floats:
-    """Compute the chance of each sample to be flipped, if a class is its true one."""
-    if not model.aim.any():
-        return np.asarray(expit(model.level)[groups])
-    return np.asarray(expit(model.level[groups] + model.aim[groups] * _log_odds(chances)))
+def transitions(flip_rates: Floats) -> Floats:
+    """Build T, (groups, true classes, labels), from the flip rates, (classes, groups); to any other class alike.
+
+    Rates are bounded so that the table can be inverted.
+
+    >>> transitions(np.array([[0.1], [0.2]])).round(2).tolist()
+    [[[0.9, 0.1], [0.2, 0.8]]]
+    """
+    classes = flip_rates.shape[0]
+    others = max(classes - 1, 1)
+    rates = np.clip(flip_rates, 0.0, 0.9 * others / (others + 1)).T
+    table = np.repeat((rates / others)[:, :, None], classes, axis=2)
+    table[:, np.arange(classes), np.arange(classes)] = 1.0 - rates
+    return np.asarray(table)
+
+
+def true_sums(observed: Floats, table: Floats) -> Floats:
+    """Compute sums by true class and group, (classes, groups, …), from those by observed label.
+
+    >>> true_sums(np.array([[11.0], [9.0]]), transitions(np.array([[0.1], [0.2]]))).round(9).tolist()
+    [[10.0], [10.0]]
+    """
+    inverse = np.linalg.inv(table)  # observed = Tᵀ · true
+    return np.asarray(np.maximum(np.einsum("zji,jz...->iz...", inverse, observed), 0.0))
+
+
+def _joint(model: FlipModel, observed: Observed) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
+    """Compute the chance of each class to be true, of a flip if it is, whether it is the label, and of both."""
+    chances = probabilities(observed.design @ model.weights)
+    odds = model.level[observed.groups]
+    if model.aim.any():
+        odds += model.aim[observed.groups] * _log_odds(chances)
+    rates, own = expit(odds), np.equal.outer(observed.labels, np.arange(observed.classes))
+    transfer = np.where(own, 1 - rates, rates / max(observed.classes - 1, 1))
+    return chances, rates, own, np.maximum(chances * transfer, TINIEST)
 
 
 def _log_odds(chances: Floats) -> Floats:
@@ -256,10 +288,7 @@ def _slopes(model: FlipModel, observed: Observed, aimed: bool) -> tuple[float, F
 
 def _scores(model: FlipModel, observed: Observed, aimed: bool) -> tuple[Floats, Floats, Floats, Floats]:
     """Compute the chance of each sample's label, and the slopes of its logarithm by the logits, a and b."""
-    chances = probabilities(observed.design @ model.weights)
-    rates = _rates(model, observed.groups, chances)
-    own = np.equal.outer(observed.labels, np.arange(observed.classes))
-    joint = np.maximum(chances * np.where(own, 1 - rates, rates / max(observed.classes - 1, 1)), TINIEST)
+    chances, rates, own, joint = _joint(model, observed)
     seen = joint.sum(axis=1)
     posterior = joint / seen[:, None]
     by_level, by_logit = posterior * (~own - rates), posterior - chances

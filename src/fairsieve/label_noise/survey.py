@@ -1,25 +1,40 @@
-"""Choose the samples that the estimate looks at, so that equal data are looked at equally.
+"""Look at some of the samples, the same for equal data, and predict their labels.
 
 Neither a seed nor the order of the rows decides anything here: which samples are looked at, and in which fold each of
 them stands, follows from a checksum of their features and group. Equal rows are counted together, so a row that is
 there twice is the same as one of weight 2; and since equal features stand in the same fold, no model is tested on
 what it has learnt by heart.
+
+The labels of these samples are predicted as they are, by a linear, a curved and a boosted model. A real difference
+between groups and a bent boundary between the classes must not pass for wrong labels. So every predictor sees the
+group, and cross-validation says which of them describes the labels best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.inputs import dense
-from fairsieve.label_noise.flip_model import Observed
+from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import Samples
+from fairsieve.training.threads import one_openmp_thread
 
-__all__ = ["FOLDS", "Survey", "chunks", "with_groups"]
+__all__ = [
+    "Predictor",
+    "Survey",
+    "boosted_predictor",
+    "chunks",
+    "content_folds",
+    "linear_predictors",
+    "with_groups",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -27,13 +42,15 @@ Keys = NDArray[np.uint64]
 
 MOST = 8_000  # samples that are looked at
 FOLDS = 6
-LEVELS = (
-    2.0**16
-)  # that the values of a column are told apart by; scaling a column moves nobody to another fold
+LEVELS = 2.0**16  # that the values of a column are told apart by; scaling moves nobody to another fold
 MOST_COLUMNS = 120  # of the features; those that say most about the labels
 RARE = 0.01  # columns that are almost constant are left out where there are many
 MANY = 40
 CHUNK = 65_536
+MOST_CURVED = 8  # numeric columns; they make 36 squares and products
+TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
+FEWEST_FOR_TREES = 200
+SUREST_LOGIT = 9.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +178,8 @@ def _checksums(data: Samples, groups: Codes) -> tuple[Keys, Keys]:
     low = np.min([part.min(axis=0) for part in parts], axis=0).astype(np.float64)
     high = np.max([part.max(axis=0) for part in parts], axis=0).astype(np.float64)
     scale = np.divide(LEVELS, high - low, out=np.zeros_like(low), where=high > low)
-    factors = np.random.default_rng(0).integers(0, 2**63, len(low) + 1).astype(np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
+    factors = np.random.default_rng(0).integers(0, 2**63, len(low) + 1).astype(np.uint64)
+    factors = factors * np.uint64(2) + np.uint64(1)  # odd numbers lose no bit
     found = []
     for part in parts:
         part = part.astype(np.float64) + 0.0  # a negative zero is a zero
@@ -209,3 +225,140 @@ def _telling_columns(features: Floats, labels: Codes, classes: int, weights: Flo
     if len(columns) > most:
         columns = columns[_strongest(features[:, columns], labels, classes, weights, most)]
     return columns
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A model of the labels as they are.
+
+    Attributes
+    ----------
+    name : str
+    scores : array of shape (n, classes − 1)
+        Logits against the first class, for the surveyed samples, by models that did not see them.
+    losses : array of shape (n,)
+        Their log losses.
+    predict : callable
+        Features (with groups) → logits of any samples.
+    design : _Design, optional
+        How features (with groups) become a design matrix; None for trees.
+    fitted : pair, optional
+        The design of the surveyed samples, and the model fitted to it; None for trees.
+    """
+
+    name: str
+    scores: Floats
+    losses: Floats
+    predict: Callable[[Floats], Floats]
+    design: Any = None
+    fitted: Any = None
+
+    def all_scores(self, survey: Survey, data: Samples) -> Floats:
+        """Compute the logits of all samples; of the surveyed ones, by models that did not see them."""
+        found = np.empty((len(data), self.scores.shape[1]))
+        if len(survey.members) < len(data):
+            for part in chunks(len(data)):
+                found[part] = self.predict(survey.features_of(data, part))
+        found[survey.members] = self.scores[survey.places]
+        return found
+
+
+def linear_predictors(survey: Survey) -> tuple[Predictor, Predictor]:
+    """Fit logistic regression, on all surveyed samples and fold by fold: a linear and a curved one.
+
+    The curved one has the squares and products of numeric columns, and starts from the weights of the other.
+    """
+    linear = _fit_linear("linear", _Design(survey, []), survey)
+    return linear, _fit_linear(
+        "curved", _Design(survey, survey.numeric_columns[:MOST_CURVED]), survey, linear
+    )
+
+
+def _fit_linear(name: str, design: _Design, survey: Survey, start: Predictor | None = None) -> Predictor:
+    observed, weights = survey.observe(design(survey.features)), None
+    if start is not None:  # further products stand before the constant
+        known = start.fitted[1].weights
+        added = np.zeros((observed.design.shape[1] - len(known), known.shape[1]))
+        weights = np.vstack([known[:-1], added, known[-1:]])
+    model = fit_plain(observed, weights)
+    scores = fit_left_out(observed, model, survey.folds)
+    losses = log_losses(scores, survey.labels)
+    return Predictor(
+        name, scores, losses, lambda features: design(features) @ model.weights, design, (observed, model)
+    )
+
+
+def boosted_predictor(survey: Survey) -> Predictor | None:
+    """Fit boosted trees fold by fold; None where there are too few samples of a class."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    count = 2 if len(survey) >= 4000 else 3 if len(survey) >= 1000 else FOLDS
+    counts = np.bincount(survey.labels, minlength=survey.classes)
+    if len(survey) < FEWEST_FOR_TREES or counts[counts > 0].min() < 2 * count:
+        return None
+    scores, models = np.empty((len(survey), survey.classes - 1)), []
+    features, folds = survey.features.astype(np.float32), survey.folds % count
+    weighted = (survey.weights != survey.weights[0]).any()  # binning with weights takes longer
+    with one_openmp_thread():  # trees of a few thousand samples gain nothing from several
+        for fold in range(count):
+            inside = folds == fold
+            model = HistGradientBoostingClassifier(
+                max_iter=TREES,
+                max_leaf_nodes=LEAVES,
+                learning_rate=RATE,
+                max_bins=BINS,
+                early_stopping=False,
+                random_state=0,
+            ).fit(
+                features[~inside],
+                survey.labels[~inside],
+                sample_weight=survey.weights[~inside] if weighted else None,
+            )
+            scores[inside] = _boosted_logits(model, features[inside], survey.classes)
+            models.append(model)
+
+    def predict(features: Floats) -> Floats:
+        narrow = features.astype(np.float32)
+        logits = [_boosted_logits(model, narrow, survey.classes) for model in models]
+        return np.asarray(np.mean(logits, axis=0))
+
+    return Predictor("boosted", scores, log_losses(scores, survey.labels), predict)
+
+
+def _boosted_logits(model: Any, features: NDArray[np.float32], classes: int) -> Floats:
+    """Return a booster's logits against the first class, within bounds."""
+    chances = np.full((len(features), classes), np.exp(-SUREST_LOGIT))
+    chances[:, model.classes_] = model.predict_proba(features)
+    logs = np.log(np.maximum(chances, np.exp(-2 * SUREST_LOGIT)))
+    return np.asarray(np.clip(logs[:, 1:] - logs[:, :1], -SUREST_LOGIT, SUREST_LOGIT))
+
+
+class _Design:
+    """How features become a design matrix: standardised, with a constant, and products if curved.
+
+    A column of two values has no square, and products of two such columns would let a model learn flips by heart.
+    """
+
+    def __init__(self, survey: Survey, numeric: list[int]) -> None:
+        self.pairs = np.array(list(combinations_with_replacement(numeric, 2)), np.int64).reshape(-1, 2)
+        self.scale = _centre(survey.features, survey.weights)
+        self.product_scale = _centre(self.expand(survey.features)[1], survey.weights)
+
+    def expand(self, features: Floats) -> tuple[Floats, Floats]:
+        """Return standardised features, and products of them."""
+        standard = (features - self.scale[0]) / self.scale[1]
+        return standard, standard[:, self.pairs[:, 0]] * standard[:, self.pairs[:, 1]]
+
+    def __call__(self, features: Floats) -> Floats:
+        """Return the design matrix of any samples."""
+        standard, products = self.expand(features)
+        mean, spread = self.product_scale
+        return np.column_stack([standard, (products - mean) / spread, np.ones(len(features))])
+
+
+def _centre(X: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Compute the means and deviations of columns; constant ones get an infinite deviation."""
+    mean = np.average(X, axis=0, weights=weights)
+    spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+    constant = spread <= 1e-12 * np.abs(X).max(axis=0, initial=1.0)
+    return mean, np.where(constant, np.inf, spread)

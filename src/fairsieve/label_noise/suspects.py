@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
 from fairsieve.samples import Samples
+from fairsieve.selection.cells import Cells
 
-__all__ = ["choose_to_verify", "probabilities_of", "suspects_of"]
+__all__ = ["choose_rows", "probabilities_of", "suspects_of"]
 
-
-def choose_to_verify(
-    estimate: CleanRatioEstimate | None, n: int, rows: NDArray[np.int64] | None, clean_ratio: Any
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose samples to check next by an estimate; name them by ``rows``, if given. Return weights too."""
-    if estimate is None:
-        raise InvalidInputError(
-            "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
-            f"clean_ratio={clean_ratio!r}"
-        )
-    chosen, weights = estimate.next_to_verify(n)
-    return chosen if rows is None else rows[chosen], weights
+DOUBTED = 0.25  # share of the rows to check next that goes to labels in doubt
 
 
 def suspects_of(
@@ -92,3 +78,43 @@ def _log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
     if decision.ndim == 1:
         return np.stack([log_expit(-decision), log_expit(decision)], axis=1)
     return np.asarray(log_softmax(decision, axis=1))
+
+
+def choose_rows(
+    n: int,
+    open_: NDArray[np.bool_],
+    wrong: NDArray[np.float64],
+    cells: Cells,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Choose ``n`` of the rows that are open, each at a known chance; return the inverse of their chances, with mean 1.
+
+    (Choosing half of the rows by how much their check would tell about the others trained no better models.)
+    """
+    share = open_ / open_.sum()
+    doubt = open_ * wrong * (1 - wrong)
+    if doubt.sum() > 0:
+        share = (1 - DOUBTED) * share + DOUBTED * doubt / doubt.sum()
+    chance = _inclusion(share, n)
+    order = np.lexsort((rng.random(len(open_)), wrong, cells.codes))
+    turns = np.cumsum(chance[order])
+    ticks = (np.arange(n) + rng.random()) * turns[-1] / n
+    rows = order[np.minimum(np.searchsorted(turns, ticks), len(order) - 1)]
+    weights = 1.0 / chance[rows]
+    return rows, weights / weights.mean()
+
+
+def _inclusion(share: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return chances to be chosen that follow the shares, none above 1, with the sum ``n``.
+
+    >>> _inclusion(np.array([0.5, 0.25, 0.25, 0.0]), 2).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    >>> _inclusion(np.array([0.8, 0.1, 0.1, 0.0]), 2).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    """
+    chance, sure = n * share, np.zeros(len(share), bool)
+    while (chance > 1 + 1e-12).any():
+        sure |= chance >= 1
+        rest = np.where(sure, 0.0, share)
+        chance = np.where(sure, 1.0, rest * (n - sure.sum()) / max(rest.sum(), 1e-300))
+    return np.asarray(chance)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,26 +52,6 @@ IMAGINED = 2.0  # checks that each group is given in half of the draws: few chec
 WIDENED = 30.0  # the variance of few checks in a group is raised, × (1 + WIDENED / checks); see docs/verified-labels.md
 
 
-class _LearntChances(NamedTuple):
-    """What was learnt from checked labels.
-
-    Attributes
-    ----------
-    true_class : array of shape (n, classes)
-        Chance of each true class; certain where somebody checked.
-    unseen : array of shape (n, classes)
-        The same, by models that did not see the check of the sample.
-    rates : VerifiedRates
-    interval : (float, float)
-        Share of right labels, 95 %.
-    """
-
-    true_class: Floats
-    unseen: Floats
-    rates: VerifiedRates
-    interval: tuple[float, float]
-
-
 def learn_true_class(
     scores: Floats,
     features: Floats,
@@ -80,7 +60,7 @@ def learn_true_class(
     *,
     sample_weight: Floats | None = None,
     seed: int = 0,
-) -> _LearntChances:
+) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float]]:
     """Learn the chance of each true class of every sample.
 
     Parameters
@@ -89,6 +69,16 @@ def learn_true_class(
         Logits of a plain model of the given labels, out of fold.
     features : array of shape (n, columns)
         What else may say which labels are wrong; standardised here.
+
+    Returns
+    -------
+    true_class : array of shape (n, classes)
+        Chance of each true class; certain where somebody checked.
+    unseen : array of shape (n, classes)
+        The same, by models that did not see the check of the sample.
+    rates : VerifiedRates
+    interval : (float, float)
+        Share of right labels, 95 %.
     """
     model, rng, codes = TrueClassModel(scores, features, cells), np.random.default_rng(seed), verified.codes
     checked = np.flatnonzero(codes >= 0)
@@ -118,13 +108,9 @@ def learn_true_class(
     seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
-    rates = flip_rates_of(true_class, cells, sample_weight)
-    return _LearntChances(
-        true_class,
-        unseen,
-        VerifiedRates(by_cell, rates, low, high),
-        _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight),
-    )
+    rates = VerifiedRates(by_cell, flip_rates_of(true_class, cells, sample_weight), low, high)
+    interval = _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight)
+    return true_class, unseen, rates, interval
 
 
 def _share_of_right(
@@ -164,51 +150,31 @@ class TrueClassModel:
 
     def __init__(self, scores: Floats, features: Floats, cells: Cells) -> None:
         self.logs = log_softmax(np.column_stack([np.zeros(len(scores)), scores]), axis=1)
-        self.cells, classes, groups = cells, *cells.shape
-        self.features = _scale(features)
-        others = classes - 1
-        width = self.features.shape[1]
-        self.sizes = (2, 1 + groups, others * (1 + groups), others * width, classes * width)
-        self.mean = np.zeros(sum(self.sizes))
+        self.cells, self.features = cells, _scale(features)
+        self.mean = np.zeros(len(self.ridge(0.0, 0.0)))
         self.mean[:3] = 1.0, 0.0, PRIOR_ODDS
 
     def ridge(self, feature: float, by_label: float) -> Floats:
         """Return how firmly each parameter is held to its prior mean."""
-        classes, groups = self.cells.shape
-        return np.concatenate(
-            [
-                [HOLD_LOGIT, HOLD_SURE, HOLD_LABEL],
-                np.full(groups, HOLD_GROUP),
-                np.tile([HOLD_CLASS] + [HOLD_GROUP] * groups, classes - 1),
-                np.full(self.sizes[3], feature),
-                np.full(self.sizes[4], by_label),
-            ]
-        )
+        (classes, groups), width = self.cells.shape, self.features.shape[1]
+        held = [HOLD_LOGIT, HOLD_SURE, HOLD_LABEL] + [HOLD_GROUP] * groups
+        held += ([HOLD_CLASS] + [HOLD_GROUP] * groups) * (classes - 1)
+        return np.array(held + [feature] * (classes - 1) * width + [by_label] * classes * width)
 
     def tensor(self, rows: Codes) -> Floats:
         """Return the terms of some rows."""
-        classes, groups = self.cells.shape
-        labels, group = self.cells.label_codes[rows], self.cells.group_codes[rows]
-        found = np.zeros((len(rows), classes, sum(self.sizes)))
-        found[:, :, 0] = self.logs[rows]
-        every = np.arange(len(rows))
-        found[every, labels, 1] = np.maximum(self.logs[rows, labels], LEAST_LOG)
-        found[every, labels, 2] = 1.0
-        found[every, labels, 3 + group] = 1.0
-        first = 3 + groups
-        for c in range(1, classes):
-            place = first + (c - 1) * (1 + groups)
-            found[:, c, place] = 1.0
-            found[every, c, place + 1 + group] = 1.0
-        first += (classes - 1) * (1 + groups)
-        width = self.features.shape[1]
-        for c in range(1, classes):
-            found[:, c, first + (c - 1) * width : first + c * width] = self.features[rows]
-        first += (classes - 1) * width
-        for c in range(classes):
-            own = np.flatnonzero(labels == c)
-            found[own, c, first + c * width : first + (c + 1) * width] = self.features[rows][own]
-        return found
+        (classes, groups), features = self.cells.shape, self.features[rows]
+        given, every = np.eye(classes)[self.cells.label_codes[rows]], np.eye(classes)
+        group = np.column_stack([np.ones(len(rows)), np.eye(groups)[self.cells.group_codes[rows]]])
+        terms = [
+            self.logs[rows],
+            given * np.maximum(self.logs[rows], LEAST_LOG),
+            np.einsum("nc,ng->ncg", given, group),
+            np.einsum("cd,ng->ncdg", every[:, 1:], group),
+            np.einsum("cd,nx->ncdx", every[:, 1:], features),
+            np.einsum("nc,cd,nx->ncdx", given, every, features),
+        ]
+        return np.concatenate([each.reshape(len(rows), classes, -1) for each in terms], axis=2)
 
     def fit(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
         """Fit the parameters to checked rows.

@@ -7,18 +7,18 @@ what a group's few checks leave open.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.label_noise.clean_ratio_estimate import CleanRatioEstimate
+from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.true_classes import IMAGINED, CheckedSums, bound_draws
 from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import Cells, encode
+from fairsieve.selection.cells import encode
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_seed, shown
 
@@ -150,13 +150,10 @@ def measure_true_labels(
             "rows must not name a row twice with different predictions; leave one of them out"
         )
     predicted, weights = predicted[first], weights[first]
-    cells = Cells(estimate.cells.codes[chosen], estimate.cells.classes, estimate.cells.groups)
-    part = estimate.take(chosen, cells)
-    codes = np.asarray(part.verified_codes)
-    assert part.unseen is not None
-    sums = CheckedSums(
-        part.unseen.true_class, codes, cells.group_codes, predicted, cells.shape, weights, part.unseen.weight
-    )
+    cells, codes = estimate.cells, estimate.verified_codes[chosen]
+    inverse = None if estimate.verified_weight is None else estimate.verified_weight[chosen]
+    groups = cells.group_codes[chosen]
+    sums = CheckedSums(estimate.unseen[chosen], codes, groups, predicted, cells.shape, weights, inverse)
     if not len(sums.rows):
         raise InvalidInputError(
             "measure_true_labels needs rows that somebody checked, with a weight above 0; y_pred is for none of them: "
@@ -171,11 +168,16 @@ def measure_true_labels(
         return gaps_from_table(grouped_part(tables, cells.groups), fairness, positive=positive)
 
     right, count = accuracy_from_table, len(sums.rows)
-    accuracy = _accuracy(float(right(table)), right(drawn), _settled(right, *apart), count)
+    value, (low, high) = float(right(table)), map(float, bound_draws(right(drawn)))
     if (predicted[sums.rows] == codes[sums.rows]).all():
-        accuracy = replace(accuracy, high=1.0)  # no check speaks against a model without mistakes
-    value = _shrink(sums.uncorrected(), table, drawn, gaps)
-    return TrueMeasures(accuracy, _disparity(value, gaps(drawn), _settled(gaps, *apart), count), table)
+        high = 1.0  # no check speaks against a model without mistakes
+    settled = _settled(right, *apart)
+    accuracy = TrueMeasure(value, min(low, value), max(high, value), count, settled)
+    value, (low, high) = _shrink(gaps(sums.uncorrected()), gaps(table), gaps(drawn)), _bound(gaps(drawn))
+    settled = _settled(gaps, *apart)
+    return TrueMeasures(
+        accuracy, TrueMeasure(value, min(low, value), max(high, value), count, settled), table
+    )
 
 
 def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
@@ -202,30 +204,22 @@ def _settled(measure: Callable[[Floats], Floats], rows: Floats, checks: Floats) 
     return by_rows / max(by_rows + by_checks, 1e-300)
 
 
-def _accuracy(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
-    """Give the accuracy the interval of its draws."""
-    low, high = (float(bound) for bound in bound_draws(drawn))
-    return TrueMeasure(value, min(low, value), max(high, value), checked, settled)
-
-
-def _disparity(value: float, drawn: Floats, settled: float, checked: int) -> TrueMeasure:
+def _bound(drawn: Floats) -> tuple[float, float]:
     """Bound the largest gap by the intervals of all gaps, which are signed: that of a draw is too large by chance."""
     flat = drawn.reshape(len(drawn), -1)
     low, high = bound_draws(flat)
     surely, likely = bound_draws(flat, SURE_LEVELS)
     least = float(np.maximum(np.maximum(surely, -likely), 0.0).max())
-    most = float(np.maximum(np.abs(low), np.abs(high)).max())
-    return TrueMeasure(value, min(least, value), max(most, value), checked, settled)
+    return least, float(np.maximum(np.abs(low), np.abs(high)).max())
 
 
-def _shrink(uncorrected: Floats, table: Floats, drawn: Floats, gaps: Callable[[Floats], Floats]) -> float:
+def _shrink(alone: Floats, corrected: Floats, drawn: Floats) -> float:
     """Compute the disparity with the gaps corrected by the checks as far as that is more than chance.
 
     The largest of several gaps grows with the chance in them, so each is pulled to what the chances alone say (the
     rule of James and Stein).
     """
-    alone, corrected = gaps(uncorrected), gaps(table)
     moved = corrected - alone
-    noise = gaps(drawn).var(axis=0).sum()
+    noise = drawn.var(axis=0).sum()
     kept = max(0.0, 1 - float(noise / max(float((moved**2).sum()), 1e-300)))
     return float(np.abs(alone + kept * moved).max())

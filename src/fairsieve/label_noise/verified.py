@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.inputs import Checked
+from fairsieve.inputs import Checked, dense
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.missing import missing_in
 from fairsieve.validation import shown
 
-__all__ = [
-    "Verification",
-    "VerifiedRates",
-    "check_verification",
-    "check_verified",
-    "refuse_known_ratio",
-]
+__all__ = ["Verification", "VerifiedRates", "check_verification", "refuse_known_ratio"]
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 
 FEW = 10
 
 
-@dataclass(frozen=True, eq=False)
-class VerifiedRates:
+class VerifiedRates(NamedTuple):
     """What checked labels say about the flip rates.
 
     Attributes
@@ -78,14 +69,6 @@ class Verification(NamedTuple):
         return np.where(self.codes >= 0, classes[self.codes], data.labels)
 
 
-def refuse_known_ratio(name: str, value: Any) -> None:
-    """Refuse a parameter that says how labels went wrong beside checked labels, which say it."""
-    if value != "auto":
-        raise InvalidInputError(
-            f"verified_labels say how many labels are right; got {name}={value} too: pass {name}='auto'"
-        )
-
-
 def check_verification(
     checked: Checked, verified_labels: Any, verified_weight: ArrayLike | None = None
 ) -> Verification | None:
@@ -94,9 +77,10 @@ def check_verification(
         if verified_weight is not None:
             raise InvalidInputError("verified_weight belongs to verified_labels, which is None: pass both")
         return None
-    data = checked.data
-    codes = check_verified(verified_labels, data.cells, checked.rows, checked.given)
-    if not (codes >= 0).any():
+    data, given = checked.data, checked.given
+    codes = _encode(verified_labels, data.cells, given)[checked.rows]
+    known = codes >= 0
+    if not known.any():
         raise InvalidInputError(
             "verified_labels must be known for a row that has a weight; sample_weight is 0 for all checked rows: give "
             "one of them a weight, or leave verified_labels out"
@@ -105,37 +89,29 @@ def check_verification(
     if verified_weight is None:
         return Verification(codes, None)
     weight = np.asarray(verified_weight, np.float64)
-    if weight.shape != (checked.given,):
+    if weight.shape != (given,):
         raise InvalidInputError(
-            f"verified_weight must have one number per sample, the shape ({checked.given},); got {weight.shape}"
+            f"verified_weight must have one number per sample, the shape ({given},); got {weight.shape}"
         )
-    known = codes >= 0
     weight = np.where(known, weight[checked.rows], 1.0)
-    if not (np.isfinite(weight[known]) & (weight[known] > 0)).all():
+    if not (np.isfinite(weight) & (weight > 0)).all():
         raise InvalidInputError("verified_weight must be finite and above 0 where somebody checked")
     return Verification(codes, weight)
 
 
-def check_verified(
-    verified_labels: Any, cells: Cells, rows: NDArray[np.int64], given: int
-) -> NDArray[np.int64]:
-    """Return the code of each sample's checked class, −1 where nobody checked.
+def refuse_known_ratio(clean_ratio: Any) -> None:
+    """Refuse a share of right labels beside checked labels, which say it."""
+    if clean_ratio != "auto":
+        raise InvalidInputError(
+            f"verified_labels say how many labels are right; got clean_ratio={clean_ratio} too: pass clean_ratio='auto'"
+        )
 
-    Parameters
-    ----------
-    verified_labels : array
-        One value per sample given; None, NaN, NA or masked where nobody checked.
-    cells : Cells
-        Of the samples that have a weight.
-    rows : integer array
-        Where those stand in what was given.
-    given : int
-        How many samples were given.
-    """
+
+def _encode(verified_labels: Any, cells: Cells, given: int) -> NDArray[np.int64]:
+    """Return the code of each given row's checked class, −1 where it is None, NaN, NA or masked."""
     if isinstance(verified_labels, np.ma.MaskedArray):
-        masked = np.ma.getmaskarray(verified_labels)
-        values = np.asarray(verified_labels.data).astype(object)
-        values[masked] = None
+        values = verified_labels.data.astype(object)
+        values[np.ma.getmaskarray(verified_labels)] = None
     else:
         values = np.asarray(verified_labels, dtype=object)
     if values.shape != (given,):
@@ -151,7 +127,7 @@ def check_verified(
     places = {value: code for code, value in enumerate(cells.classes)}
     codes = np.full(given, -1, np.int64)
     for row in np.flatnonzero(~unknown):
-        value = _plain(values[row])
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
         code = places.get(value) if isinstance(value, Hashable) else None
         if code is None:
             raise InvalidInputError(
@@ -159,7 +135,7 @@ def check_verified(
                 f"row {int(row)}"
             )
         codes[row] = code
-    return codes[rows]
+    return codes
 
 
 class UncheckedGroupWarning(FairsieveWarning):
@@ -185,8 +161,8 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
     counts = np.bincount(cells.group_codes[checked], minlength=cells.shape[1])
     for group in np.flatnonzero((counts == 0) & (cells.counts.sum(axis=0) > 0)):
         warnings.warn(UncheckedGroupWarning(cells.groups[group]), stacklevel=4)
-    table = np.asarray(features[checked].toarray() if hasattr(features, "toarray") else features[checked])
-    table = np.column_stack([table.reshape(len(checked), -1), cells.group_codes[checked]])
+    table = dense(features[checked]).reshape(len(checked), -1)
+    table = np.column_stack([table, cells.group_codes[checked]])
     _, kinds = np.unique(table, axis=0, return_inverse=True)
     kinds = kinds.reshape(-1)
     pairs = np.unique(np.column_stack([kinds, codes[checked]]), axis=0)
@@ -199,8 +175,3 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
             FairsieveWarning,
             stacklevel=4,
         )
-
-
-def _plain(value: Any) -> Any:
-    """Return a NumPy scalar as the Python value that it stands for."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -21,8 +21,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning
-from fairsieve.estimators._comparison import PlainComparison
-from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.estimators.classifier import FairRobustClassifier, PlainComparison
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning

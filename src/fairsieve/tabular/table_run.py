@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators._comparison import PlainComparison
+from fairsieve.estimators.classifier import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.optional import check_packages
 from fairsieve.tabular.evaluation import (

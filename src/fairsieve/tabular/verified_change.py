@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning
 from fairsieve.intervals import wilson
-from fairsieve.label_noise.clean_ratio_estimate import ALL_WRONG_LABELS
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.label_noise.estimate import ALL_WRONG_LABELS, CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.true_measures import TrueMeasures, measure_true_labels
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.fairness import ABBREVIATIONS

@@ -1,42 +1,85 @@
-"""Fit copies of any classifier that takes weights, and predict samples that a copy did not see."""
+"""What a sieve wraps: check any classifier and what it is given, fit copies, predict what a copy did not see."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, assert_all_finite, indexable
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.selection.cells import Cells
+from fairsieve.inputs import (
+    Checked,
+    check_classes,
+    check_columns,
+    check_groups,
+    check_labels_known,
+    copies_of_rows,
+    dense,
+)
+from fairsieve.samples import Samples
+from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.missing import missing_in
 from fairsieve.validation import check_at_least, shown
 
-__all__ = ["FittedCopy", "Folds", "TrainingTask", "find_weight_argument", "make_folds", "select_rows"]
+__all__ = [
+    "FittedCopy",
+    "TrainingTask",
+    "check_estimator",
+    "check_sieve_samples",
+    "check_targets",
+    "encode_table",
+    "make_folds",
+    "select_rows",
+]
 
 Rows = NDArray[np.int64]
 Folds = list[tuple[Rows, Rows]]  # the rows that each fold trains on and the rows that it predicts
 
+MOST_VALUES = 20  # most indicator columns for one column of categories; rarer values get none
 
-def find_weight_argument(estimator: Any) -> str:
+
+def check_estimator(estimator: Any) -> None:
+    """Check that this is a classifier that takes weights and predicts probabilities."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise InvalidInputError(f"estimator must be a classifier, not its class; got {name}: pass {name}()")
+    name = type(estimator).__name__
+    if hasattr(estimator, "fit") and is_regressor(estimator):
+        advice = name.replace("Regressor", "Classifier")
+        advice = f"pass {advice}()" if advice != name else "pass a classifier"
+        raise InvalidInputError(
+            f"estimator must be a classifier, since classes are predicted; got the regressor {name}: {advice}"
+        )
+    _find_weight_argument(estimator)
+    if not hasattr(estimator, "predict_proba"):
+        raise InvalidInputError(
+            "estimator must have predict_proba, which the losses come from; got "
+            f"{name}: wrap it in sklearn.calibration.CalibratedClassifierCV"
+        )
+
+
+def _find_weight_argument(estimator: Any) -> str:
     """Return what ``fit`` calls the samples' weights; in a pipeline they go to the last step.
 
     >>> from sklearn.linear_model import LogisticRegression
-    >>> find_weight_argument(Pipeline([("scale", "passthrough"), ("model", LogisticRegression())]))
+    >>> _find_weight_argument(Pipeline([("scale", "passthrough"), ("model", LogisticRegression())]))
     'model__sample_weight'
     """
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        return f"{name}__{find_weight_argument(last)}"
+        return f"{name}__{_find_weight_argument(last)}"
     if not (hasattr(estimator, "fit") and has_fit_parameter(estimator, "sample_weight")):
         raise InvalidInputError(
             "estimator must take sample_weight in fit, since samples are selected by their weights; "
@@ -44,6 +87,102 @@ def find_weight_argument(estimator: Any) -> str:
             "train such a model on"
         )
     return "sample_weight"
+
+
+def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Return the features in a container whose rows can be selected, and their labels.
+
+    Parameters
+    ----------
+    name : str
+        The estimator that asks, for the message about missing labels.
+    X : any table
+    y : n labels
+    """
+    if y is None:
+        raise InvalidInputError(f"{name} requires y to be passed, but the target y is None: pass the labels")
+    if X is None:
+        raise InvalidInputError("X must be a table of features; got None: pass an array or a data frame")
+    check_columns(X)
+    check_labels_known(y)
+    X, labels = indexable(X, column_or_1d(y, warn=True))
+    if len(labels) == 0:
+        raise InvalidInputError("X and y must have at least one sample; got 0 samples")
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    kind = type_of_target(labels, input_name="y")
+    if kind in ("binary", "multiclass"):
+        return X, labels
+    fractional = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else labels
+    # the beginning of the message is scikit-learn's
+    raise InvalidInputError(
+        f"Unknown label type: {kind}. y must hold classes, and not measurements, for which one fits a regressor; "
+        f"got {len(np.unique(labels.astype(str)))} different values such as {shown(fractional[0])}: put them into "
+        "ranges, for example by numpy.digitize"
+    )
+
+
+def check_sieve_samples(
+    labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
+) -> Checked:
+    """Check labels, groups and weights; the features are left to the classifier.
+
+    The weights stay as they are, because the classifier gets them: their mean may matter to it.
+    """
+    groups = check_groups(sensitive_features, len(labels))
+    rows, weights = copies_of_rows(sample_weight, len(labels))
+    check_classes(labels[rows])
+    data = Samples(np.zeros((len(rows), 1)), labels[rows], groups[rows], missing="own")
+    return Checked(data, weights, rows, len(labels))
+
+
+def encode_table(X: Any) -> NDArray[np.float64]:
+    """Keep numeric columns, with missing values replaced by the median; encode each category as a column.
+
+    >>> encode_table([[1.0, "red"], [np.nan, "blue"], [3.0, None]]).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
+    """
+    table: Any = X
+    if hasattr(X, "toarray"):
+        table = dense(X)
+    elif not hasattr(X, "columns"):
+        table = np.asarray(X)
+        if table.dtype.kind in "US":  # a list of mixed rows
+            table = np.asarray(X, dtype=object)
+    if isinstance(table, np.ndarray):
+        table = table.reshape(len(table), -1)
+    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
+        return table.astype(np.float64)
+    columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
+    return np.column_stack([_encode_column(as_array("X", column)) for column in columns])
+
+
+def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Encode one column as one or more numeric columns."""
+    if column.dtype.kind in "mM":
+        numbers = column.astype(np.int64).astype(np.float64)
+        return _fill_missing(np.where(np.isnat(column), np.nan, numbers))
+    missing = missing_in(column)
+    try:
+        numbers = np.full(len(column), np.nan)
+        numbers[~missing] = column[~missing].astype(np.float64)
+    except (TypeError, ValueError):
+        return _make_indicators(np.where(missing, "", column.astype(str)))
+    return _fill_missing(numbers)
+
+
+def _fill_missing(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace missing values by the median, or by zeros where all are missing."""
+    known = np.isfinite(numbers)
+    middle = float(np.median(numbers[known])) if known.any() else 0.0
+    return np.where(known, numbers, middle)
+
+
+def _make_indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
+    """Make an indicator column for each of the most common values."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
+    return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)
 
 
 class FittedCopy(NamedTuple):
@@ -77,6 +216,8 @@ class TrainingTask:
     fit_params : mapping
         Further arguments of the classifier's ``fit``. Arrays and columns of n values are divided as the
         samples are; anything else is passed on as it is.
+    own : array of shape (n,), optional
+        The samples' own weights, which multiply all others.
     n_jobs : int, optional
         How many folds are fitted at a time.
     """
@@ -86,11 +227,21 @@ class TrainingTask:
     labels: NDArray[Any]
     classes: NDArray[Any]
     fit_params: Mapping[str, Any] = field(default_factory=dict)
+    own: NDArray[np.float64] | None = None
     n_jobs: int | None = None
+
+    def under(self, labels: NDArray[Any], rows: Rows) -> TrainingTask:
+        """Return the task of fitting to some rows, ascending and some more than once, under other labels."""
+        options = {
+            name: select_rows(value, rows, len(self.labels)) for name, value in self.fit_params.items()
+        }
+        own = None if self.own is None else self.own[rows]
+        return replace(self, X=_safe_indexing(self.X, rows), labels=labels, fit_params=options, own=own)
 
     def fit(self, weights: NDArray[np.float64] | None, rows: Rows | None = None) -> FittedCopy:
         """Fit a copy to ``rows``, as far as their weight is above 0; None stands for all rows, or for equal weights."""
         rows = np.arange(len(self.labels)) if rows is None else rows
+        weights = self._multiply(weights)
         if weights is not None:
             rows = rows[weights[rows] > 0]
         complete = len(rows) == len(self.labels) and bool((rows == np.arange(len(rows))).all())
@@ -99,14 +250,14 @@ class TrainingTask:
         present = np.unique(labels)
         options = {name: self._select(name, value, rows, present) for name, value in self.fit_params.items()}
         if weights is not None:
-            options[find_weight_argument(self.estimator)] = weights[rows]
+            options[_find_weight_argument(self.estimator)] = weights[rows]
         coded = _takes_codes_only(self.estimator)
-        with config_context(
-            enable_metadata_routing=False
-        ):  # the pipeline gets the weights by their full name
-            fitted = _copy_estimator(self.estimator).fit(
-                X, np.searchsorted(present, labels) if coded else labels, **options
-            )
+        try:
+            copy = clone(self.estimator)
+        except RuntimeError:  # it refuses CatBoost with ``cat_features``, which copies itself
+            copy = deepcopy(self.estimator)
+        with config_context(enable_metadata_routing=False):  # a pipeline gets the weights by their full name
+            fitted = copy.fit(X, np.searchsorted(present, labels) if coded else labels, **options)
         return FittedCopy(fitted, present if coded else _sort_out_classes(fitted.classes_, present))
 
     def out_of_fold(self, weights: NDArray[np.float64] | None, folds: Folds) -> NDArray[np.float64]:
@@ -114,9 +265,10 @@ class TrainingTask:
 
         A sample that several folds predict gets the mean of their probabilities.
         """
+        product = self._multiply(weights)
 
         def predict(seen: Rows, tested: Rows) -> NDArray[np.float64]:
-            labels = self.labels[seen if weights is None else seen[weights[seen] > 0]]
+            labels = self.labels[seen if product is None else seen[product[seen] > 0]]
             present = np.unique(labels)
             if len(present) == 1:  # most classifiers refuse to be fitted to one class
                 return np.asarray(np.tile(self.classes == present[0], (len(tested), 1)), dtype=np.float64)
@@ -129,6 +281,10 @@ class TrainingTask:
             sums[tested] += probabilities
             times[tested] += 1
         return sums if (times == 1).all() else sums / times[:, None]
+
+    def _multiply(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Multiply weights by the samples' own; either may be None for ones."""
+        return self.own if weights is None else weights if self.own is None else weights * self.own
 
     def _select(self, name: str, value: Any, rows: Rows, present: NDArray[Any]) -> Any:
         """Return what a fit to ``rows`` gets of one of the further arguments."""
@@ -163,14 +319,6 @@ def select_rows(value: Any, rows: Rows, samples: int) -> Any:
     """
     per_sample = bool(getattr(value, "shape", ())) and len(value) == samples
     return _safe_indexing(value, rows) if per_sample else value
-
-
-def _copy_estimator(estimator: Any) -> Any:
-    """Copy a classifier; scikit-learn's clone refuses CatBoost with ``cat_features``, which it copies itself."""
-    try:
-        return clone(estimator)
-    except RuntimeError:
-        return deepcopy(estimator)
 
 
 def _takes_codes_only(estimator: Any) -> bool:
