@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.special import expit, softmax
 
-from fairsieve.label_noise.flip_model import FlipModel, Observed, _slopes
+from fairsieve.estimators._rounds import chance_right, scaled_rates
+from fairsieve.label_noise.flip_model import FlipModel, Observed, _slopes, transitions, true_sums
 from fairsieve.label_noise.true_classes import CheckedSums
-from fairsieve.label_noise.true_counts import chance_right, scaled_rates, transitions, true_sums
 from fairsieve.selection.cells import Cells
 
 
