@@ -201,6 +201,11 @@ def count_distinct(column: pd.Series) -> int:
     return int(np.count_nonzero(np.bincount(column.array.codes + 1)[1:]))
 
 
+def count_missing(column: pd.Series) -> int:
+    """Count the rows without a value."""
+    return int(np.count_nonzero(column.array.codes < 0)) if is_text(column) else int(column.isna().sum())
+
+
 def listed(column: pd.Series) -> list[Any]:
     """Return the values of a column, None where missing."""
     values = column.to_numpy(dtype=object)
@@ -347,16 +352,13 @@ def whole_numbers(column: pd.Series) -> NDArray[Any] | None:
     return np.asarray(np.array(exact, dtype=np.int64 if small else object)[codes[codes >= 0]])
 
 
-def kind_of(table: InputTable, name: str, *, categories: Sequence[str] = ()) -> Kind:
-    """Decide whether a column holds numbers or categories; refuse a mixture, with the ways out.
+def kind_of(table: InputTable, name: str, known: int) -> Kind:
+    """Decide whether a column with ``known`` values holds numbers or categories; refuse a mixture, with the ways out.
 
     Texts that are all numbers are numbers, unless some begin with a 0 as codes do. Where most are
     numbers and some are not, somebody has to say what those are.
     """
     column = table.frame[name]
-    known = int(column.notna().sum())
-    if name in categories or not known:
-        return "categories"
     # One search through all texts is fast; what it finds may be a line within one of them.
     codes = is_text(column) and CODES.search("\n".join(column.array.categories))
     if codes and any(CODE.fullmatch(text) for text in used_texts(column)):

@@ -21,6 +21,7 @@ from fairsieve.tabular.reading.columns import (
     as_categories,
     as_numbers,
     count_distinct,
+    count_missing,
     days_since_1970,
     find_column,
     is_text,
@@ -117,7 +118,7 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
     column = table.frame[name]
-    distinct, missing = count_distinct(column), int(column.isna().sum())
+    distinct, missing = count_distinct(column), count_missing(column)
     if name in asked.drop:
         return Feature(name, "categories", missing, distinct, "you asked for it")
     if name in asked.dates:
@@ -127,17 +128,19 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
                 "others, or dates that do not exist: write them so, or leave the option out"
             )
         return Feature(name, "numbers", missing, distinct, dates=True)
-    kind = kind_of(table, name, categories=asked.categories)
-    made = Feature(name, kind, missing, distinct)
     if distinct == 0:
-        return replace(made, left_out="no row has a value")
+        return Feature(name, "categories", missing, distinct, "no row has a value")
+    chosen = name in asked.categories
+    made = Feature(
+        name, "categories" if chosen else kind_of(table, name, len(column) - missing), missing, distinct
+    )
     if distinct == 1 and not missing:
         return replace(made, left_out="the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
-    numbers = whole_numbers(column) if kind == "numbers" else None
+    numbers = whole_numbers(column) if made.kind == "numbers" else None
     if numbers is None:
-        chosen = name in asked.categories or not is_text(column)
-        return made if chosen else _describe_texts(made, used_texts(column), table.reading.decimal, many)
+        plain = chosen or not is_text(column)
+        return made if plain else _describe_texts(made, used_texts(column), table.reading.decimal, many)
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
         return replace(made, left_out="it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
@@ -236,7 +239,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.rest_: list[str] = []
         for name in texts:
             found = used_texts(X[name])
-            if self.one_hot and (missing := int(X[name].isna().sum())):
+            if self.one_hot and (missing := count_missing(X[name])):
                 found[""] = missing
             kept = sorted(found)
             if len(kept) > most:
