@@ -21,8 +21,6 @@ from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.text import environment
 
 KINDS = {Text: "text", Items: "items", Table: "table", Figure: "figure", Facts: "facts"}
-LONG_EVIDENCE = 150
-APART = ("within 1", "1 to 2", "2 to 3", "over 3")
 
 
 def write_page(document: Document, path: Path | str) -> None:
@@ -87,27 +85,11 @@ def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
 
 
 def _view(block: Block) -> Any:
-    """Collect what the template needs of a block beside the block."""
-    if isinstance(block, Table):
-        return _table_view(block)
-    if isinstance(block, Figure):
-        keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in block.looks().items()]
-        tables = [_table_view(table) for table in data_tables(block)]
-        return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": tables}
-    return block
-
-
-def _table_view(table: Table) -> dict[str, Any]:
-    """Collect a table, and what its legend has to explain."""
-    cells = [cell for row in table.rows for cell in row]
-    return {
-        "table": table,
-        "groups": table.groups(),
-        "apart": APART if any(_apart_level(cell) is not None for cell in cells) else (),
-        "notes": any(cell.note for cell in cells),
-        "marks": any(cell.mark for cell in cells),
-        "references": any(cell.reference for cell in cells),
-    }
+    """Collect what the template needs of a figure beside it."""
+    if not isinstance(block, Figure):
+        return block
+    keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in block.looks().items()]
+    return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": data_tables(block)}
 
 
 def _apart_level(cell: Cell) -> int | None:
@@ -115,26 +97,6 @@ def _apart_level(cell: Cell) -> int | None:
     if cell.apart is None or math.isnan(cell.apart):
         return None
     return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
-
-
-def _folded(evidence: str) -> tuple[str, str]:
-    """Split evidence into what is read at once and what is folded away: all after the first sentence, if much."""
-    first, stop, rest = evidence.partition(". ")
-    return (first + ".", rest) if stop and len(rest) > LONG_EVIDENCE else (evidence, "")
-
-
-def _breakable(text: str) -> Any:
-    """Escape a text, and let its lines break after arrows: names such as A→B are as wide as a column otherwise."""
-    from markupsafe import Markup, escape
-
-    return escape(text).replace("→", Markup("→<wbr>"))
-
-
-def _sort_value(cell: Cell) -> str | None:
-    """Return what a cell sorts by, where that is not what it says."""
-    if cell.value is None or str(cell.value) == cell.text:
-        return None
-    return str(cell.value)
 
 
 def resource(name: str) -> str:
@@ -155,13 +117,7 @@ def plotly_packed() -> tuple[str, str]:
 def templates() -> Any:
     """Load the templates, in which every value is escaped."""
     found = environment("fairsieve.report.page")
-    found.filters |= {
-        "apart_level": _apart_level,
-        "breakable": _breakable,
-        "folded": _folded,
-        "sort_value": _sort_value,
-        "variables": colour_variables,
-    }
+    found.filters |= {"apart_level": _apart_level, "variables": colour_variables}
     return found
 
 
