@@ -17,7 +17,9 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
-__all__ = ["cell_caps", "check_ratio_table", "guess_losses"]
+__all__ = ["cell_caps", "check_ratio_table", "estimate_ratios", "guess_losses"]
+
+LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
 
 
 def check_ratio_table(value: Any, cells: Cells) -> NDArray[np.float64]:
@@ -67,3 +69,17 @@ def guess_losses(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """
     shares = np.maximum(counts.sum(axis=1), 1) / max(1, counts.sum())
     return np.repeat(-np.log(np.minimum(shares, 1 / len(counts))), counts.shape[1])
+
+
+def estimate_ratios(below: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return clean ratios, from how many samples of each cell are not doubted, classes × groups.
+
+    A cell that the network has not learned yet looks as if all its labels were wrong. Left out, it never would be
+    learned: so it keeps at least half of the share that its class keeps, and a class half of that of all.
+
+    >>> estimate_ratios(np.array([[90, 0], [80, 10]]), np.array([[100, 20], [100, 20]])).round(2).tolist()
+    [[0.9, 0.38], [0.8, 0.5]]
+    """
+    of_class = below.sum(axis=1, keepdims=True) / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    of_class = np.maximum(of_class, LEAST * below.sum() / max(1, counts.sum()))
+    return np.asarray(np.maximum(below / np.maximum(counts, 1), LEAST * of_class))

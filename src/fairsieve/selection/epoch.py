@@ -17,7 +17,7 @@ from fairsieve.optional import is_tensor
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, guess_losses
+from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios, guess_losses
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
     AdaptiveSteps,
@@ -226,7 +226,7 @@ class Plan:
         if self.clean_ratios is not None:
             if self.estimates_ratios:
                 below = self.backend.count_below(measured, guess_losses(self.cell_counts))
-                self.clean_ratios = below.reshape(self.cells.shape) / np.maximum(self.cell_counts, 1)
+                self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
             caps = cell_caps(self.clean_ratios, self.cell_counts)
         self._selected, self.counts = self.backend.select(measured, bounds, rules.budget, caps)
         if caps is not None:
