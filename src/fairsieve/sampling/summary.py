@@ -88,4 +88,6 @@ def _next_step(plan: Plan) -> str:
     ]
     if moves:
         return f"If the gaps stay, the next update moves {', '.join(moves)}."
+    if any(gap is not None and steps.is_wide(gap) for gap in plan.gaps):
+        return "Some gaps are open, but no ratio can move further: a group keeps most of its natural weight."
     return f"No gap is wider than the tolerance of {steps.tolerance:g} (or than chance): no ratio moves."

@@ -177,6 +177,10 @@ class AdaptiveSteps:
         self.steps = np.full(comparisons, min(first, LARGEST))
         self.last = np.full((comparisons, 2), -1)  # the groups that rose and fell the last time
 
+    def is_wide(self, gap: Gap) -> bool:
+        """Return whether a gap is wider than the tolerance, and than chance."""
+        return gap.size > max(self.tolerance, CHANCE * gap.error)
+
     def amount(
         self,
         number: int,
@@ -186,7 +190,7 @@ class AdaptiveSteps:
     ) -> float:
         """Return how much of its class a comparison would move now; 0 for none. ``natural`` are the natural shares."""
         gap = gaps[number]
-        if gap is None or not gap.size > max(self.tolerance, CHANCE * gap.error):
+        if gap is None or not self.is_wide(gap):
             return 0.0
         widest = max(each.size for each in gaps if each is not None)
         part = 1.0 if gap.size == widest else gap.size / widest
