@@ -103,7 +103,7 @@ def test_where_labels_are_corrected_by_chances_nobody_is_dropped(unlike_groups):
     part, wrong = run.problem.train, run.estimate.wrong
     names = list(zip(part.class_names(part.label_codes), part.group_names(part.groups.codes), strict=True))
     lost = pandas.Series(wrong).groupby(pandas.MultiIndex.from_tuples(names)).mean().to_dict()
-    assert {(cell.label, cell.group): cell.noise for cell in run.dropped} == pytest.approx(lost)
+    assert {(cell.label, cell.group): cell.estimated_noise for cell in run.dropped} == pytest.approx(lost)
     assert max(lost, key=lost.get) == ("yes", "F")
     assert dropping(result).status == "holds"
     assert "Labels yes of F are doubted most" in dropping(result).sentence

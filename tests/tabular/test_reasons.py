@@ -55,7 +55,9 @@ def with_change(run, accuracy=(-0.005, 0.004), disparity=(-0.1, -0.02)):
     }
     plain = run.scores[0] | {"disparity": Score(0.3, (0.2, 0.4))}
     fair = run.scores[-1] | {"disparity": Score(0.2, (0.1, 0.3))}
-    cells = [replace(cell, dropped=Share(0, cell.dropped.total), weight=1.0) for cell in run.dropped]
+    cells = [
+        replace(cell, dropped=Share(0, cell.dropped.total), effective_weight=1.0) for cell in run.dropped
+    ]
     return replace(run, change=change, scores=[plain, fair], dropped=cells)
 
 
@@ -140,7 +142,9 @@ def test_groups_too_small_to_compare_are_inconclusive(run):
 @pytest.mark.parametrize(("weight", "warned"), [(0.2, True), (0.3, False)])
 def test_a_cell_below_a_quarter_of_its_weight_is_warned_of(run, weight, warned):
     cells = with_change(run).dropped
-    decision = decide_run(replace(with_change(run), dropped=[replace(cells[0], weight=weight), *cells[1:]]))
+    decision = decide_run(
+        replace(with_change(run), dropped=[replace(cells[0], effective_weight=weight), *cells[1:]])
+    )
     assert bool(decision.warnings) == warned
     (verdict,) = (one for one in decision.verdicts if one.name == "weight")
     assert (verdict.status, verdict.value) == ("fails" if warned else "holds", weight)

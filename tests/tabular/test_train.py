@@ -85,7 +85,7 @@ def test_auto_finds_how_many_labels_are_wrong(people_csv):
     found = tabular.train(people_csv, label="income", sensitive="sex", max_iter=8).run
     assert found.estimate is not None
     assert found.clean_ratio == found.estimate.clean_ratio
-    assert {cell.noise is not None for cell in found.dropped} == {bool(found.estimate.credible)}
+    assert {cell.estimated_noise is not None for cell in found.dropped} == {bool(found.estimate.credible)}
 
 
 def test_three_labels_two_columns_and_gaps_in_groups(tmp_path):

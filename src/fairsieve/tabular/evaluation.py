@@ -276,9 +276,9 @@ class DroppedCell:
         Those left out in the last epoch, of all.
     suspects : int
         Those whose label looks wrong.
-    noise : float or None
+    estimated_noise : float or None
         Estimated share of wrong labels, where it was estimated.
-    weight : float or None
+    effective_weight : float or None
         Effective weight: the cell's share of the training weight, divided by its share of the rows.
     """
 
@@ -286,13 +286,13 @@ class DroppedCell:
     group: str | None
     dropped: Share
     suspects: int
-    noise: float | None
-    weight: float | None = None
+    estimated_noise: float | None
+    effective_weight: float | None = None
 
     @property
     def is_ignored(self) -> bool:
         """Whether the cell has less than a quarter of the weight that its rows would have."""
-        return self.weight is not None and self.weight < IGNORED
+        return self.effective_weight is not None and self.effective_weight < IGNORED
 
 
 class Uneven(NamedTuple):
@@ -357,7 +357,10 @@ def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
     compared = [cell for cell in cells if cell.group is not None and cell.dropped.total >= FEW]
     found = [
         Uneven(
-            one, other, one.dropped.less(other.dropped), max((one.noise or 0.0) - (other.noise or 0.0), 0.0)
+            one,
+            other,
+            one.dropped.less(other.dropped),
+            max((one.estimated_noise or 0.0) - (other.estimated_noise or 0.0), 0.0),
         )
         for one, other in permutations(compared, 2)
         if one.label == other.label

@@ -161,9 +161,11 @@ def dropping_verdict(run: TableRun) -> TableVerdict:
     """
     if not any(cell.dropped.hits for cell in run.dropped):
         acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
-        doubted = [cell for cell in run.dropped if cell.noise and cell.group is not None]
+        doubted = [cell for cell in run.dropped if cell.estimated_noise and cell.group is not None]
         corrected = doubted if acts and not run.keeps_plain else []
-        facts: dict[str, Any] = {"most": max(corrected, key=lambda cell: cell.noise or 0.0, default=None)}
+        facts: dict[str, Any] = {
+            "most": max(corrected, key=lambda cell: cell.estimated_noise or 0.0, default=None)
+        }
         return TableVerdict("dropping", "holds", facts=facts, kind="dropping_nobody", source="training part")
     found = most_uneven(run.dropped)
     if found is None:
@@ -175,11 +177,13 @@ def dropping_verdict(run: TableRun) -> TableVerdict:
 
 def _weight_verdict(run: TableRun) -> Iterator[TableVerdict]:
     """Judge whether every label of every group still counts in training; nothing where weights are not known."""
-    cells = [cell for cell in run.dropped if cell.weight is not None and cell.group is not None]
+    cells = [cell for cell in run.dropped if cell.effective_weight is not None and cell.group is not None]
     if cells:
-        least = min(cells, key=lambda cell: cell.weight or 0.0)
+        least = min(cells, key=lambda cell: cell.effective_weight or 0.0)
         status: Status = "fails" if least.is_ignored else "holds"
-        yield TableVerdict("weight", status, least.weight, facts={"least": least}, source="training part")
+        yield TableVerdict(
+            "weight", status, least.effective_weight, facts={"least": least}, source="training part"
+        )
 
 
 def _dropped(run: TableRun) -> Iterator[Reason]:
@@ -188,7 +192,7 @@ def _dropped(run: TableRun) -> Iterator[Reason]:
         cell
         for cell in run.dropped
         if cell.dropped.total >= FEW
-        and cell.dropped.value >= max(MOST, SMALL + (cell.noise or 0.0))
+        and cell.dropped.value >= max(MOST, SMALL + (cell.estimated_noise or 0.0))
         and cell.group is not None
     ]
     labels = {cell.label: Share(0, 0) for cell in run.dropped}

@@ -126,8 +126,8 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
             cell.dropped.total,
             Cell(f"{cell.dropped.hits:,} ({percent(cell.dropped.value)})", value=cell.dropped.value),
             cell.suspects,
-            share(cell.noise),
-            share(cell.weight),
+            share(cell.estimated_noise),
+            share(cell.effective_weight),
         ]
         for cell in cells
     ]

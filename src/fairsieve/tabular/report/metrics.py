@@ -80,17 +80,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
         ],
         "calibration": [{**vars(one), "label": one.label or None} for one in run.calibration],
-        "dropped": [
-            {
-                "label": cell.label,
-                "group": group_name(cell.group),
-                "dropped": cell.dropped,
-                "suspects": cell.suspects,
-                "estimated_noise": cell.noise,
-                "effective_weight": cell.weight,
-            }
-            for cell in run.dropped
-        ],
+        "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
         "suspects": len(run.suspects["row"]),
         "verified": None if run.verified is None else _verified(run.verified),
         "seconds": round(run.seconds, 2),
