@@ -64,22 +64,6 @@ def test_tensors_frames_and_crossed_columns():
     assert value == pytest.approx(2 / 3)
 
 
-def test_inside_a_metric_frame():
-    labels, guessed = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 1, 1, 0, 1, 0])
-    sex, age = np.array(list("ffmmfm")), np.array([0, 1, 0, 1, 0, 1])
-    frame = fl.MetricFrame(
-        metrics={"accuracy": accuracy, "eo": equalized_odds_disparity},
-        y_true=labels,
-        y_pred=guessed,
-        sensitive_features=sex,
-        sample_params={"eo": {"sensitive_features": age}, "accuracy": {"sample_weight": np.ones(6)}},
-    )
-    inside = sex == "f"
-    expected = equalized_odds_disparity(labels[inside], guessed[inside], sensitive_features=age[inside])
-    assert frame.by_group.loc["f", "eo"] == pytest.approx(expected)
-    assert frame.overall["accuracy"] == pytest.approx(4 / 6)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -161,41 +160,6 @@ def test_fairer_than_the_plain_booster():
         ours = model.predict(test.features)
         assert (ours == test.labels).mean() > (theirs == test.labels).mean() - 0.04
         assert disparity(test.labels, ours, **groups) < 0.7 * disparity(test.labels, theirs, **groups)
-
-
-def test_tables_with_categories_dates_and_missing_values():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "number": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400)),
-            "colour": pd.Categorical(rng.choice(["red", "blue"], 400)),
-            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 400), "D"),
-        }
-    )
-    y = np.where((X["colour"] == "red") ^ (rng.random(400) < 0.2), "good", "bad")
-    z = rng.choice(["f", "m"], 400)
-    for estimator, columns in (
-        (BOOSTER, ["number", "colour"]),
-        (HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype"), ["number", "colour"]),
-        (make_pipeline(Selected(), BOOSTER), ["number", "colour", "when"]),
-    ):
-        model = SieveClassifier(estimator, max_iter=2, cv=2, random_state=0)
-        model.fit(X[columns], pd.Series(y), sensitive_features=pd.Series(z))
-        assert model.score(X[columns], y) > 0.7
-        assert set(model.predict(X[columns])) <= {"good", "bad"}
-
-
-class Selected(StandardScaler):
-    """Hands on the columns that a booster takes."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        return self
-
-    def transform(self, X):
-        return X[["number", "colour"]]
-
-    def __sklearn_is_fitted__(self):
-        return True
 
 
 @pytest.mark.parametrize("kind", ["sparse", "polars", "list"])

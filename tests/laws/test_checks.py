@@ -1,4 +1,4 @@
-"""Checks of single values"""
+"""Checks of single values, thresholds and intervals"""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.intervals import NORMAL, newcombe, paired_change, simultaneous, wilson
+from fairsieve.thresholds import ThresholdRule
 from fairsieve.validation import (
     check_at_least,
     check_choice,
@@ -132,3 +135,126 @@ def test_hints(value, auto, ending):
         check_clean_ratio("x", value, auto=auto)
     assert str(caught.value).endswith(ending)
     assert ('or "auto"' in str(caught.value)) == auto
+
+
+@st.composite
+def scored_labels(draw):
+    size = draw(st.integers(2, 25))
+    scores = draw(st.lists(st.sampled_from([i / 8 for i in range(8)]), min_size=size, max_size=size))
+    labels = draw(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=size, max_size=size))
+    labels[0], labels[-1] = 0.0, 1.0
+    return np.array(scores), np.array(labels)
+
+
+def worth(rule, scores, labels, threshold):
+    """What the rule asks for, counted one sample at a time."""
+    flagged = [score >= threshold for score in scores]
+    false = sum(1 - label for label, flag in zip(labels, flagged, strict=True) if flag)
+    missed = sum(label for label, flag in zip(labels, flagged, strict=True) if not flag)
+    if rule.kind == "rate":
+        return -abs(sum(flagged) / len(scores) - rule.values[0])
+    if rule.kind == "cost":
+        return -(rule.values[0] * false + rule.values[1] * missed) / len(scores)
+    positives = sum(labels)
+    return ((positives - missed) / positives + 1 - false / (len(labels) - positives)) / 2
+
+
+@given(scored_labels(), st.sampled_from(["balanced", "cost:1,5", "cost:3,1", "rate:0.3", "rate:0.05"]))
+def test_no_other_threshold_is_better(data, text):
+    scores, labels = data
+    rule = ThresholdRule.parse(text)
+    chosen = rule.choose(scores, labels)
+    assert 0 <= chosen <= 1
+    others = [*np.unique(scores), 0.99]
+    best = max(worth(rule, scores, labels, other) for other in others)
+    assert worth(rule, scores, labels, chosen) == pytest.approx(best)
+
+
+def test_a_threshold_lies_between_scores():
+    scores, labels = np.array([0.2, 0.4, 0.6]), np.array([0.0, 0.0, 1.0])
+    assert ThresholdRule.parse("balanced").choose(scores, labels) == pytest.approx(0.5)
+    high = np.nextafter(0.4, 1)
+    assert ThresholdRule.parse("rate:0.5").choose(np.array([0.4, high]), np.array([0.0, 1.0])) == high
+
+
+@pytest.mark.parametrize("text", ["0.5", "0.3", "balanced", "cost:1,5", "rate:0.05"])
+def test_rules_are_written_as_they_are_read(text):
+    rule = ThresholdRule.parse(text)
+    assert str(rule) == text
+    assert ThresholdRule.parse(rule) is rule
+    assert rule.is_default == (text == "0.5")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("median", r"--threshold must be a probability between 0 and 1 such as 0.5, balanced, cost:FP,FN"),
+        ("cost:1", r"cost:1,5, or rate:SHARE such as rate:0.05; got 'cost:1'"),
+        ("rate:", r"got 'rate:'"),
+        ("balanced:1", r"got 'balanced:1'"),
+        (True, r"got True"),
+        ("cost:0,0", r"costs of 0 or more, and not both 0; .*such as cost:1,5"),
+        ("rate:5", r"a share of the people between 0 and 1; got 'rate:5': for 5 % pass 0.05"),
+        (1.5, r"a probability between 0 and 1; got 1.5"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(value, message):
+    with pytest.raises(InvalidInputError, match=message):
+        ThresholdRule.parse(value, "--threshold")
+
+
+@st.composite
+def counts(draw):
+    total = draw(st.integers(1, 5000))
+    return draw(st.integers(0, total)), total
+
+
+@given(counts())
+def test_wilson_is_scipys(count):
+    hits, total = count
+    expected = binomtest(hits, total).proportion_ci(method="wilson")
+    assert wilson(hits, total) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(counts())
+def test_the_share_lies_within(count):
+    low, high = wilson(*count)
+    assert 0 <= low <= count[0] / count[1] <= high <= 1
+
+
+@pytest.mark.parametrize(
+    ("counts_of_both", "expected"),
+    [((56, 70, 48, 80), (0.0524, 0.3339)), ((9, 10, 3, 10), (0.1705, 0.8090))],
+)
+def test_newcombe_is_as_published(counts_of_both, expected):
+    """Newcombe (1998), Table II, method 10."""
+    assert newcombe(*counts_of_both) == pytest.approx(expected, abs=5e-5)
+
+
+@given(counts(), counts())
+def test_a_difference_turned_round_is_its_negative(one, other):
+    low, high = newcombe(*one, *other)
+    assert newcombe(*other, *one) == pytest.approx((-high, -low), abs=1e-12)
+    assert -1 <= low <= one[0] / one[1] - other[0] / other[1] <= high <= 1
+
+
+def test_of_nobody_anything_may_be_true():
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert newcombe(0, 0, 5, 9) == (-1.0, 1.0)
+
+
+def test_more_intervals_at_once_are_wider():
+    assert simultaneous(1) == pytest.approx(NORMAL)
+    assert simultaneous(90) > simultaneous(2) > NORMAL
+    low, high = newcombe(56, 70, 48, 80, simultaneous(10))
+    assert low < newcombe(56, 70, 48, 80)[0] < newcombe(56, 70, 48, 80)[1] < high
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 900))
+def test_a_change_lies_within_and_is_never_certain(gained, lost, same):
+    total = gained + lost + same
+    low, high = paired_change(gained, lost, total)
+    assert low < high
+    if total:
+        assert low <= (gained - lost) / total <= high
+    assert paired_change(lost, gained, total) == pytest.approx((-high, -low))

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "fairsieve"
 SELECTION = "tests/laws/test_selection.py tests/laws/test_ratios.py tests/laws/test_plan.py tests/selection"
 BATCHES = "tests/laws/test_batches.py tests/laws/test_plan.py tests/selection"
-SOLVER = "tests/laws/test_solver.py tests/training tests/estimators/test_classifier.py"
+SOLVER = "tests/laws/test_solver.py tests/estimators/test_classifier.py tests/estimators/test_sieve.py"
 TESTS = {  # patterns of modules, and the tests that must notice
     "selection/[er]*.py": SELECTION,
     "selection/se*.py": SELECTION,
