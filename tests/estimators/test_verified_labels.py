@@ -219,30 +219,9 @@ def test_a_pipeline_of_imbalanced_learn_passes_them_to_the_resampler():
     assert accuracy(TEST.labels, fitted.predict(TEST.features)) > 0.6
 
 
-def test_bad_input_is_named():
-    with pytest.raises(InvalidInputError, match=r"got clean_ratio=0\.9 too: pass clean_ratio='auto'"):
-        clone(SIEVE).set_params(clean_ratio=0.9).fit(
-            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
-        )
-    with pytest.raises(InvalidInputError, match="verified_weight belongs to verified_labels"):
-        clone(SIEVE).fit(DATA.features, NOISY.labels, **GIVEN, verified_weight=np.ones(1200))
-    with pytest.raises(InvalidInputError, match=r"the shape \(1200,\); got \(3,\)"):
-        FairRobustResampler(SIEVE).fit_resample(
-            DATA.features, NOISY.labels, **GIVEN, verified_labels=[1, 0, 1]
-        )
-
-    class OnlyGroups(LogisticRegression):
-        def fit(self, X, y, sensitive_features=None):
-            return super().fit(X, y)
-
-    with pytest.raises(InvalidInputError, match="estimator must take verified_labels in fit"):
-        FairRobustResampler(OnlyGroups()).fit_resample(
-            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
-        )
-
-
 MISSING = [None] * 1200
 BAD = {
+    "weights alone": (None, {"verified_weight": np.ones(1200)}, "verified_weight belongs to verified_labels"),
     "class": ([*MISSING[1:], "maybe"], {}, "verified_labels must be among the classes of y"),
     "length": (
         [1, 0],
@@ -259,6 +238,14 @@ BAD = {
 }
 
 
+def test_a_clean_ratio_beside_verified_labels_is_refused():
+    for model in (SIEVE, FairRobustClassifier()):
+        with pytest.raises(InvalidInputError, match=r"got clean_ratio=0\.9 too: pass clean_ratio='auto'"):
+            clone(model).set_params(clean_ratio=0.9).fit(
+                DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
+            )
+
+
 @pytest.mark.parametrize("model", [SIEVE, FairRobustClassifier(), FairRobustResampler(SIEVE)])
 @pytest.mark.parametrize("name", BAD)
 def test_every_estimator_refuses_bad_verified_labels(model, name):
@@ -266,6 +253,17 @@ def test_every_estimator_refuses_bad_verified_labels(model, name):
     fit = getattr(clone(model), "fit_resample" if isinstance(model, FairRobustResampler) else "fit")
     with pytest.raises(InvalidInputError, match=message):
         fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified, **options)
+
+
+def test_an_estimator_that_takes_no_verified_labels_is_named():
+    class OnlyGroups(LogisticRegression):
+        def fit(self, X, y, sensitive_features=None):
+            return super().fit(X, y)
+
+    with pytest.raises(InvalidInputError, match="estimator must take verified_labels in fit"):
+        FairRobustResampler(OnlyGroups()).fit_resample(
+            DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED
+        )
 
 
 def test_every_row_checked_is_training_on_the_truth_for_the_classifier():
@@ -276,19 +274,6 @@ def test_every_row_checked_is_training_on_the_truth_for_the_classifier():
     known.fit(DATA.features, DATA.labels, **GIVEN)
     assert np.mean(checked.predict(TEST.features) == known.predict(TEST.features)) > 0.97
     assert checked.clean_ratio_ == pytest.approx(1 - NOISY.flipped.mean())
-
-
-def test_a_resampler_corrects_one_checked_row_and_says_that_it_is_too_few():
-    row = int(NOISY.flipped.argmax())
-    verified = np.full(1200, np.nan)
-    verified[row] = DATA.labels[row]
-    resampler = FairRobustResampler(random_state=0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _, y = resampler.fit_resample(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
-    assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
-    drawn = resampler.sample_indices_ == row
-    assert (np.asarray(y)[drawn] == DATA.labels[row]).all()
 
 
 def test_checkpoints_of_other_checked_labels_are_refused(tmp_path):

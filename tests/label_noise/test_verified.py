@@ -6,12 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tests.support.annotators import flip_weak_annotator
 
 from fairsieve import CleanRatioEstimate, FairRobustClassifier, Samples, estimate_clean_ratio
@@ -200,19 +197,6 @@ def test_a_hundred_checked_rows_mend_a_model_under_attack():
     assert noisy.flipped[rows].mean() > 0.6
 
 
-def test_it_works_in_pipelines_by_metadata_routing():
-    with sklearn.config_context(enable_metadata_routing=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
-        model = FairRobustClassifier(random_state=0).set_fit_request(
-            sensitive_features=True, verified_labels=True
-        )
-        pipeline = make_pipeline(StandardScaler(), model)
-        pipeline.fit(
-            DATA.features, NOISY.labels, sensitive_features=DATA.groups, verified_labels=checked_rows(60)
-        )
-    assert pipeline[-1].estimate_.verified.checked.sum() == 60
-
-
 def test_rows_to_verify_next():
     found = estimate(NOISY.labels, checked_rows(100))
     rows, weights = found.next_to_verify(300, seed=1)
@@ -247,12 +231,6 @@ def test_weights_mend_a_choice_that_was_not_at_random():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(
-        InvalidInputError, match=r"verified_labels must have one value per sample, the shape \(2000,\)"
-    ):
-        estimate(NOISY.labels, [1, 0])
-    with pytest.raises(InvalidInputError, match="all 2000 are missing: leave it out"):
-        estimate(NOISY.labels, [None] * 2000)
     wrong = checked_rows(20)
     wrong[7] = "maybe"
     with pytest.raises(InvalidInputError, match=r"among the classes of y, \[0, 1\]; got 'maybe' in row 7"):
@@ -263,25 +241,6 @@ def test_bad_input_is_named():
     few = checked_rows(20)
     with pytest.raises(InvalidInputError, match="sample_weight is 0 for all checked rows"):
         estimate(NOISY.labels, few, sample_weight=(few == None).astype(float))  # noqa: E711
-    with pytest.raises(InvalidInputError, match="verified_weight belongs to verified_labels"):
-        estimate(NOISY.labels, None, verified_weight=np.ones(2000))
-    with pytest.raises(
-        InvalidInputError, match=r"verified_labels say how many labels are right; got clean_ratio=0\.9"
-    ):
-        FairRobustClassifier(clean_ratio=0.9).fit(
-            DATA.features, DATA.labels, sensitive_features=DATA.groups, verified_labels=DATA.labels
-        )
-
-
-def test_too_few_checked_rows_are_a_warning_and_only_corrected():
-    verified = np.full(2000, None, dtype=object)
-    verified[NOISY.flipped.argmax()] = DATA.labels[NOISY.flipped.argmax()]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = estimate(NOISY.labels, verified)
-    assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
-    assert found.verified is None
-    assert found.wrong[NOISY.flipped.argmax()] == 1.0
 
 
 def test_a_group_without_a_checked_row_is_a_warning():

@@ -51,23 +51,15 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.1, np.nan], [0, 1], [0, 1], RATIOS, 0.9), r"losses must not be NaN; got 1, the first at 1"),
-        (
-            ([0.1], [0, 1], [0, 1], RATIOS, 0.9),
-            r"losses must have one value per sample, the shape \(2,\); got \(1,\)",
-        ),
         (([[0.1], [0.2]], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample"),
         (([0.1, 0.2], [0, 1], [0], RATIOS, 0.9), r"got 2 labels and 1 groups"),
         (([0.1, 0.2], [0, 1], [0, 1], RATIOS, 0.0), r"clean_ratio must be a number in \(0, 1\].*got 0"),
         (([0.1, 0.2], [0, 1], [0, 1], RATIOS, 1.1), r"clean_ratio must be .*got 1.1"),
         (([0.1, 0.2], [0, 1], [0, 1], RATIOS, np.nan), r"clean_ratio must be .*got nan"),
-        (([0.1, 0.2], [0, 1], [0, 1], [[0.5, 0.4]] * 2, 0.9), r"row 0 sums to 0.9"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [[-0.5, 1.0, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [0.5, 0.5], 0.9), r"ratios must be a table"),
-        (([0.1, 0.2], ["a", "b"], [0, 1], [[0.5, 0.5]] * 3, 0.9), r"ratios must have one row per class"),
-        ((["x", "y"], [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),
         ((torch.tensor([1j, 0j]), [0, 1], [0, 1], RATIOS, 0.9), r"losses must be real numbers"),
     ],
 )
