@@ -7,10 +7,10 @@ one number, or one for each group. Importing this makes them known to ``add_nois
 from __future__ import annotations
 
 import numpy as np
-from fairsieve.paper.problems import NOISES
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.data.flips import flipped_to
+from fairsieve.paper.problems import NOISES
 
 __all__ = ["flip_by_feature", "flip_near_boundary", "flip_weak_annotator"]
 
