@@ -176,6 +176,12 @@ def list_gaps(measures: Sequence[Measure], fairness: str, groups: int, *, at_onc
     ]
 
 
+def order_gaps(gaps: Sequence[Gap]) -> list[Gap]:
+    """Take each pair of groups once, the widest gap under the plain model first."""
+    once = [gap for gap in gaps if gap.plain.value > 0 or (gap.plain.value == 0 and gap.low < gap.high)]
+    return sorted(once, key=lambda gap: -gap.plain.value)
+
+
 # ---- Accuracy and disparity
 
 

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.evaluation import FEW, Gap, Measure, Score, list_gaps, measure_groups, score_models
+from fairsieve.tabular.evaluation import (
+    FEW,
+    Gap,
+    Measure,
+    Score,
+    list_gaps,
+    measure_groups,
+    order_gaps,
+    score_models,
+)
 from fairsieve.tabular.label_review import Audit, audit_table
 from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.quality import Calibration, calibrate_scores
@@ -68,10 +77,7 @@ class PredictionAudit:
 
         Rates of fewer than ten people are left out.
         """
-        found = list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
-        # Each pair once: that which lies below, or the first of two that are equal.
-        wide = [gap for gap in found if gap.plain.value > 0 or (gap.plain.value == 0 and gap.low < gap.high)]
-        return sorted(wide, key=lambda gap: -gap.plain.value)
+        return order_gaps(list_gaps(self.measures, self.asked.fairness, self.cells.named_groups))
 
 
 def audit_predictions(

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_FEATURES = 8  # of a label to check
 MOST_SUSPECTS = 500  # on the page; the file has all
-MOST_PAIRS = 6  # of groups; with more of them, each beside the largest
 # Columns that may name somebody are never shown; nor are those with a value of its own in most rows.
 PERSONAL = re.compile(
     r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
@@ -95,20 +93,12 @@ def measures_table(
     return plain_table(name, f"{caption}, with 95 % intervals", ["group", "measure", *models], rows)
 
 
-def gaps_table(measures: Sequence[Measure], groups: Sequence[str | None], models: Sequence[str]) -> Table:
+def gaps_table(gaps: Sequence[Gap], groups: Sequence[str | None], models: Sequence[str] = MODELS) -> Table:
     """Lay out how far groups lie apart, under one model or two."""
-    places = [place for place, group in enumerate(groups) if group is not None]
-    pairs = list(combinations(places, 2))
-    if len(pairs) > MOST_PAIRS:
-        largest = max(places, key=lambda place: measures[0].plain[place].total)
-        pairs = [(place, largest) for place in places if place != largest]
-    rows = []
-    for measure in measures:
-        for low, high in pairs:
-            if measure.plain[low].total and measure.plain[high].total:
-                scores = [side[high].less(side[low]) for side in (measure.plain, measure.fair)]
-                compared = f"{group_name(groups[high])} less {group_name(groups[low])}"
-                rows.append([compared, measure, *scores[: len(models)]])
+    rows = [
+        [f"{groups[gap.high]} less {groups[gap.low]}", gap.measure, *(gap.plain, gap.fair)[: len(models)]]
+        for gap in gaps
+    ]
     caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
     return plain_table("gaps", caption, ["groups", "rate", *models], rows)
 

@@ -7,6 +7,7 @@ from typing import Any
 from fairsieve.report.document import Block, Cell, Document, Facts, Items, Notice, Section, Text, Verdict
 from fairsieve.report.text import number, percent
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, say, tell
+from fairsieve.tabular.evaluation import list_gaps, order_gaps
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.quality import EVERYONE
 from fairsieve.tabular.reading.columns import note_kind
@@ -60,13 +61,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE])
     measures = order_rates(run.measures, run.asked.fairness, main_gaps(run) or ())
     first = rates_figure("rates", measures[:1], groups)
+    gaps = list_gaps(run.measures, run.asked.fairness, run.problem.test.cells.named_groups)
     models = dict(zip(("plain", "fair"), MODELS, strict=True))
     calibration = calibration_figure(run.calibration, models, groups)
     rates: list[Block] = [
         *paragraphs("guide_groups"),
         rates_figure("groups", measures, groups),
         measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups),
-        gaps_table(run.measures, groups, MODELS),
+        gaps_table(order_gaps(gaps), groups),
     ]
     basis = paragraphs("basis", decision.in_python, run=run)
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
@@ -135,7 +137,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
         suspects.append(suspects_table(audit.suspects, {}))
     rates: list[Block] = [
         measures_table("groups", f"Rates by {title}", found.measures, groups, ["value"]),
-        gaps_table(found.measures, groups, ["difference"]),
+        gaps_table(found.gaps(), groups, ["difference"]),
     ]
     settings = {
         "table": data_name(asked.data),
