@@ -12,25 +12,26 @@ from fairsieve import errors
 from fairsieve.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from fairsieve.estimators.classifier import FairRobustClassifier
-    from fairsieve.estimators.displays import SelectionDisplay, TradeoffDisplay
-    from fairsieve.estimators.resampler import FairRobustResampler
-    from fairsieve.estimators.scorers import fairness_scorer
-    from fairsieve.estimators.sieve import SieveClassifier
-    from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
-    from fairsieve.label_noise.true_measures import measure_true_labels
-    from fairsieve.metrics import (
-        demographic_parity_disparity,
-        equal_opportunity_disparity,
-        equalized_odds_disparity,
-    )
-    from fairsieve.samples import Samples
-    from fairsieve.sampling.losses import sample_losses
-    from fairsieve.sampling.sampler import FairRobustBatchSampler
-    from fairsieve.sampling.sharded import ShardedBatchSampler
-    from fairsieve.sampling.workers import shard_of
-    from fairsieve.selection.select import Selection, select
-    from fairsieve.training.fit import fit
+    from fairsieve.estimators.classifier import FairRobustClassifier as FairRobustClassifier
+    from fairsieve.estimators.displays import SelectionDisplay as SelectionDisplay
+    from fairsieve.estimators.displays import TradeoffDisplay as TradeoffDisplay
+    from fairsieve.estimators.resampler import FairRobustResampler as FairRobustResampler
+    from fairsieve.estimators.scorers import fairness_scorer as fairness_scorer
+    from fairsieve.estimators.sieve import SieveClassifier as SieveClassifier
+    from fairsieve.label_noise.estimate import CleanRatioEstimate as CleanRatioEstimate
+    from fairsieve.label_noise.estimate import estimate_clean_ratio as estimate_clean_ratio
+    from fairsieve.label_noise.true_measures import measure_true_labels as measure_true_labels
+    from fairsieve.metrics import demographic_parity_disparity as demographic_parity_disparity
+    from fairsieve.metrics import equal_opportunity_disparity as equal_opportunity_disparity
+    from fairsieve.metrics import equalized_odds_disparity as equalized_odds_disparity
+    from fairsieve.samples import Samples as Samples
+    from fairsieve.sampling.losses import sample_losses as sample_losses
+    from fairsieve.sampling.sampler import FairRobustBatchSampler as FairRobustBatchSampler
+    from fairsieve.sampling.sharded import ShardedBatchSampler as ShardedBatchSampler
+    from fairsieve.sampling.workers import shard_of as shard_of
+    from fairsieve.selection.select import Selection as Selection
+    from fairsieve.selection.select import select as select
+    from fairsieve.training.fit import fit as fit
 
 __version__ = "0.2.0"
 
@@ -71,28 +72,7 @@ MOVED = {
     "fit_seeds": "[fairsieve.fit(…, seed=seed) for seed in …]",
 }
 
-__all__ = [
-    "CleanRatioEstimate",
-    "FairRobustBatchSampler",
-    "FairRobustClassifier",
-    "FairRobustResampler",
-    "Samples",
-    "Selection",
-    "SelectionDisplay",
-    "ShardedBatchSampler",
-    "SieveClassifier",
-    "TradeoffDisplay",
-    "demographic_parity_disparity",
-    "equal_opportunity_disparity",
-    "equalized_odds_disparity",
-    "estimate_clean_ratio",
-    "fairness_scorer",
-    "fit",
-    "measure_true_labels",
-    "sample_losses",
-    "select",
-    "shard_of",
-]
+__all__ = sorted(LATER)
 
 
 def __getattr__(name: str) -> Any:

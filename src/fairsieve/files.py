@@ -7,7 +7,6 @@ import errno
 import os
 import secrets
 import shutil
-import time
 import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -25,12 +24,9 @@ __all__ = [
     "clear_stale",
     "hold",
     "keep_inputs",
-    "locked",
-    "locked_folder",
     "make_folder",
     "output_errors",
     "read_archive",
-    "sync_folder",
     "write_output",
     "write_whole",
 ]
@@ -38,7 +34,6 @@ __all__ = [
 CHUNK = 2**16  # bytes unpacked at a time
 MOST_MEMBERS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, or somebody's part of it
-STALE_SECONDS = 24 * 3600  # after which a part is given up, where the system has no locks
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -68,39 +63,19 @@ def write_whole(target: Path, content: bytes) -> None:
         raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can (POSIX)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextlib.contextmanager
-def locked(handle: int) -> Iterator[None]:
-    """Wait until no other process has locked this file; a process that is killed gives its lock back."""
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_UN)
+def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Lock a file or folder, so that :func:`clear_stale` sees that it is in use; a process that ends lets go of it.
 
-
-@contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
-    """Lock a file or folder, so that :func:`clear_stale` sees that it is in use; a process that ends lets go of it."""
+    With ``wait`` another process that holds it is waited for.
+    """
     if fcntl is None:
         yield
         return
     handle = os.open(path, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)
@@ -118,10 +93,10 @@ def clear_stale(folder: Path, name: str) -> None:
 
 
 def _is_stale(part: Path) -> bool:
-    """Return whether no process holds a part; without locks, whether it is a day old."""
+    """Return whether no process holds a part, where the system has locks."""
+    if fcntl is None:
+        return False
     try:
-        if fcntl is None:
-            return time.time() - part.stat().st_mtime > STALE_SECONDS
         handle = os.open(part, os.O_RDONLY)
     except OSError:
         return False
@@ -195,20 +170,6 @@ def output_errors(target: Path) -> Iterator[None]:
             "the output must be a file that can be written, in a folder that exists; "
             f"{target}: {getattr(error, 'strerror', error)}"
         ) from error
-
-
-@contextlib.contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Wait until no other process has locked this folder."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with locked(handle):
-            yield
-    finally:
-        os.close(handle)
 
 
 def read_archive(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from sklearn.utils import validation as sk
 from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
-from fairsieve.samples import Samples, check_weights
+from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.missing import refuse_missing
 from fairsieve.validation import check_seed, shown
@@ -29,10 +29,7 @@ __all__ = [
     "check_groups",
     "check_labels_known",
     "check_samples",
-    "copies_of_rows",
     "dense",
-    "dense_chunks",
-    "read_lasting_seed",
     "read_seed",
     "rename_parameters",
     "warn_of_groups",
@@ -75,27 +72,12 @@ def check_samples(
     if labels.dtype.kind not in "iub":  # whole numbers are classes; looking at all of them takes time
         check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
-    rows, weights = copies_of_rows(sample_weight, len(labels))
+    rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels if len(rows) == len(labels) else labels[rows])
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     if len(rows) == len(data):
         return Checked(data, weights, None, len(data))
     return Checked(data.take(rows), weights, rows, len(data))
-
-
-def copies_of_rows(
-    sample_weight: ArrayLike | None, samples: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the rows that have a weight, and their weights as they are; None where all are 1.
-
-    >>> copies_of_rows([2.0, 0.0, 1.0], 3)
-    (array([0, 2]), array([2., 1.]))
-    """
-    if sample_weight is None:
-        return np.arange(samples), None
-    weights = check_weights(sample_weight, samples)
-    rows = np.flatnonzero(weights)
-    return rows, None if (weights[rows] == 1).all() else weights[rows]
 
 
 def rename_parameters(new_names: Mapping[str, str]) -> Callable[[type], type]:
@@ -174,12 +156,10 @@ def check_features(estimator: Any, X: Any) -> Any:
 
 
 def _validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
-    """Call scikit-learn's own validation, which is a function from 1.6 on and a method before."""
+    """Call scikit-learn's own validation, and say which column holds texts."""
     check_columns(arrays[0])
     try:
-        if hasattr(sk, "validate_data"):
-            return sk.validate_data(estimator, *arrays, **options)
-        return estimator._validate_data(*arrays, **options)
+        return sk.validate_data(estimator, *arrays, **options)
     except ValueError:
         _refuse_texts(arrays[0])
         raise
@@ -224,40 +204,31 @@ def dense(features: Any) -> NDArray[Any]:
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
-def dense_chunks(features: Any, rows: int = 8192) -> Iterator[NDArray[Any]]:
-    """Yield the rows of a dense or sparse matrix, some at a time, dense."""
-    for first in range(0, features.shape[0], rows):
-        yield dense(features[first : first + rows])
-
-
-def read_seed(random_state: Any) -> int:
+def read_seed(random_state: Any, checkpoint_dir: Any = None) -> int:
     """Return the seed in a ``random_state``: a whole number is one, a generator or None draws one.
 
+    Checkpoints need it to be the same in another process.
+
+    Examples
+    --------
     >>> read_seed(7)
     7
+    >>> read_seed(None, "checkpoints")
+    Traceback (most recent call last):
+        ...
+    fairsieve.errors.InvalidInputError: random_state must be a whole number where checkpoints are kept, or
+    training could not go on from them; got None
     """
     if isinstance(random_state, Integral):
         return check_seed("random_state", random_state)
+    if checkpoint_dir is not None:
+        raise InvalidInputError(
+            "random_state must be a whole number where checkpoints are kept, or training could not go on from "
+            f"them; got {random_state!r}"
+        )
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError:
         raise InvalidInputError(
             f"random_state must be None, a whole number or a RandomState; got {shown(random_state)}"
         ) from None
-
-
-def read_lasting_seed(random_state: Any, checkpoint_dir: Any) -> int:
-    """Return the seed in a ``random_state``, which checkpoints need to be the same in another process.
-
-    >>> read_lasting_seed(None, "checkpoints")
-    Traceback (most recent call last):
-        ...
-    fairsieve.errors.InvalidInputError: random_state must be a whole number where checkpoints are kept, or
-    training could not go on from them; got None
-    """
-    if checkpoint_dir is not None and not isinstance(random_state, Integral):
-        raise InvalidInputError(
-            "random_state must be a whole number where checkpoints are kept, or training could not go on from "
-            f"them; got {random_state!r}"
-        )
-    return read_seed(random_state)

@@ -257,8 +257,3 @@ def _divide(counts: Table) -> tuple[Table, NDArray[np.bool_]]:
     """Compute rates over the last axis, and whether they are defined."""
     totals = counts.sum(axis=-1, keepdims=True)
     return counts / np.where(totals > 0, totals, 1), totals > 0
-
-
-def decode_classes(predictions: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
-    """Return the labels of predicted class indices."""
-    return np.asarray(np.asarray(classes)[predictions])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from fairsieve.errors import MissingExtraError
 
-__all__ = ["check_packages", "is_dask", "is_tensor", "package", "require"]
+__all__ = ["is_dask", "is_tensor", "package", "require"]
 
 
 def require(name: str, *, extra: str, purpose: str) -> Any:
@@ -55,17 +54,3 @@ def is_tensor(value: Any) -> bool:
 def package(name: str, purpose: str) -> Any:
     """Import a package of the extra ``table``, or raise an error that says how to install it."""
     return require(name, extra="table", purpose=purpose)
-
-
-def check_packages() -> None:
-    """Check that what tables need is installed, so that a missing package is reported before the work.
-
-    skops is only looked for: importing it takes seconds, since it imports all of scikit-learn.
-    """
-    package("pandas", "reading a table")
-    try:
-        found = find_spec("skops") is not None
-    except ImportError:
-        found = False
-    if not found:
-        raise MissingExtraError("skops", extra="table", purpose="keeping a model without pickle")

@@ -154,14 +154,13 @@ def merge_rows(samples: int, *parts: NDArray[np.int64]) -> NDArray[np.int64]:
 def weighted_rows(
     sample_weight: ArrayLike | None, samples: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Return the rows that have a weight, and their weights with mean 1; None where all weigh the same.
+    """Return the rows that have a weight, and their weights; None where all are 1.
 
-    >>> weighted_rows([2.0, 0.0, 6.0], 3)
-    (array([0, 2]), array([0.5, 1.5]))
+    >>> weighted_rows([2.0, 0.0, 1.0], 3)
+    (array([0, 2]), array([2., 1.]))
     """
     if sample_weight is None:
         return np.arange(samples), None
     weights = check_weights(sample_weight, samples)
     rows = np.flatnonzero(weights)
-    own = weights[rows]
-    return rows, None if (own == own[0]).all() else own / own.mean()
+    return rows, None if (weights[rows] == 1).all() else weights[rows]

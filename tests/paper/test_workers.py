@@ -107,7 +107,7 @@ def test_a_full_disk_names_the_file_and_the_way_out_and_loses_nothing(tmp_path):
     )
     options = ["compare", "--methods", "lr", "--seeds", "3", "--epochs", "2", "--no-tune", "--jobs", "1"]
     command = ["-c", program, "1100", *options, "--out", str(tmp_path)]
-    variables = os.environ | {"COLUMNS": "400"}
+    variables = os.environ | {"COLUMNS": "400", "NUMBA_DISABLE_JIT": "1"}  # numba writes files too
     told = subprocess.run(
         [sys.executable, *command], capture_output=True, text=True, check=False, env=variables
     )

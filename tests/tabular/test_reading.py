@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import tabular
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
 
@@ -142,17 +142,6 @@ def test_parquet_is_read_as_csv_is(read, tmp_path):
 def test_readings_are_checked(read, options, message):
     with pytest.raises(InvalidInputError, match=message):
         read("a\n1\n", **options)
-
-
-def test_a_missing_package_is_named(read, monkeypatch):
-    def fail(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr("fairsieve.optional.import_module", fail)
-    with pytest.raises(
-        MissingExtraError, match=r"reading a table needs pandas: pip install 'fairsieve\[table\]'"
-    ):
-        read("a\n1\n")
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)

@@ -25,10 +25,9 @@ from fairsieve.inputs import (
     check_columns,
     check_groups,
     check_labels_known,
-    copies_of_rows,
     dense,
 )
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.missing import missing_in
 from fairsieve.validation import check_at_least, shown
@@ -130,7 +129,7 @@ def check_sieve_samples(
     The weights stay as they are, because the classifier gets them: their mean may matter to it.
     """
     groups = check_groups(sensitive_features, len(labels))
-    rows, weights = copies_of_rows(sample_weight, len(labels))
+    rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels[rows])
     data = Samples(np.zeros((len(rows), 1)), labels[rows], groups[rows], missing="own")
     return Checked(data, weights, rows, len(labels))

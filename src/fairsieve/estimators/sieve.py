@@ -27,7 +27,7 @@ from fairsieve.estimators._learner import (
 )
 from fairsieve.estimators._rounds import Entries, Rounds
 from fairsieve.estimators.classifier import FairEstimator, compare_models
-from fairsieve.inputs import read_lasting_seed, rename_parameters, warn_of_groups
+from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
@@ -240,7 +240,7 @@ class SieveClassifier(FairEstimator):
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
         if sensitive_features is not None:
             warn_of_groups(cells)
-        seed = read_lasting_seed(self.random_state, self.checkpoint_dir)
+        seed = read_seed(self.random_state, self.checkpoint_dir)
         comparisons(self.fairness, cells, self.pos_label)  # names what is wrong before any work
         _check_two_classes(rule, cells)
         folds = make_folds(self.cv, X, cells, rows, given, seed)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
-from fairsieve.files import locked
+from fairsieve.files import hold
 from fairsieve.selection.fairness import FairnessName
 
 __all__ = ["Record", "append_record", "fingerprint", "read_results"]
@@ -42,7 +42,7 @@ def append_record(path: Path, record: Record) -> bool:
     """
     line = json.dumps(record, sort_keys=True) + "\n"
     try:
-        with path.open("a+b") as file, locked(file.fileno()):
+        with path.open("a+b") as file, hold(path, wait=True):
             file.seek(0)
             if _is_recorded(file, record):
                 return False

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.optional import check_packages
 from fairsieve.report.text import columns_csv
 from fairsieve.tabular.model_files import damaged, decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, Reading, closest
@@ -42,7 +41,6 @@ def predict_table(
     notes : list of str
         What to know, in plain words.
     """
-    check_packages()
     prepared = model["prepare"]
     table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
     absent = [column for column in prepared.kinds if column not in table.frame]

@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.classifier import PlainComparison
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.optional import check_packages
 from fairsieve.tabular.evaluation import (
     DroppedCell,
     Measure,
@@ -170,7 +169,6 @@ def train_table(asked: TableSettings, report: Callable[[str], None] | None = Non
 def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
     """Read the table, train both models and measure them."""
     started = time.perf_counter()
-    check_packages()
     tell(STAGES[0])
     problem = read_problem(asked)
     _check_labels(asked, problem)

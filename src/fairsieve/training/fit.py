@@ -106,6 +106,8 @@ def fit(
         check_at_least("checkpoint_every", checkpoint_every, 1)
     started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
+    if weights is not None:
+        weights = None if (weights == weights[0]).all() else weights / weights.mean()
     spec = TrainingSpec(
         data=data if len(rows) == len(data) else data.take(rows),
         method=chosen,

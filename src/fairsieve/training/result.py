@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.metrics import decode_classes
 from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
 from fairsieve.training.linear_model import LinearModel
@@ -172,10 +171,13 @@ class Fitted:
         """Predict labels. The groups are accepted for methods that look at them to predict."""
         numbers = _check_numbers(features)
         if isinstance(self.predictor, LinearModel):
-            return decode_classes(self.predictor.predict_codes(numbers), self.classes)
-        from fairsieve.sampling.losses import predicted_classes
+            codes = self.predictor.predict_codes(numbers)
+        else:
+            from fairsieve.sampling.losses import predicted_classes
 
-        return decode_classes(predicted_classes(self._outputs(numbers)).numpy(), self.classes)
+            codes = predicted_classes(self._outputs(numbers)).numpy()
+        labels: NDArray[Any] = np.asarray(self.classes)[codes]
+        return labels
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""

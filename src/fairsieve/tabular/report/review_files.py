@@ -14,9 +14,7 @@ from fairsieve.files import (
     check_new,
     clear_stale,
     hold,
-    locked_folder,
     output_errors,
-    sync_folder,
     write_whole,
 )
 from fairsieve.report.looks import THEMES
@@ -100,10 +98,9 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
             # Both are whole on the disk before either appears under its name.
             for path, content in contents.items():
                 write_whole(Path(parts, path.name), content)
-            with locked_folder(page.parent):  # another review of the same name waits, then sees these files
+            with hold(page.parent, wait=True):  # another review of the same name waits, then sees these files
                 check_place(page, force=force)
                 _move_together(Path(parts), list(contents))
-        sync_folder(page.parent)
     return table
 
 
