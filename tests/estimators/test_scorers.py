@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import fairsieve
 from fairsieve import fairness_scorer
 from fairsieve.data import make_synthetic
-from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.errors import InvalidInputError
 from fairsieve.metrics import accuracy
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
@@ -84,11 +84,6 @@ def test_missing_groups_and_bad_parameters_are_named(data, model):
         fairness_scorer(method="overall")
     with pytest.raises(InvalidInputError, match="fairness must be one of"):
         fairness_scorer("none")
-    with (
-        config_context(enable_metadata_routing=False),
-        pytest.raises(NotReadyError, match=r"set_config\(enable_metadata_routing=True\)"),
-    ):
-        fairness_scorer()
 
 
 @pytest.mark.parametrize("fairness", NOTIONS)

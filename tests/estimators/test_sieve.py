@@ -173,14 +173,6 @@ def test_containers_give_the_same_model_as_arrays(data, fitted, kind):
     assert model.predict(X).tolist() == fitted.predict(data.features).tolist()
 
 
-def test_three_classes_with_estimated_clean_ratio(data):
-    labels = np.array(["a", "b", "c"])[np.digitize(data.features[:, 0], [-1, 1])]
-    model = SieveClassifier(TREE, max_iter=2, random_state=0)
-    model.fit(data.features, labels, sensitive_features=data.groups)
-    assert model.ratios_.shape == model.flip_rates_.shape == (3, 2)
-    assert model.score(data.features, labels) > 0.8
-
-
 @pytest.mark.parametrize("clean_ratio", [0.9, "auto"])
 def test_samples_without_a_group_train_and_their_ratio_stays(data, clean_ratio):
     groups = data.groups.astype(object)
@@ -241,12 +233,6 @@ def test_grid_search_passes_the_groups(data):
         search.fit(data.features, data.labels, sensitive_features=data.groups)
     assert search.best_estimator_.ratios_.shape == (2, 2)
     assert search.best_estimator_.decision_function(data.features).shape == (300,)
-
-
-def test_resampler_works_with_a_sieve(data):
-    resampler = FairRobustResampler(SieveClassifier(TREE, **SHORT), random_state=0)
-    X, y = resampler.fit_resample(data.features, data.labels, sensitive_features=data.groups)
-    assert len(X) == len(y) == len(resampler.estimator_.sample_indices_)
 
 
 def test_unfitted_models_and_missing_methods(fitted, data):

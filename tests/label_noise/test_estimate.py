@@ -38,12 +38,6 @@ def test_random_flips(random):
     assert found.wrong[noisy.flipped].mean() > 2 * found.wrong[~noisy.flipped].mean()
 
 
-def test_none():
-    found = estimate(DATA.labels)
-    assert found.clean_ratio > 0.93
-    assert found.interval[1] == 1.0 or found.interval[1] > 0.97
-
-
 @pytest.mark.parametrize("rates", [(0.0, 0.3), (0.1, 0.3)])
 def test_the_rates_of_two_groups_are_told_apart(rates):
     data = make_synthetic(6000, seed=1)

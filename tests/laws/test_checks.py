@@ -118,25 +118,6 @@ def test_shown(text):
     assert shown(np.float64(0.5)) == "0.5"
 
 
-@pytest.mark.parametrize(
-    ("value", "auto", "ending"),
-    [
-        ("auto", False, "got 'auto': estimate_clean_ratio finds one"),
-        ("Auto", True, "got 'Auto': write \"auto\" in small letters"),
-        ("Auto", False, "got 'Auto'"),
-        ("all", True, "got 'all'"),
-        ("all", False, "got 'all'"),
-        (90, True, "got 90: for 90 % pass 0.9"),
-    ],
-)
-def test_hints(value, auto, ending):
-    """What was meant is guessed at: a percentage, or the word for an estimate."""
-    with pytest.raises(InvalidInputError) as caught:
-        check_clean_ratio("x", value, auto=auto)
-    assert str(caught.value).endswith(ending)
-    assert ('or "auto"' in str(caught.value)) == auto
-
-
 @st.composite
 def scored_labels(draw):
     size = draw(st.integers(2, 25))
