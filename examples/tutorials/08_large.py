@@ -32,7 +32,7 @@ import json
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import TensorDataset
-from fairsieve import ShardedBatchSampler, equalized_odds_disparity, shard_of
+from fairsieve import ShardedBatchSampler, shard_of
 from fairsieve.data import flip_group_targeted, synthetic_splits
 
 if dist.is_torchelastic_launched():
@@ -52,14 +52,14 @@ for epoch in range(20):
     with torch.no_grad():
         sampler.update(model(x))
         guess = model(torch.from_numpy(parts.test.features)).argmax(1).numpy()
-    history.append(equalized_odds_disparity(parts.test.labels, guess, sensitive_features=parts.test.groups))
+    history.append(float((guess == parts.test.labels).mean()))
     for features, targets in loader:
         optimizer.zero_grad()
         losses = torch.nn.functional.cross_entropy(together(features), targets, reduction="none")
         (losses.sum() * sampler.scale).backward()                                 # 4: a mean over the whole batch
         optimizer.step()
 if own[0] == 0:
-    print(json.dumps({"selected": int(sampler.plan.selected), "shard": len(own), "disparity": history}))
+    print(json.dumps({"selected": int(sampler.plan.selected), "shard": len(own), "accuracy": history}))
 if dist.is_initialized():
     dist.destroy_process_group()
 """
@@ -83,8 +83,8 @@ for processes, launcher, style in (
     print(
         f"{processes} process(es): {run['shard']} samples in the first shard, {run['selected']} selected in all"
     )
-    ax.plot(run["disparity"], label=f"{processes} process(es)", **style)
-ax.set(xlabel="epoch", ylabel="equalized odds disparity", ylim=(0, None))
+    ax.plot(run["accuracy"], label=f"{processes} process(es)", **style)
+ax.set(xlabel="epoch", ylabel="accuracy on right labels")
 ax.legend()
 plt.show()
 
