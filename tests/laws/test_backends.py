@@ -18,8 +18,7 @@ from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection import cells as cells_module
 from fairsieve.selection.backends.numpy import NumpyBackend
-from fairsieve.selection.backends.torch import TorchBackend
-from fairsieve.selection.backends.torch_cells import cells_on
+from fairsieve.selection.backends.torch import TorchBackend, cells_on
 from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
 

@@ -29,7 +29,7 @@ from fairsieve.inputs import (
 )
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.missing import missing_in
+from fairsieve.selection.coding import missing_in
 from fairsieve.validation import check_at_least, shown
 
 __all__ = [

@@ -13,7 +13,7 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, dense
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.missing import missing_in
+from fairsieve.selection.coding import missing_in
 from fairsieve.validation import shown
 
 __all__ = ["Verification", "VerifiedRates", "check_verification", "refuse_known_ratio"]

@@ -33,6 +33,10 @@ class NumpyBackend(Backend):
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.codes = cells.host_codes
+        self.first, self.samples = (
+            0,
+            len(cells),
+        )  # the number of the first sample, and how many there are in all
 
     def measure(self, losses: Any, signals: Any | None) -> Measured:
         """Take in arrays, lists or tensors."""
@@ -74,18 +78,33 @@ class NumpyBackend(Backend):
         caps: NDArray[np.int64] | None = None,
     ) -> tuple[Any, NDArray[np.int64]]:
         """Search the closing points and take the samples below them."""
-        samples = len(measured.losses)
-        if samples == 0 or (bounds is None and budget >= samples):
+        if self.samples == 0 or (bounds is None and budget >= self.samples):
             return self.hold(None)
-        keys = Keys(measured.losses, None if bounds is None else self.codes)
+        keys = Keys(measured.losses, None if bounds is None else self.codes, self.first)
+        least, greatest = self._ends(keys)
         ratios = np.ones((1, 1)) if bounds is None else bounds
-        walk = Walk(
-            ratios, budget, keys.greatest - keys.least, samples, digit_width(samples, ratios.size), caps
-        )
-        while not walk.advance(keys.count(walk.asked, ratios.size, keys.least)):
+        walk = Walk(ratios, budget, greatest - least, self.samples, self._width(ratios.size), caps)
+        while not walk.advance(self._total(keys.count(walk.asked, ratios.size, least))):
             pass
-        selected = keys.take(walk, keys.least)
-        return (selected, walk.taken) if bounds is not None else self.hold(selected)
+        return self._taken(keys.take(walk, least), None if bounds is None else walk.taken)
+
+    def _taken(
+        self, selected: NDArray[np.int64], counts: NDArray[np.int64] | None
+    ) -> tuple[Any, NDArray[np.int64]]:
+        """Return a selection and its counts, which may be known."""
+        return self.hold(selected) if counts is None else (selected, counts)
+
+    def _ends(self, keys: Keys) -> tuple[int, int]:
+        """Return the least and the greatest key."""
+        return keys.least, keys.greatest
+
+    def _width(self, cells: int) -> int:
+        """Return how many bits are counted at once."""
+        return digit_width(self.samples, cells)
+
+    def _total(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return counts of all samples."""
+        return counts
 
     def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.selection.backends.numpy import Keys, Measured, NumpyBackend
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.search import Walk
 from fairsieve.selection.shuffle import unshuffled
 
 __all__ = ["DIGIT_WIDTH", "Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
@@ -104,24 +103,22 @@ class ShardedBackend(NumpyBackend):
 
     def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of all workers."""
-        return self.workers.sum(super().count_below(measured, limits))
+        return self._total(super().count_below(measured, limits))
 
-    def select(
-        self,
-        measured: Measured,
-        bounds: NDArray[np.float64] | None,
-        budget: int,
-        caps: NDArray[np.int64] | None = None,
-    ) -> tuple[ShardSelection, NDArray[np.int64]]:
-        """Search the closing points over the sums of all workers' counts, and take the own samples."""
-        keys = Keys(measured.losses, None if bounds is None else self.codes, self.first)
+    def _taken(
+        self, selected: NDArray[np.int64], counts: NDArray[np.int64] | None
+    ) -> tuple[Any, NDArray[np.int64]]:
+        return self.hold(selected)
+
+    def _ends(self, keys: Keys) -> tuple[int, int]:
         ends = self.workers.max([-keys.least, keys.greatest])
-        least, greatest = -int(ends[0]), int(ends[1])
-        ratios = np.ones((1, 1)) if bounds is None else bounds
-        walk = Walk(ratios, budget, greatest - least, self.samples, DIGIT_WIDTH, caps)
-        while not walk.advance(self.workers.sum(keys.count(walk.asked, ratios.size, least))):
-            pass
-        return self.hold(keys.take(walk, least))
+        return -int(ends[0]), int(ends[1])
+
+    def _width(self, cells: int) -> int:
+        return DIGIT_WIDTH
+
+    def _total(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.workers.sum(counts)
 
     def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
         """Tell the other workers how much of each cell is selected here, and learn it of them."""
