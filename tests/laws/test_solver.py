@@ -1,0 +1,129 @@
+"""The search for fair ratios"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
+from fairsieve.training.ratio_search import Gap, RatioSearch, choose_point, find_gaps
+
+METRICS = {
+    "equalized_odds": equalized_odds_disparity,
+    "demographic_parity": demographic_parity_disparity,
+    "equal_opportunity": equal_opportunity_disparity,
+}
+NOTIONS = st.sampled_from(sorted(METRICS))
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS, NOTIONS, st.integers(2, 3), st.integers(2, 3))
+def test_gaps(seed, fairness, classes, groups):
+    """The widest gap is the disparity between groups, and each gap is one of its rates, with its error."""
+    table = np.random.default_rng(seed).integers(0, 9, (classes, groups, classes))
+    positive = seed % classes
+    rows = np.repeat(np.indices(table.shape).reshape(3, -1).T, table.ravel(), axis=0)
+    assume(len(rows))
+    labels, columns, guessed = rows.T
+    options = {"pos_label": positive} if fairness == "equal_opportunity" else {}
+    if classes == 2 or fairness != "equal_opportunity":
+        assume({0, 1} <= set(labels))
+    found = find_gaps(table.astype(float), fairness, positive, groups)
+    expected = METRICS[fairness](
+        labels, guessed, sensitive_features=columns, method="between_groups", **options
+    )
+    assert max([gap.size for gap in found], default=0) == pytest.approx(expected, abs=1e-8)
+    assert [gap.size for gap in found] == sorted((gap.size for gap in found), reverse=True)
+    for gap in found:
+        inside = labels == gap.condition if gap.condition >= 0 else np.ones(len(labels), bool)
+        rates, error = [], 0.0
+        for group in (gap.low, gap.high):
+            hits = guessed[inside & (columns == group)] == gap.predicted
+            rates.append(hits.mean())
+            error += hits.var() / len(hits)
+        assert gap.size == pytest.approx(rates[1] - rates[0], abs=1e-8)
+        assert gap.error == pytest.approx(error**0.5, abs=1e-3)
+
+
+class State(NamedTuple):
+    ratios: np.ndarray
+    gaps: list
+
+    @property
+    def gap(self):
+        return self.gaps[0].size
+
+
+class Search(RatioSearch):
+    """Rates of class 1 that rise with the odds of the weights of a group's samples of that class."""
+
+    def __init__(self, seed, groups, steep, grain, **options):
+        rng = np.random.default_rng(seed)
+        super().__init__(rng.dirichlet(np.full(groups, 3.0), 2), "equalized_odds", **options)
+        self.offsets, self.steep, self.grain = rng.normal(size=groups), steep, grain
+        self.points, self.trained = [], 0
+
+    def state(self, ratios):
+        logs = np.log(np.maximum(ratios / self.natural, 1e-9))
+        rates = (
+            np.round(1 / (1 + np.exp(-self.offsets - self.steep * (logs[1] - logs[0]))) / self.grain)
+            * self.grain
+        )
+        low, high = int(rates.argmin()), int(rates.argmax())
+        return State(ratios, [Gap(float(rates[high] - rates[low]), 1, 1, low, high, 0.1)])
+
+    def train_at(self, state, ratios):
+        self.trained += 1
+        change = ratios - state.ratios
+        assert ratios.sum(axis=1) == pytest.approx(np.ones(2))
+        assert (ratios > 0).all()
+        assert (np.abs(change).max(axis=0) > 1e-15).sum() <= 2
+        for row, column in zip(*np.nonzero(change < -1e-15), strict=True):  # what is used up gives nothing
+            assert state.ratios[row, column] >= 1e-3 * self.natural[row, column]
+        return self.state(ratios)
+
+    def record(self, state):
+        self.points.append(state)
+
+
+@given(
+    SEEDS,
+    st.integers(2, 4),
+    st.sampled_from([0.0, 0.01, 0.3, 2.0]),
+    st.sampled_from([1e-9, 0.02, 0.2]),
+    st.sampled_from([0.0, 0.05, None]),
+    st.sampled_from([1, 7, 400]),
+)
+def test_walk(seed, groups, steep, grain, tolerance, most):
+    """Gaps fall from point to point, down to the tolerance, to where no move helps, or until the limit is reached."""
+    search = Search(seed, groups, steep, grain, tolerance=tolerance, max_iter=most)
+    stopped = search.walk(search.state(search.natural))
+    gaps = [point.gap for point in search.points]
+    assert (np.diff(gaps) < 0).all()
+    enough = 0.1 if tolerance is None else tolerance  # the error of its gaps
+    assert (stopped == "met") == (gaps[-1] <= enough)
+    assert stopped != "limit" or search.trained == most
+    assert stopped != "exhausted" or search.trained < most
+    assert search.trained == search.done <= most
+    if most == 400 and steep >= 0.3 and grain < 1e-3 and tolerance != 0:
+        assert stopped == "met"
+
+
+class Point(NamedTuple):
+    gap: float
+    accuracy: float
+
+
+@given(
+    st.lists(st.builds(Point, st.floats(0, 1), st.integers(0, 5)), min_size=1, max_size=8), st.floats(0, 1)
+)
+def test_choice(points, tolerance):
+    """The most accurate point within the tolerance, or near the fairest, is chosen; the fairer of equals."""
+    chosen = points[choose_point(points, tolerance)]
+    smallest = min(point.gap for point in points)
+    able = [p for p in points if p.gap <= tolerance] or [p for p in points if p.gap <= smallest + tolerance]
+    assert chosen == max(able, key=lambda point: (point.accuracy, -point.gap))
