@@ -166,6 +166,8 @@ def test_wrong_labels_are_left_out_and_listed():
     assert list(suspects) == ["row", "label", "suggested", "loss", "probability", "group"]
     assert noisy.flipped[suspects["row"]].sum() >= 0.8 * noisy.flipped.sum()
     assert set(suspects["row"]).isdisjoint(model.sample_indices_)
+    assert (suspects["label"] != suspects["suggested"]).all()
+    assert len(suspects) <= 200
     plain = LogisticRegression().fit(data.features, noisy.labels)
     assert model.score(data.features, data.labels) > plain.score(data.features, data.labels) + 0.05
     assert fit(data, labels=noisy.labels, clean_ratio=1.0).suspects().empty

@@ -107,9 +107,10 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def suspects(self) -> pd.DataFrame:
         """List the training samples whose labels to check, the likeliest wrong label first.
 
-        They are those that the selection left out, the highest loss first; with "auto", those whose label is more
-        likely wrong than right. Where the estimate is inconclusive there are none. The losses of a sieve are out of
-        fold.
+        With "auto" they are those whose label is more likely wrong than right. With a given ``clean_ratio`` they are
+        those that the selection left out and to which the model would give another label, the highest loss first, and
+        no more than that ratio says. Where the estimate is inconclusive there are none. The losses of a sieve are
+        out of fold.
 
         Returns
         -------
@@ -384,8 +385,9 @@ class FairRobustClassifier(FairEstimator):
         self.plain_model_ = self._as_sklearn(to_model(solution.plain.models[0]))
         self.path_models_ = [self._as_sklearn(to_model(point.models[0])) for point in solution.points]
         self.sensitive_values_ = cells.groups
-        chosen = solution.points[solution.chosen]
-        self._store(solution.plain if self.is_plain_ else chosen)
+        self._store(solution.plain if self.is_plain_ else solution.points[solution.chosen])
+        # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
+        chosen = solution.points[0 if self.is_plain_ else solution.chosen]
         if table is None:
             self._list_suspects(checked, rows, chosen, clean_ratio)
         else:
@@ -485,7 +487,9 @@ class FairRobustClassifier(FairEstimator):
             wrong = estimate.wrong
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
         decision = LinearModel(self.coef_, self.intercept_).decision(data.features)
-        self._suspects = suspects_of(decision, data, doubted, checked.kept, wrong=wrong)
+        self._suspects = suspects_of(
+            decision, data, doubted, checked.kept, wrong=wrong, share=1 - clean_ratio
+        )
         self._kept = checked.kept
         self.sample_indices_ = believed if checked.kept is None else checked.kept[believed]
 

@@ -354,7 +354,7 @@ class SieveClassifier(FairEstimator):
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
             kept = merge_rows(len(data), kept, self.estimate_.checked)
-        self._suspects = suspects_of(decision, data, kept, rows)
+        self._suspects = suspects_of(decision, data, kept, rows, share=1 - self.clean_ratio_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))

@@ -22,8 +22,12 @@ def suspects_of(
     rows: NDArray[np.int64] | None,
     *,
     wrong: NDArray[np.float64] | None = None,
+    share: float = 1.0,
 ) -> pd.DataFrame:
     """List the samples that are not believed, the likeliest wrong label first.
+
+    Without ``wrong`` only those to which the model would give another label: a selection leaves out others too, so
+    that no group falls behind.
 
     Parameters
     ----------
@@ -35,6 +39,8 @@ def suspects_of(
         What to call the samples; by their numbers when None.
     wrong : array, optional
         How likely each label is wrong, which ranks them; the losses rank them when None.
+    share : float
+        The largest share of all samples to list.
 
     Examples
     --------
@@ -47,8 +53,11 @@ def suspects_of(
     in_doubt[believed] = False
     left = np.flatnonzero(in_doubt)
     logs = _log_probabilities(decision[left])
-    losses = -logs[np.arange(len(left)), data.cells.host_codes[left] // data.cells.shape[1]]
+    labels = data.cells.host_codes[left] // data.cells.shape[1]
+    losses = -logs[np.arange(len(left)), labels]
     order = np.lexsort((-losses, np.zeros(len(left)) if wrong is None else -wrong[left]))
+    if wrong is None:
+        order = order[(logs.argmax(axis=1) != labels)[order]][: round(share * len(data))]
     left, losses, chances = left[order], losses[order], np.exp(logs[order])
     groups = np.empty(len(data.cells.groups), dtype=object)
     groups[:] = data.cells.groups  # element by element: crossed groups are tuples
