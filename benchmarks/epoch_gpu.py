@@ -151,12 +151,11 @@ def parts(sampler: FairRobustBatchSampler, outputs: torch.Tensor, repeats: int) 
     plan, backend = sampler.plan, sampler.plan.backend
     losses, signals = sampler._measured(outputs, torch_loss)
     measured = backend.measure(losses, signals)
-    bounds = plan.ratios
     return {
         "losses": median_ms(lambda: sampler._measured(outputs, torch_loss), repeats),
         "order": median_ms(lambda: backend.measure(losses, signals), repeats),
         "sums": median_ms(lambda: backend.sum_signals(measured, plan._selected), repeats),
-        "selection": median_ms(lambda: backend.select(measured, bounds, plan.rules.budget), repeats),
+        "selection": median_ms(lambda: backend.select(measured, plan.limits), repeats),
         "batches": median_ms(plan.batches, repeats),
     }
 

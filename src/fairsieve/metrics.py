@@ -10,6 +10,7 @@ A sample whose group is missing counts for accuracy and not for any disparity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -197,9 +198,9 @@ def count_table(
 ) -> Table:
     """Count the confusion table of codes."""
     weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
-    cell = (labels * n_groups + groups) * classes + predictions
-    counts = np.bincount(cell, weights=weight, minlength=classes * n_groups * classes)
-    return counts.astype(np.float64).reshape(classes, n_groups, classes)
+    shape = classes, n_groups, classes
+    cell = np.ravel_multi_index((labels, groups, predictions), shape)
+    return np.bincount(cell, weight, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
 def accuracy_from_table(table: Table) -> NDArray[np.float64]:

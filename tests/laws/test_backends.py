@@ -16,15 +16,14 @@ from fairsieve import select
 from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
-from fairsieve.selection import cells as cells_module
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.backends.torch import TorchBackend, cells_on
 from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
+from fairsieve.selection.search import Limits
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 HERE = torch.device("cpu")
-PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.sampled_from("xyz")), min_size=1, max_size=50)
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity", None]
 LOSSES = {
     "smooth": lambda rng, n: rng.exponential(size=n) * 10.0 ** rng.integers(-9, 3),
@@ -122,25 +121,8 @@ def test_again(problem):
     shape = [list(range(size)) for size in problem.ratios.shape]
     backend = NumpyBackend(Cells(codes_of(problem)[found.indices], *shape))
     measured = backend.measure(problem.losses[found.indices], None)
-    again, _ = backend.select(measured, problem.ratios, found.budget)
+    again, _ = backend.select(measured, Limits(problem.ratios, found.budget))
     assert len(again) == len(found)
-
-
-@given(PAIRS, st.booleans(), st.booleans())
-def test_mapped(pairs, has_classes, has_groups):
-    """Labels on disk, a chunk in memory at a time, have the cells of the whole."""
-    labels, groups = (np.array(each) for each in zip(*pairs, strict=True))
-    groups = np.where(groups == "z", None, groups.astype(object))
-    known = {"classes": range(-3, 4)} if has_classes else {}
-    known |= {"group_values": ["x", "y", None]} if has_groups else {}
-    chunk, cells_module.CHUNK = cells_module.CHUNK, 3
-    try:
-        mapped = Cells.of(labels.view(np.memmap), groups, missing="own", **known)
-    finally:
-        cells_module.CHUNK = chunk
-    whole = Cells.of(labels, groups, missing="own", **known)
-    assert mapped.codes.tolist() == whole.codes.tolist()
-    assert (mapped.classes, mapped.groups) == (whole.classes, whole.groups)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))

@@ -12,8 +12,6 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from fairsieve import FairRobustBatchSampler
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.sampling.observed import RunningLosses
-from fairsieve.selection import cells
-from fairsieve.selection.cells import Cells
 
 N = 90
 
@@ -173,20 +171,3 @@ def test_wrong_arguments_are_refused(data):
     sampler.observe_losses([], torch.zeros(0))
     with pytest.raises(NotReadyError, match="90 of 90 samples have no loss yet"):
         sampler.update()
-
-
-@pytest.mark.parametrize("missing", ["refuse", "own"])
-def test_cells_of_arrays_on_disk(tmp_path, monkeypatch, missing):
-    monkeypatch.setattr(cells, "CHUNK", 10)
-    rng = np.random.default_rng(0)
-    labels, groups = np.sort(rng.integers(0, 5, 64)), rng.choice(["a", "b", "c"], 64).astype(object)
-    groups[:9] = "d"
-    if missing == "own":
-        groups[40] = None
-    mapped = np.lib.format.open_memmap(tmp_path / "labels.npy", "w+", labels.dtype, labels.shape)
-    mapped[:] = labels
-    whole, chunked = (Cells.of(values, groups, missing=missing) for values in (labels, mapped))
-    assert chunked.codes.tolist() == whole.codes.tolist()
-    assert (chunked.classes, chunked.groups) == (whole.classes, whole.groups)
-    with pytest.raises(InvalidInputError, match="one value per sample"):
-        Cells.of(mapped, groups[1:], missing=missing)

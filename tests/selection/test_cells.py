@@ -29,6 +29,7 @@ GROUPS = ["b", "a", "a", "b"]
         ["yes", "no", "yes", "yes"],
         np.array(["yes", "no", "yes", "yes"], object),
         np.array(LABELS)[:, None],
+        np.array(LABELS).view(np.memmap),
     ],
 )
 def test_any_label_type_gives_the_same_cells(labels):

@@ -16,12 +16,11 @@ from fairsieve.optional import is_tensor
 from fairsieve.selection.coding import (
     Missing,
     as_array,
-    cross,
     encode,
     encode_groups,
+    encode_labels,
     is_ungrouped,
     merged,
-    refuse_continuous,
 )
 from fairsieve.validation import shown
 
@@ -36,7 +35,7 @@ __all__ = [
     "tensor_device",
 ]
 
-CHUNK = 2**22  # values of a memory-mapped array looked at together
+CHUNK = 2**22  # samples whose checksum is computed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,40 +90,14 @@ class Cells:
             from fairsieve.selection.backends.torch import cells_on
 
             return cells_on(device, labels, groups, classes, group_values, missing)
-        if isinstance(labels, np.memmap) and len(labels) > CHUNK:
-            return cls.of_mapped(labels, as_array("groups", groups), classes, group_values, missing)
-        if classes is None:
-            labels = as_array("labels", labels)
-            refuse_continuous("labels", labels)
-        label_codes, class_list = encode("labels", labels, classes, small=True)
-        group_codes, group_list = encode_groups("groups", groups, group_values, missing, small=True)
+        label_codes, class_list = encode_labels(labels, classes)
+        group_codes, group_list = encode_groups("groups", groups, group_values, missing)
         check_lengths(len(label_codes), len(group_codes))
         size = len(class_list) * len(group_list)
         codes = np.empty(len(label_codes), np.min_scalar_type(max(size - 1, 0)))
-        cross(label_codes, group_codes, len(group_list), codes)
+        np.multiply(label_codes, np.int64(len(group_list)), out=codes, casting="unsafe")
+        np.add(codes, group_codes, out=codes, casting="unsafe")
         return cls(codes, class_list, group_list)
-
-    @classmethod
-    def of_mapped(
-        cls,
-        labels: NDArray[Any],
-        groups: NDArray[Any],
-        classes: Sequence[Any] | None,
-        group_values: Sequence[Any] | None,
-        missing: Missing,
-    ) -> Cells:
-        """Do what :meth:`of` does for arrays on disk, a chunk in memory at a time."""
-        check_lengths(len(labels), len(groups))
-        parts = [slice(first, first + CHUNK) for first in range(0, len(labels), CHUNK)]
-        if classes is None or group_values is None:
-            found = [cls.of(np.asarray(labels[part]), groups[part], missing=missing) for part in parts]
-            classes = classes or merged([each.classes for each in found])
-            group_values = group_values or merged([each.groups for each in found])
-        known = {"classes": classes, "group_values": group_values}
-        codes = [
-            cls.of(np.asarray(labels[part]), groups[part], missing=missing, **known).codes for part in parts
-        ]
-        return cls(np.concatenate(codes), list(classes), list(group_values))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -166,10 +139,15 @@ class Cells:
         if is_tensor(self.codes) and self.codes.device == torch.device(device):
             return self.codes
         if device not in self._moved:
-            size = len(self.classes) * len(self.groups)
-            kind = np.uint8 if size < 256 else np.int16 if size < 2**15 else np.int32
-            self._moved[device] = torch.from_numpy(self.host_codes.astype(kind, copy=False)).to(device)
+            codes = self.host_codes.astype(self.narrow_type, copy=False)
+            self._moved[device] = torch.from_numpy(codes).to(device)
         return self._moved[device]
+
+    @property
+    def narrow_type(self) -> str:
+        """The narrowest type of torch's that holds the codes, and one more."""
+        size = len(self.classes) * len(self.groups)
+        return "uint8" if size < 256 else "int16" if size < 2**15 else "int32"
 
     @cached_property
     def _moved(self) -> dict[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,14 +15,12 @@ __all__ = [
     "WIDEST",
     "Missing",
     "as_array",
-    "cross",
     "encode",
     "encode_groups",
+    "encode_labels",
     "is_ungrouped",
     "merged",
     "missing_in",
-    "rank_integers",
-    "refuse_continuous",
     "refuse_missing",
 ]
 
@@ -30,17 +28,6 @@ Missing = Literal["refuse", "own"]
 WIDEST = 2**16  # values between the least and the greatest that a table may have
 CHUNK = 2**18  # values looked up together, so that little is held besides the answer
 SHOWN = 5  # rows in a message
-
-
-def refuse_continuous(name: str, values: Any) -> None:
-    """Refuse numbers that are no classes: floats that are not whole."""
-    if values.dtype.kind == "f" and values.ndim == 1 and np.any(values != np.floor(values)):
-        fraction = values[np.flatnonzero((values != np.floor(values)) & ~np.isnan(values))[:1]]
-        if len(fraction):
-            raise InvalidInputError(
-                f"{name} must be classes; got continuous numbers such as {shown(fraction[0])}: cut them into "
-                "classes, for example with values > threshold"
-            )
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:
@@ -68,57 +55,48 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
 
 
 def encode(
-    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, small: bool = False
+    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False
 ) -> tuple[NDArray[Any], list[Any]]:
-    """Return codes 0, 1, … of ``values`` and what they stand for, in sorted order.
-
-    Codes are int64, or of any integer type when ``small``.
-    """
+    """Return codes 0, 1, … of ``values``, of any integer type, and what they stand for, in sorted order."""
     array = as_array(name, values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2 and crossed:
-        return _encode_crossed(name, array, known)
-    if array.ndim != 1:
+        codes, found = _cross(name, array)
+        known = None if known is None else [tuple(value) for value in known]
+    elif array.ndim != 1:
         rule = "one or two dimensions" if crossed else "one dimension"
         raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
-    refuse_missing(name, array)
-    if known is None and array.dtype == bool:
-        known = [False, True]
-    codes, values_found = rank_integers(array) or _rank(name, array)
-    if known is not None and list(known) != values_found:
-        codes, values_found = _place(name, codes, values_found, list(known))
-    return codes if small else codes.astype(np.int64), values_found
+    else:
+        refuse_missing(name, array)
+        codes, found = _rank_integers(array) or _rank(name, array)
+        known = [False, True] if known is None and array.dtype == bool else known
+    return (codes, found) if known is None else (_place(name, codes, found, list(known)), list(known))
 
 
-def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
-    """Return each value's place among those that occur, and these in order; by a sort."""
-    try:
-        found, codes = np.unique(array, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in array})
-        raise InvalidInputError(
-            f"{name} must be of one type so that they can be ordered; got a mixture of "
-            f"{', '.join(kinds)}: convert them, for example with astype(str)"
-        ) from None
-    return codes.reshape(-1), found.tolist()
+def encode_labels(values: Any, known: Sequence[Any] | None = None) -> tuple[NDArray[Any], list[Any]]:
+    """Encode labels; refuse numbers that are no classes, floats that are not whole."""
+    array = as_array("labels", values)
+    if known is None and array.dtype.kind == "f" and array.ndim == 1:
+        fractions = array[(array != np.floor(array)) & ~np.isnan(array)]
+        if len(fractions):
+            raise InvalidInputError(
+                f"labels must be classes; got continuous numbers such as {shown(fractions[0])}: cut them into "
+                "classes, for example with values > threshold"
+            )
+    return encode("labels", array, known)
 
 
 def encode_groups(
-    name: str,
-    values: Any,
-    known: Sequence[Any] | None = None,
-    missing: Missing = "refuse",
-    *,
-    small: bool = False,
+    name: str, values: Any, known: Sequence[Any] | None = None, missing: Missing = "refuse"
 ) -> tuple[NDArray[Any], list[Any]]:
     """Encode groups, which may be missing: their code is then the last, that of None."""
     array = as_array(name, values)
     if check_choice("missing", missing, ("refuse", "own")) == "refuse":
-        return encode(name, array, known, crossed=True, small=small)
+        return encode(name, array, known, crossed=True)
     absent = missing_in(array).any(axis=tuple(range(1, array.ndim)))
     if not absent.any() and not is_ungrouped(known):
-        return encode(name, array, known, crossed=True, small=small)
+        return encode(name, array, known, crossed=True)
     places = None if known is None else [value for value in known if value is not None]
     codes, found = encode(name, array[~absent], places, crossed=True)
     every = np.full(len(array), len(found))
@@ -141,30 +119,60 @@ def is_ungrouped(groups: Sequence[Any] | None) -> bool:
     return groups is not None and len(groups) > 0 and groups[-1] is None
 
 
-def _encode_crossed(
-    name: str, array: NDArray[Any], known: Sequence[Any] | None
-) -> tuple[NDArray[np.int64], list[Any]]:
-    """Cross the columns of ``array`` into one; only the combinations that occur, unless known."""
+def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Rank the rows of ``array``, as tuples: only the combinations that occur."""
     if len(array) == 0:
-        return np.zeros(0, np.int64), [] if known is None else [tuple(value) for value in known]
+        return np.zeros(0, np.int64), []
     columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
     sizes = [len(values) for _, values in columns]
-    joint = np.ravel_multi_index([codes for codes, _ in columns], sizes)
-    found, codes = np.unique(joint, return_inverse=True)
-    parts = np.unravel_index(found, sizes)
-    values_found = [
-        tuple(values[part] for (_, values), part in zip(columns, row, strict=True))
-        for row in zip(*parts, strict=True)
+    found, codes = np.unique(
+        np.ravel_multi_index([codes for codes, _ in columns], sizes), return_inverse=True
+    )
+    parts = [
+        [values[place] for place in places]
+        for (_, values), places in zip(columns, np.unravel_index(found, sizes), strict=True)
     ]
-    if known is None:
-        return codes.reshape(-1).astype(np.int64), values_found
-    return _place(name, codes.reshape(-1), values_found, [tuple(value) for value in known])
+    return codes, list(zip(*parts, strict=True))
 
 
-def _place(
-    name: str, codes: NDArray[Any], found: list[Any], known: list[Any]
-) -> tuple[NDArray[Any], list[Any]]:
+def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Return each value's place among those that occur, and these in order; by a sort."""
+    try:
+        found, codes = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in array})
+        raise InvalidInputError(
+            f"{name} must be of one type so that they can be ordered; got a mixture of "
+            f"{', '.join(kinds)}: convert them, for example with astype(str)"
+        ) from None
+    return codes, found.tolist()
+
+
+def _rank_integers(array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]] | None:
+    """Do what :func:`_rank` does by a table; None for what is no integer or spreads too far for one."""
+    if array.dtype.kind not in "iub" or array.size == 0:
+        return None
+    least = array.min()
+    span = int(array.max()) - int(least) + 1  # in Python's integers: uint64 may be beyond int64
+    if span > WIDEST:
+        return None
+
+    def offsets() -> Iterator[NDArray[np.int64]]:
+        for first in range(0, len(array), CHUNK):
+            yield np.subtract(array[first : first + CHUNK], least, dtype=np.int64, casting="unsafe")
+
+    is_found = np.zeros(span, bool)
+    for some in offsets():
+        is_found[some] = True
+    places = (np.cumsum(is_found) - 1).astype(np.min_scalar_type(int(is_found.sum())))
+    codes = np.concatenate([places[some] for some in offsets()])
+    return codes, [int(least) + place for place in np.flatnonzero(is_found).tolist()]
+
+
+def _place(name: str, codes: NDArray[Any], found: list[Any], known: list[Any]) -> NDArray[Any]:
     """Re-number codes of the values found to their places among the known ones."""
+    if found == known:
+        return codes
     position = {value: index for index, value in enumerate(known)}
     if len(position) < len(known):
         raise InvalidInputError(f"known {name} must be different; got {shown(known)}: leave one out")
@@ -172,49 +180,7 @@ def _place(
     if unknown:
         raise InvalidInputError(f"{name} must be among {shown(known)}; got also {shown(unknown)}")
     places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
-    return places[codes] if len(places) else codes, known
-
-
-def rank_integers(array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]] | None:
-    """Return each value's place among those that occur, and these in order.
-
-    None for what is no integer or spreads too far for a table.
-
-    >>> codes, found = rank_integers(np.array([7, -1, 7]))
-    >>> codes.tolist(), found
-    ([1, 0, 1], [-1, 7])
-    """
-    if array.dtype.kind not in "iub" or array.size == 0:
-        return None
-    numbers = array.view(np.uint8) if array.dtype.kind == "b" else array
-    least, greatest = int(numbers.min()), int(numbers.max())
-    if greatest - least >= WIDEST:
-        return None
-    is_found = np.zeros(greatest - least + 1, bool)
-    for first in range(0, len(array), CHUNK):
-        is_found[_offsets(numbers[first : first + CHUNK], least)] = True
-    found = np.flatnonzero(is_found)
-    places = np.zeros(len(is_found), np.min_scalar_type(len(found) - 1))
-    places[found] = np.arange(len(found))
-    codes = np.empty(len(array), places.dtype)
-    for first in range(0, len(array), CHUNK):
-        codes[first : first + CHUNK] = places[_offsets(numbers[first : first + CHUNK], least)]
-    values = [least + place for place in found.tolist()]  # in Python's integers: uint64 may be beyond int64
-    return codes, [bool(value) for value in values] if array.dtype.kind == "b" else values
-
-
-def _offsets(numbers: NDArray[Any], least: int) -> NDArray[np.int64]:
-    """Return the distances of integers from the least of them."""
-    if numbers.dtype.kind == "u":
-        return np.asarray((numbers - numbers.dtype.type(least)).astype(np.int64))
-    return np.asarray(numbers.astype(np.int64) - least)
-
-
-def cross(rows: NDArray[Any], columns: NDArray[Any], width: int, codes: NDArray[Any]) -> None:
-    """Write the cells of rows and columns into ``codes``."""
-    for first in range(0, len(codes), CHUNK):
-        part = slice(first, first + CHUNK)
-        codes[part] = rows[part].astype(np.int64) * width + columns[part]
+    return places[codes] if len(places) else codes
 
 
 def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -223,25 +189,15 @@ def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
     >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
     [False, True, True]
     """
-    if array.dtype.kind in "fc":
-        return np.asarray(np.isnan(array))
-    if array.dtype.kind in "mM":
-        return np.asarray(np.isnat(array))
-    if array.dtype.kind != "O":
+    if array.dtype.kind in "biuUS":  # none can be
         return np.zeros(array.shape, bool)
-    return np.array([_is_missing(value) for value in array.reshape(-1)], bool).reshape(array.shape)
+    import pandas as pd  # which takes long to import
 
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, or differs from itself as NaN and NaT do, or may (NA)."""
-    differs = value is None or value != value
-    return not isinstance(differs, (bool, np.bool_)) or bool(differs)
+    return np.asarray(pd.isna(array))
 
 
 def refuse_missing(name: str, array: NDArray[Any]) -> None:
     """Refuse missing values, which have no cell."""
-    if array.dtype.kind in "biuUS":  # none can be
-        return
     rows = np.flatnonzero(missing_in(array))
     if len(rows):
         listed = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")

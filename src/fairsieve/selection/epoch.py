@@ -28,7 +28,7 @@ from fairsieve.selection.ratios import (
     move_ratios,
     selection_bounds,
 )
-from fairsieve.selection.search import fits
+from fairsieve.selection.search import Limits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
@@ -222,14 +222,12 @@ class Plan:
             if judged is None:
                 judged = (*self.backend.sum_signals(measured, self._selected), self.counts)
             self._step(*judged, step_size)
-        bounds, caps, before = self._bounds(), None, self.counts
+        if self.estimates_ratios:
+            below = self.backend.count_below(measured, guess_losses(self.cell_counts))
+            self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
+        before = self.counts
+        self._selected, self.counts = self.backend.select(measured, self.limits)
         if self.clean_ratios is not None:
-            if self.estimates_ratios:
-                below = self.backend.count_below(measured, guess_losses(self.cell_counts))
-                self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
-            caps = cell_caps(self.clean_ratios, self.cell_counts)
-        self._selected, self.counts = self.backend.select(measured, bounds, rules.budget, caps)
-        if caps is not None:
             self._follow_counts(before)
         self.is_selective = True
 
@@ -267,11 +265,15 @@ class Plan:
         move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
         self.moved += float(np.abs(self.ratios - before).sum() / 2)
 
-    def _bounds(self) -> NDArray[np.float64] | None:
-        """Return the ratios that bound the selection (Eq. 7); caps of cells bound it in their place."""
+    @property
+    def limits(self) -> Limits:
+        """What bounds the next selection: the ratios and the budget (Eq. 7), or caps of cells in their place."""
+        bounds, budget = np.ones(self.ratios.shape), self.rules.budget
         if self.clean_ratios is not None:
-            return np.ones(self.ratios.shape)
-        return selection_bounds(self.ratios, self.rules.has_ungrouped) if self.rules.constrained else None
+            return Limits(bounds, budget, cell_caps(self.clean_ratios, self.cell_counts))
+        if self.rules.constrained:
+            bounds = selection_bounds(self.ratios, self.rules.has_ungrouped)
+        return Limits(bounds, budget)
 
     def _follow(self, losses: Any) -> None:
         """Go to the device of the losses."""
@@ -369,12 +371,11 @@ class Plan:
 
 def check_room(plan: Plan, clean_ratio: Any) -> None:
     """Refuse a clean ratio under which no sample could ever be selected."""
-    bounds, budget = plan._bounds(), plan.rules.budget  # of all samples, before the first selection
-    first = np.eye(plan.counts.size, dtype=np.int64)[:, plan.counts > 0]
-    if not fits(first, np.ones(plan.ratios.shape) if bounds is None else bounds, budget).any():
+    first = np.eye(plan.counts.size, dtype=np.int64)[:, plan.counts > 0]  # one sample of a cell
+    if not plan.limits.keep(first).any():
         raise InvalidInputError(
             f"clean_ratio must leave room for at least one sample; {shown(clean_ratio)} of {plan.selected} samples "
-            f"is a budget of {budget}, under which none is selected: raise it"
+            f"is a budget of {plan.rules.budget}, under which none is selected: raise it"
         )
 
 

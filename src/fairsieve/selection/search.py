@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_LIMIT", "Walk", "Window", "digit_width", "fits"]
+__all__ = ["Limits", "Walk", "Window"]
 
 NO_LIMIT = 2**64 - 1
-UNCAPPED = 2**62
+WIDTH = 10  # bits counted at once for up to four cells; wider digits are larger messages between workers
 
 
 class Window(NamedTuple):
@@ -44,26 +44,25 @@ class Window(NamedTuple):
         return self.prefix << self.width + self.shift >> shift
 
 
-def digit_width(samples: int, cells: int) -> int:
-    """Return the bits counted at once: few for little data, and a table that stays in the cache."""
-    wide = 8 if samples <= 2**13 else 10 if samples <= 2**17 else 12
-    return max(4, wide - max(0, (cells - 1).bit_length() - 2))
+class Limits(NamedTuple):
+    """What bounds a selection: the budgets of Eq. 7, and the most samples that each cell may have."""
 
+    ratios: NDArray[np.float64]  # classes × groups; where all are 1, the budget alone bounds
+    budget: int
+    caps: Any = 2**62  # one number, or one for each cell
 
-def fits(
-    states: NDArray[np.int64], ratios: NDArray[np.float64], budget: int, caps: Any = UNCAPPED
-) -> NDArray[np.bool_]:
-    """Return which states, the columns of (cells, states), respect every budget of Eq. 7 and the caps of cells.
+    def keep(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which states, the columns of (cells, states), respect every budget and cap.
 
-    ``Σk ≤ T`` and, for each cell c of class y, ``Σk + k_c − ratio_c · K_y ≤ T``. Rounding does
-    not decide: a budget is broken only beyond 1e-9, or the rounding of doubles at that size.
-    """
-    table = states.reshape(*ratios.shape, -1)
-    of_class = table.sum(axis=1)
-    total = of_class.sum(axis=0)
-    used = (total + table - ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
-    kept = (total <= budget) & (used <= budget + np.maximum(1e-9, 8.9e-16 * total))
-    return np.asarray(kept & (states <= np.reshape(caps, (-1, 1))).all(axis=0))
+        ``Σk ≤ T`` and, for each cell c of class y, ``Σk + k_c − ratio_c · K_y ≤ T``. Rounding does
+        not decide: a budget is broken only beyond 1e-9, or the rounding of doubles at that size.
+        """
+        table = states.reshape(*self.ratios.shape, -1)
+        of_class = table.sum(axis=1)
+        total = of_class.sum(axis=0)
+        used = (total + table - self.ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
+        kept = (total <= self.budget) & (used <= self.budget + np.maximum(1e-9, 8.9e-16 * total))
+        return np.asarray(kept & (states <= np.reshape(self.caps, (-1, 1))).all(axis=0))
 
 
 class Walk:
@@ -71,30 +70,18 @@ class Walk:
 
     Parameters
     ----------
-    ratios : array of shape (classes, groups)
-    budget : int
+    limits : Limits
     key_range : int
         The largest key; the smallest is 0.
     samples : int
-    width : int
-        Bits counted at once.
-    caps : array of shape (cells,), optional
-        The most samples that each cell may take.
     """
 
-    def __init__(
-        self,
-        ratios: NDArray[np.float64],
-        budget: int,
-        key_range: int,
-        samples: int,
-        width: int,
-        caps: NDArray[np.int64] | None = None,
-    ) -> None:
-        cells = ratios.size
-        self.limits = ratios, budget, UNCAPPED if caps is None else caps
+    def __init__(self, limits: Limits, key_range: int, samples: int) -> None:
+        cells = limits.ratios.size
+        self.limits = limits
         self.bits = int(key_range).bit_length(), max(samples - 1, 0).bit_length()
-        self.width = width
+        # A table of many cells and few digits stays in the cache.
+        self.width = max(4, WIDTH - max(0, (cells - 1).bit_length() - 2))
         self.top: NDArray[np.int64] | None = None  # cumulative counts of the first window, cells × digits
         self.below = np.zeros(cells, np.int64)  # samples of each cell below the present window
         self.is_open = np.ones(cells, np.bool_)  # cells that may still take samples
@@ -134,18 +121,18 @@ class Walk:
     def _first_broken(self, counts: NDArray[np.int64]) -> int:
         """Return the first digit whose samples cannot all be taken; all digits are tried at once."""
         states = np.where(self.is_open[:, None], self.below[:, None] + counts, self.taken[:, None])
-        kept = fits(states, *self.limits)
+        kept = self.limits.keep(states)
         return int(kept.argmin()) if not kept[-1] else len(kept) - 1
 
     def _close_full_cells(self, key: int, index: int) -> bool:
         """Close the cells that cannot take one more after a point; return True when the walk is over."""
         assert self.top is not None
-        more = fits(self.taken[:, None] + np.eye(len(self.taken), dtype=np.int64), *self.limits)
+        more = self.limits.keep(self.taken[:, None] + np.eye(len(self.taken), dtype=np.int64))
         closing = self.is_open & ~more
         self.key_limit[closing], self.index_limit[closing] = key, index
         self.is_open &= more
         everything = np.where(self.is_open, self.top[:, -1], self.taken)
-        if not fits(everything[:, None], *self.limits)[0]:
+        if not self.limits.keep(everything[:, None])[0]:
             return False
         self.taken = everything
         self.key_limit[self.is_open] = NO_LIMIT

@@ -15,6 +15,7 @@ from fairsieve.notebook import cells_html
 from fairsieve.optional import is_tensor
 from fairsieve.selection.backends.base import Backend, check_shape, choose_backend
 from fairsieve.selection.cells import Cells, as_array, tensor_device
+from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio
 
 __all__ = ["Selection", "count_budget", "select", "select_cells"]
@@ -104,12 +105,11 @@ def select(
     ([0, 1], 3)
     """
     wanted = None if ratios is None else _check_ratios(as_array("ratios", ratios))
-    cells = Cells.of(
-        labels,
-        groups,
-        classes=classes if wanted is None else _known_values(labels, classes, wanted.shape[0]),
-        group_values=group_values if wanted is None else _known_values(groups, group_values, wanted.shape[1]),
-    )
+    cells = Cells.of(labels, groups, classes=classes, group_values=group_values)
+    if wanted is not None and wanted.shape != cells.shape:
+        classes = _known_values(cells.classes, classes, wanted.shape[0])
+        group_values = _known_values(cells.groups, group_values, wanted.shape[1])
+        cells = Cells.of(labels, groups, classes=classes, group_values=group_values)
     if wanted is not None and wanted.shape != cells.shape:
         raise InvalidInputError(
             f"ratios must have one row per class and one column per group, {cells.shape} here (classes "
@@ -133,7 +133,8 @@ def select_cells(
     engine = choose_backend(backend, cells, device)
     values = losses if is_tensor(losses) else as_array("losses", losses)
     check_shape(values, len(cells))
-    selected, found = engine.select(engine.measure(values, None), ratios, budget)
+    limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
+    selected, found = engine.select(engine.measure(values, None), limits)
     indices, counts = engine.indices(selected), found.reshape(cells.shape)
     if not is_tensor(losses):
         return Selection(as_array("indices", indices), counts, budget, cells)
@@ -153,19 +154,10 @@ def count_budget(clean_ratio: float, samples: int) -> int:
     return min(samples, math.floor(share * samples + 1e-9))
 
 
-def _known_values(values: Any, known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
-    """Return what ``size`` rows or columns stand for: codes 0, 1, … where the data fit them."""
-    if known is not None:
-        return known
-    if tensor_device(values) is not None:
-        if values.ndim != 1 or values.dtype.is_floating_point or values.dtype.is_complex or not len(values):
-            return None
-        low, high = (int(end) for end in values.aminmax())
-        return range(size) if low >= 0 and high < size and str(values.dtype) != "torch.bool" else None
-    array = as_array("values", values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        return None
-    return range(size) if array.min(initial=0) >= 0 and array.max(initial=0) < size else None
+def _known_values(found: list[Any], known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
+    """Return what ``size`` rows or columns stand for: codes 0, 1, … where those found are some of them."""
+    are_codes = all(type(value) is int and 0 <= value < size for value in found)
+    return range(size) if known is None and are_codes else known
 
 
 def _check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
@@ -175,12 +167,11 @@ def _check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:
             f"ratios must be a table of numbers, classes × groups; got {ratios.dtype} of shape {ratios.shape}"
         )
     table = np.ascontiguousarray(ratios, dtype=np.float64)
-    if not (np.isfinite(table).all() and (table >= -1e-9).all() and (table <= 1 + 1e-9).all()):
+    if not ((table >= -1e-9) & (table <= 1 + 1e-9)).all():
         raise InvalidInputError(f"ratios must lie in [0, 1]; got {table.tolist()}")
-    sums = table.sum(axis=1)
-    row = int(np.abs(sums - 1).argmax()) if len(sums) else 0
-    if len(sums) and abs(sums[row] - 1) > 1e-5:
-        raise InvalidInputError(
-            f"each row of ratios must sum to 1; row {row} sums to {sums[row]:.9g}: divide it by its sum"
-        )
+    for row, total in enumerate(table.sum(axis=1)):
+        if abs(total - 1) > 1e-5:
+            raise InvalidInputError(
+                f"each row of ratios must sum to 1; row {row} sums to {total:.9g}: divide it by its sum"
+            )
     return table

@@ -17,6 +17,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.optional import require
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
+from fairsieve.selection.search import Limits
 from fairsieve.validation import shown
 
 __all__ = ["Backend", "check_shape", "choose_backend", "refuse_nan"]
@@ -46,22 +47,8 @@ class Backend(ABC):
         """Add up the signals of the selected samples, and their squares, by cell: (2, targets, cells)."""
 
     @abstractmethod
-    def select(
-        self,
-        measured: Any,
-        bounds: NDArray[np.float64] | None,
-        budget: int,
-        caps: NDArray[np.int64] | None = None,
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """Select by Algorithm 1 under ``bounds`` (classes × groups); without bounds, the ``budget`` lowest losses.
-
-        ``caps`` are the most samples that each cell may have; they come with bounds.
-
-        Returns
-        -------
-        selected, counts
-            The selection, and how many samples of each cell it holds.
-        """
+    def select(self, measured: Any, limits: Limits) -> tuple[Any, NDArray[np.int64]]:
+        """Select by Algorithm 1; return the selection, and how many samples of each cell it holds."""
 
     @abstractmethod
     def count_below(self, measured: Any, limits: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.search import Walk, Window, digit_width
+from fairsieve.selection.search import Limits, Walk, Window
 
 __all__ = ["Keys", "Measured", "NumpyBackend"]
 
@@ -33,10 +33,8 @@ class NumpyBackend(Backend):
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.codes = cells.host_codes
-        self.first, self.samples = (
-            0,
-            len(cells),
-        )  # the number of the first sample, and how many there are in all
+        # The number of the first sample, and how many there are in all, on all workers.
+        self.first, self.samples = 0, len(cells)
 
     def measure(self, losses: Any, signals: Any | None) -> Measured:
         """Take in arrays, lists or tensors."""
@@ -70,41 +68,25 @@ class NumpyBackend(Backend):
                 sums[1, row] += np.bincount(codes, values**2, cells)
         return sums
 
-    def select(
-        self,
-        measured: Measured,
-        bounds: NDArray[np.float64] | None,
-        budget: int,
-        caps: NDArray[np.int64] | None = None,
-    ) -> tuple[Any, NDArray[np.int64]]:
+    def select(self, measured: Measured, limits: Limits) -> tuple[Any, NDArray[np.int64]]:
         """Search the closing points and take the samples below them."""
-        if self.samples == 0 or (bounds is None and budget >= self.samples):
-            return self.hold(None)
-        keys = Keys(measured.losses, None if bounds is None else self.codes, self.first)
-        least, greatest = self._ends(keys)
-        ratios = np.ones((1, 1)) if bounds is None else bounds
-        walk = Walk(ratios, budget, greatest - least, self.samples, self._width(ratios.size), caps)
-        while not walk.advance(self._total(keys.count(walk.asked, ratios.size, least))):
+        if self.samples == 0:
+            return NumpyBackend.hold(self, None)
+        keys = Keys(measured.losses, self.codes, self.first)
+        negated, greatest = self._max([-keys.least, keys.greatest]).tolist()
+        keys.least = -negated
+        walk = Walk(limits, greatest - keys.least, self.samples)
+        while not walk.advance(self._sum(keys.count(walk.asked, limits.ratios.size))):
             pass
-        return self._taken(keys.take(walk, least), None if bounds is None else walk.taken)
+        return keys.take(walk), walk.taken
 
-    def _taken(
-        self, selected: NDArray[np.int64], counts: NDArray[np.int64] | None
-    ) -> tuple[Any, NDArray[np.int64]]:
-        """Return a selection and its counts, which may be known."""
-        return self.hold(selected) if counts is None else (selected, counts)
+    def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of every worker's table."""
+        return table
 
-    def _ends(self, keys: Keys) -> tuple[int, int]:
-        """Return the least and the greatest key."""
-        return keys.least, keys.greatest
-
-    def _width(self, cells: int) -> int:
-        """Return how many bits are counted at once."""
-        return digit_width(self.samples, cells)
-
-    def _total(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return counts of all samples."""
-        return counts
+    def _max(self, row: list[int]) -> NDArray[np.int64]:
+        """Return the largest of the workers' numbers, place by place."""
+        return np.array(row)
 
     def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
@@ -126,64 +108,59 @@ class Keys:
     Parameters
     ----------
     losses : float array
-    codes : integer array, or None
-        The cell of each sample; one cell for all when None.
+    codes : integer array
+        The cell of each sample.
     first : int
         The number of the first sample among those of all workers, which decides among equal losses.
     """
 
-    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any] | None, first: int = 0) -> None:
+    def __init__(self, losses: NDArray[np.floating[Any]], codes: NDArray[Any], first: int) -> None:
         self.bits = losses.view(f"i{losses.itemsize}")
         self.codes, self.first = codes, first
-        # Without samples here, the least is greater than the greatest.
+        # The least key is what others count from. Without samples here, it is greater than the greatest.
         self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
         for part in _chunks(len(losses)):
             key = self._key(part)
             self.least, self.greatest = min(self.least, int(key.min())), max(self.greatest, int(key.max()))
-        self.shift = -1  # of the first window
-        self.digit = -1
+        self.shift = self.digit = -1  # of the first window, and the digit of it that ``some`` have
         self.some: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def count(self, asked: Window, cells: int, least: int) -> NDArray[np.int64]:
-        """Count the samples by cell and digit: all, or the few of one digit of the first window.
-
-        ``least`` is the key that the walk counts from.
-        """
+    def count(self, asked: Window, cells: int) -> NDArray[np.int64]:
+        """Count the samples by cell and digit: all, or the few of one digit of the first window."""
         if self.shift < 0:
             self.shift = asked.shift
             counts = np.zeros((cells, 1 << asked.width), np.int64)
             for part in _chunks(len(self.bits)):
-                digits = self._order(part, least) >> np.uint64(asked.shift)
-                counts += _count(digits, self._codes(part), asked.width, cells)
+                digits = self._order(part) >> np.uint64(asked.shift)
+                counts += _count(digits, self.codes[part], asked.width, cells)
             return counts
         digit = asked.first_digit(self.shift)
         if digit != self.digit:
             self.digit = digit
             found = [
-                np.flatnonzero(self._order(part, least) >> np.uint64(self.shift) == np.uint64(digit))
-                + part.start
+                np.flatnonzero(self._order(part) >> np.uint64(self.shift) == np.uint64(digit)) + part.start
                 for part in _chunks(len(self.bits))
             ]
             self.some = np.concatenate([np.zeros(0, np.int64), *found])
-        some, order = self.some, self._order(self.some, least)
+        some, order = self.some, self._order(self.some)
         if asked.key is not None:
             some = some[order == np.uint64(asked.key)]
             order = (some + self.first).astype(np.uint64)
         digits = (order >> np.uint64(asked.shift)) - np.uint64(asked.prefix << asked.width)
         inside = digits < np.uint64(1 << asked.width)
-        return _count(digits[inside], self._codes(some[inside]), asked.width, cells)
+        return _count(digits[inside], self.codes[some[inside]], asked.width, cells)
 
-    def take(self, walk: Walk, least: int) -> NDArray[np.int64]:
+    def take(self, walk: Walk) -> NDArray[np.int64]:
         """Return the samples below their cell's closing point, ascending."""
         room = min(int(walk.taken.sum()), len(self.bits))  # other workers' samples are counted too
         found, filled = np.empty(room, np.int64), 0
         for part in _chunks(len(self.bits)):
-            order, codes = self._order(part, least), self._codes(part)
+            order, codes = self._order(part), self.codes[part]
             limit = walk.key_limit[codes]
             is_below = order < limit
             tied = np.flatnonzero(order == limit)
-            index_limit = walk.index_limit[codes if np.ndim(codes) == 0 else codes[tied]]
-            is_below[tied] = (tied + part.start + self.first).astype(np.uint64) < index_limit
+            number = (tied + part.start + self.first).astype(np.uint64)
+            is_below[tied] = number < walk.index_limit[codes[tied]]
             own = np.flatnonzero(is_below) + part.start
             found[filled : filled + len(own)] = own
             filled += len(own)
@@ -196,23 +173,18 @@ class Keys:
             return bits
         return np.where(bits >= 0, bits, np.iinfo(self.bits.dtype).min - bits)  # −0 equals 0
 
-    def _order(self, part: Any, least: int) -> NDArray[np.uint64]:
+    def _order(self, part: Any) -> NDArray[np.uint64]:
         """Return the distance of some samples' keys from the least; it may wrap for float64 of both signs."""
-        return np.asarray((self._key(part) - np.int64(least)).view(np.uint64))
-
-    def _codes(self, part: Any) -> Any:
-        return 0 if self.codes is None else self.codes[part]
+        return np.asarray((self._key(part) - np.int64(self.least)).view(np.uint64))
 
 
 def _chunks(samples: int) -> list[slice]:
     return [slice(first, min(first + CHUNK, samples)) for first in range(0, samples, CHUNK)]
 
 
-def _count(digits: NDArray[np.uint64], codes: Any, width: int, cells: int) -> NDArray[np.int64]:
+def _count(digits: NDArray[np.uint64], codes: NDArray[Any], width: int, cells: int) -> NDArray[np.int64]:
     """Count some samples by cell and digit."""
-    flat = digits.view(np.int64)
-    if np.ndim(codes):
-        flat = (codes.astype(np.int64) << width) + flat
+    flat = (codes.astype(np.int64) << width) + digits.view(np.int64)
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
 
 

@@ -14,16 +14,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairsieve.selection.backends.numpy import Keys, Measured, NumpyBackend
+from fairsieve.selection.backends.numpy import Measured, NumpyBackend
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
+from fairsieve.selection.search import Limits
 from fairsieve.selection.shuffle import unshuffled
 
-__all__ = ["DIGIT_WIDTH", "Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
+__all__ = ["Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
 
-# Bits counted at once. Narrower digits are smaller messages but more rounds: three for losses
-# between 10⁻⁹ and 100, and the answer is the same.
-DIGIT_WIDTH = 10
 CHUNK = 2**18  # places of the shuffle computed together
 
 Result = TypeVar("Result")
@@ -103,22 +101,18 @@ class ShardedBackend(NumpyBackend):
 
     def count_below(self, measured: Measured, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of all workers."""
-        return self._total(super().count_below(measured, limits))
+        return self._sum(super().count_below(measured, limits))
 
-    def _taken(
-        self, selected: NDArray[np.int64], counts: NDArray[np.int64] | None
-    ) -> tuple[Any, NDArray[np.int64]]:
-        return self.hold(selected)
+    def select(self, measured: Measured, limits: Limits) -> tuple[ShardSelection, NDArray[np.int64]]:
+        """Search the closing points of all workers' samples, and take the own ones below them."""
+        own, _ = super().select(measured, limits)
+        return self.hold(own)
 
-    def _ends(self, keys: Keys) -> tuple[int, int]:
-        ends = self.workers.max([-keys.least, keys.greatest])
-        return -int(ends[0]), int(ends[1])
+    def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.workers.sum(table)
 
-    def _width(self, cells: int) -> int:
-        return DIGIT_WIDTH
-
-    def _total(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.workers.sum(counts)
+    def _max(self, row: list[int]) -> NDArray[np.int64]:
+        return self.workers.max(row)
 
     def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
         """Tell the other workers how much of each cell is selected here, and learn it of them."""
