@@ -43,23 +43,20 @@ BATCH_LIMIT = 2_000  # an update looks at all samples, or at parts of a shuffle 
 Floats = NDArray[np.float64]
 
 
-class _Rows(NamedTuple):
-    """Features without most of their zeros: every row has as many entries as the fullest one."""
-
-    columns: NDArray[np.int64]  # (n, width)
-    values: Floats  # (n, width)
-
-
 class _Game(NamedTuple):
-    """The samples, the settings, and the players' parameters, which are changed in place."""
+    """The samples, the settings, and the players' parameters, which are changed in place.
 
-    features: _Rows  # of n samples, what the classifier sees
-    inputs: _Rows  # what the robustness discriminator sees beside a label; the last is 1, for a bias
-    labels: Floats  # (n,) −1 or 1
-    groups: Floats  # (n,) 0 or 1
-    counted: Floats  # (n,) 1 where the notion of fairness looks at a sample, else 0
-    real: _Rows  # the inputs of m samples with right labels
-    real_labels: Floats  # (m,) −1 or 1
+    Samples come in parts of equal size, which take turns; the samples of a part are the last axis, along which all
+    loops run, so that the compiler makes several at once.
+    """
+
+    features: Floats  # (parts, d, n), what the classifier sees
+    inputs: Floats  # (parts, k, n), what the robustness discriminator sees beside a label; the last is 1, for a bias
+    labels: Floats  # (parts, n) −1 or 1
+    groups: Floats  # (parts, n) 0 or 1
+    counted: Floats  # (parts, n) 1 where the notion of fairness looks at a sample, else 0
+    real: Floats  # (real parts, k, m), the inputs of samples with right labels
+    real_labels: Floats  # (real parts, m) −1 or 1
     published: bool
     sees_label: bool  # whether the fairness discriminator does
     fairness_weight: float
@@ -71,178 +68,161 @@ class _Game(NamedTuple):
     exit: Floats  # (HIDDEN + 1,)
 
 
-def _evaluate(label: float, entry: Any, exit_: Any, hidden: Any) -> Any:
-    """Compute the robustness discriminator's logit of "real"; ``hidden`` holds the units without the label."""
-    of_label, logit = entry[entry.shape[0] - 1], exit_[HIDDEN]
+def _evaluate(hidden: Any, labels: Any, entry: Any, exit_: Any, logits: Any) -> None:
+    """Compute the robustness discriminator's logits of "real"."""
+    logits[:] = exit_[HIDDEN]
     for h in range(HIDDEN):
-        value = hidden[h] + label * of_label[h]
-        logit += exit_[h] * (value if value > 0 else LEAK * value)
-    return logit
+        of_label, weight = entry[entry.shape[0] - 1, h], exit_[h]
+        for r in range(logits.size):
+            value = hidden[h, r] + labels[r] * of_label
+            logits[r] += weight * max(value, LEAK * value)
 
 
-def _fill(i: int, rows: Any, entry: Any, hidden: Any) -> None:
-    """Compute the hidden units of a sample, without its label."""
-    for h in range(HIDDEN):
-        hidden[h] = 0.0
-    for j in range(rows.columns.shape[1]):
-        weights, value = entry[rows.columns[i, j]], rows.values[i, j]
-        for h in range(HIDDEN):
-            hidden[h] += value * weights[h]
-
-
-def _add_slope(
-    label: float,
-    pull: float,
-    entry: Any,
-    exit_: Any,
-    hidden: Any,
-    back: Any,
-    label_slope: Any,
-    exit_slope: Any,
+def _add_slopes(
+    inputs: Any, hidden: Any, labels: Any, pull: Any, entry: Any, exit_: Any, slopes: Any, exit_slopes: Any
 ) -> None:
-    """Add a sample's part of the robustness discriminator's gradient; ``back`` collects that of its hidden units."""
-    of_label = entry[entry.shape[0] - 1]
+    """Add the robustness discriminator's gradient; ``pull`` is that of the samples' logits."""
+    last, back = entry.shape[0] - 1, np.empty_like(hidden)
     for h in range(HIDDEN):
-        value = hidden[h] + label * of_label[h]
-        bend = 1.0 if value > 0 else LEAK
-        exit_slope[h] += pull * bend * value
-        change = pull * bend * exit_[h]
-        label_slope[h] += change * label
-        back[h] += change
-    exit_slope[HIDDEN] += pull
+        of_label, of_exit, by_label = entry[last, h], 0.0, 0.0
+        for r in range(pull.size):
+            value = hidden[h, r] + labels[r] * of_label
+            change = pull[r] * (1.0 if value > 0 else LEAK)
+            of_exit += change * value
+            by_label += change * labels[r]
+            back[h, r] = exit_[h] * change
+        exit_slopes[h] += of_exit
+        slopes[last, h] += exit_[h] * by_label
+    slopes[:last] += np.dot(inputs, back.T)
+    exit_slopes[HIDDEN] += pull.sum()
 
 
-def _add_inputs(i: int, rows: Any, back: Any, slope: Any) -> None:
-    """Add the part of the weights of a sample's inputs."""
-    for j in range(rows.columns.shape[1]):
-        own, value = slope[rows.columns[i, j]], rows.values[i, j]
-        for h in range(HIDDEN):
-            own[h] += value * back[h]
-
-
-def _play(game: Any, parts: Any, real_parts: Any, epochs: int) -> None:
-    """Run the game, with the parts of the samples in turn; the players' parameters are changed in place."""
-    d, k, most = game.classifier.size - 1, game.entry.shape[0] - 1, parts.shape[1]
-    features, inputs = game.features, game.inputs
-    hidden, back = np.zeros(HIDDEN), np.zeros(HIDDEN)
-    entry, exit_ = np.zeros_like(game.entry), np.zeros_like(game.exit)
-    out, chance, weights = np.zeros(most), np.zeros(most), np.ones(game.labels.size)
+def _play(game: Any, epochs: int) -> None:
+    """Run the game; the players' parameters are changed in place."""
+    d, n, m = game.classifier.size - 1, game.labels.shape[1], game.real_labels.shape[1]
+    last = game.entry.shape[0] - 1
+    hidden, real_hidden = np.zeros((HIDDEN, n)), np.zeros((HIDDEN, m))
+    logits, pull, shown = np.zeros(n), np.zeros(n), np.zeros(n)
+    real_logits, real_pull = np.zeros(m), np.zeros(m)
+    slopes, exit_slopes = np.zeros_like(game.entry), np.zeros_like(game.exit)
+    out, chance, seen, weights = np.zeros(n), np.zeros(n), np.zeros(n), np.ones_like(game.labels)
     slope, first, second = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
     share = 1.0 - game.fairness_weight - game.robustness_weight
-    steps, objective, robust_loss = 0, 1.0, 1.0
+    half = 0.5 if game.published else 1.0
+    steps, objective, robust_loss, looked_at = 0, 1.0, 1.0, 1.0
     for epoch in range(epochs):
-        rows, real = parts[epoch % parts.shape[0]], real_parts[epoch % real_parts.shape[0]]
-        n, m = rows.size, real.size
+        part, real_part = epoch % game.labels.shape[0], epoch % game.real_labels.shape[0]
+        features, inputs, labels = game.features[part], game.inputs[part], game.labels[part]
+        groups, counted, weight = game.groups[part], game.counted[part], weights[part]
+        np.dot(game.classifier[:d], features, out)
         for r in range(n):
-            total = game.classifier[d]
-            for j in range(features.columns.shape[1]):
-                total += features.values[rows[r], j] * game.classifier[features.columns[rows[r], j]]
-            out[r] = total
-            chance[r] = 1.0 / (1.0 + math.exp(-2.0 * total))
+            out[r] += game.classifier[d]
+            chance[r] = 1.0 / (1.0 + math.exp(-2.0 * out[r]))
+            seen[r] = out[r] if game.published else 2.0 * chance[r] - 1.0
         pretrain = epoch < PRETRAIN_EPOCHS
         turn = epoch - PRETRAIN_EPOCHS + (0 if game.published else 1)
         measured = epoch % WEIGH_EVERY == 0 if game.published else turn % UPDATE_EVERY == 0
         if game.published or not pretrain:
             # The fairness discriminator takes a step.
-            of_output = of_label = of_bias = counted = 0.0
+            of_output = of_label = of_bias = 0.0
             for r in range(n):
-                i = rows[r]
-                seen = out[r] if game.published else 2.0 * chance[r] - 1.0
-                logit = game.fair[0] * seen + game.fair[1] * game.labels[i] + game.fair[2]
-                wrong = game.counted[i] * (1.0 / (1.0 + math.exp(-logit)) - game.groups[i])
-                of_output += wrong * seen
-                of_label += wrong * game.labels[i]
+                logit = game.fair[0] * seen[r] + game.fair[1] * labels[r] + game.fair[2]
+                wrong = counted[r] * (1.0 / (1.0 + math.exp(-logit)) - groups[r])
+                of_output += wrong * seen[r]
+                of_label += wrong * labels[r]
                 of_bias += wrong
-                counted += game.counted[i]
-            counted = max(counted, 1.0)
-            game.fair[0] -= game.rate * of_output / counted
+            looked_at = max(counted.sum(), 1.0)
+            game.fair[0] -= game.rate * of_output / looked_at
             if game.sees_label:
-                game.fair[1] -= game.rate * of_label / counted
-            game.fair[2] -= game.rate * of_bias / counted
-            # The robustness discriminator takes a step: (input label, its mass) of fakes, then of real samples.
-            entry[:] = 0.0
-            exit_[:] = 0.0
-            half = 0.5 if game.published else 1.0
+                game.fair[1] -= game.rate * of_label / looked_at
+            game.fair[2] -= game.rate * of_bias / looked_at
+            # The robustness discriminator takes a step. Fakes have the classifier's output, or either label by its
+            # chance.
+            slopes[:] = 0.0
+            exit_slopes[:] = 0.0
             loss = 0.0
-            for r in range(n):
-                _fill(rows[r], inputs, game.entry, hidden)
-                back[:] = 0.0
-                for side in range(1 if game.published else 2):
-                    label = out[r] if game.published else 2.0 * side - 1.0
+            np.dot(game.entry[:last].T, inputs, hidden)
+            for side in range(1 if game.published else 2):
+                for r in range(n):
+                    shown[r] = out[r] if game.published else 2.0 * side - 1.0
+                _evaluate(hidden, shown, game.entry, game.exit, logits)
+                for r in range(n):
                     mass = 1.0 if game.published else (chance[r] if side == 1 else 1.0 - chance[r])
-                    odds = 1.0 / (1.0 + math.exp(-_evaluate(label, game.entry, game.exit, hidden)))
-                    mass *= half / n
+                    odds = 1.0 / (1.0 + math.exp(-logits[r]))
+                    pull[r] = half / n * mass * odds
                     if measured:
-                        loss -= mass * math.log(max(1.0 - odds, 1e-300))
-                    _add_slope(label, mass * odds, game.entry, game.exit, hidden, back, entry[k], exit_)
-                _add_inputs(rows[r], inputs, back, entry)
+                        loss -= half / n * mass * math.log(max(1.0 - odds, 1e-300))
+                _add_slopes(inputs, hidden, shown, pull, game.entry, game.exit, slopes, exit_slopes)
+            real, real_labels = game.real[real_part], game.real_labels[real_part]
+            np.dot(game.entry[:last].T, real, real_hidden)
+            _evaluate(real_hidden, real_labels, game.entry, game.exit, real_logits)
             for r in range(m):
-                _fill(real[r], game.real, game.entry, hidden)
-                back[:] = 0.0
-                label = game.real_labels[real[r]]
-                odds = 1.0 / (1.0 + math.exp(-_evaluate(label, game.entry, game.exit, hidden)))
+                odds = 1.0 / (1.0 + math.exp(-real_logits[r]))
+                real_pull[r] = half / m * (odds - 1.0)
                 if measured:
                     loss -= half / m * math.log(max(odds, 1e-300))
-                pull = half / m * (odds - 1.0)
-                _add_slope(label, pull, game.entry, game.exit, hidden, back, entry[k], exit_)
-                _add_inputs(real[r], game.real, back, entry)
-            game.entry[:] -= game.rate * entry
-            game.exit[:] -= game.rate * exit_
+            _add_slopes(real, real_hidden, real_labels, real_pull, game.entry, game.exit, slopes, exit_slopes)
+            game.entry[:] -= game.rate * slopes
+            game.exit[:] -= game.rate * exit_slopes
             if measured:
                 robust_loss = loss
         if not pretrain and turn % UPDATE_EVERY != 0:
             continue
-        # The classifier takes a step of Adam.
-        slope[:] = 0.0
-        blend = 0.0
-        if game.published and epoch % WEIGH_EVERY == 0:
-            blend = 1.0 / (1.0 + math.exp(3.0 - objective / max(robust_loss, 1e-12)))
-        told, mean_weight = 0.0, 0.0
-        if not pretrain and not game.published:
+        # The classifier takes a step of Adam; pull is the gradient of its outputs.
+        told = 0.0
+        if pretrain:
             for r in range(n):
-                i = rows[r]
-                _fill(i, inputs, game.entry, hidden)
-                weights[i] = 1.0 / (1.0 + math.exp(-_evaluate(game.labels[i], game.entry, game.exit, hidden)))
-                mean_weight += weights[i] / n
-        for r in range(n):
-            i, y = rows[r], game.labels[rows[r]]
-            if pretrain:
-                pull = (PRETRAIN_SHARE if game.published else 1.0) * 2.0 * (chance[r] - 0.5 * (y + 1.0))
-                told -= PRETRAIN_SHARE * math.log(max(chance[r] if y > 0 else 1.0 - chance[r], 1e-300))
+                right = chance[r] if labels[r] > 0 else 1.0 - chance[r]
+                pull[r] = (
+                    (PRETRAIN_SHARE if game.published else 1.0) * 2.0 * (chance[r] - 0.5 * (labels[r] + 1.0))
+                )
+                told -= PRETRAIN_SHARE * math.log(max(right, 1e-300))
+        else:
+            np.dot(game.entry[:last].T, inputs, hidden)
+            if game.published:
+                blend = 0.0
+                if epoch % WEIGH_EVERY == 0:
+                    blend = 1.0 / (1.0 + math.exp(3.0 - objective / max(robust_loss, 1e-12)))
+                _evaluate(hidden, out, game.entry, game.exit, logits)
             else:
-                _fill(i, inputs, game.entry, hidden)
-                seen = out[r] if game.published else 2.0 * chance[r] - 1.0
-                logit = game.fair[0] * seen + game.fair[1] * y + game.fair[2]
+                _evaluate(hidden, labels, game.entry, game.exit, logits)
+                for r in range(n):
+                    weight[r] = 1.0 / (1.0 + math.exp(-logits[r]))
+                weight /= max(weight.mean(), 1e-300)
+                # what the discriminator makes of a label of 1, against −1
+                _evaluate(hidden, np.ones(n), game.entry, game.exit, logits)
+                _evaluate(hidden, -np.ones(n), game.entry, game.exit, shown)
+            for r in range(n):
+                y = labels[r]
+                logit = game.fair[0] * seen[r] + game.fair[1] * y + game.fair[2]
                 guess = 1.0 / (1.0 + math.exp(-logit))
-                wrong = game.counted[i] * (guess - game.groups[i])
+                wrong = counted[r] * (guess - groups[r])
                 if game.published:
-                    odds = 1.0 / (1.0 + math.exp(-_evaluate(out[r], game.entry, game.exit, hidden)))
+                    odds = 1.0 / (1.0 + math.exp(-logits[r]))
                     if blend > 0:
-                        weights[i] = blend * odds + 1.0 - blend
+                        weight[r] = blend * odds + 1.0 - blend
                     through = 0.0
                     for h in range(HIDDEN):
-                        value = hidden[h] + out[r] * game.entry[k, h]
-                        through += (1.0 if value > 0 else LEAK) * game.exit[h] * game.entry[k, h]
+                        value = hidden[h, r] + out[r] * game.entry[last, h]
+                        through += (1.0 if value > 0 else LEAK) * game.exit[h] * game.entry[last, h]
                     missed = 1.0 / (1.0 + math.exp(y * out[r]))
-                    pull = -share * weights[i] * y * missed
-                    pull -= game.fairness_weight * game.fair[0] * weights[i] * wrong
-                    pull -= game.robustness_weight * odds * through
-                    right = guess if game.groups[i] > 0 else 1.0 - guess
-                    told -= share * weights[i] * math.log(max(1.0 - missed, 1e-300))
-                    told += game.fairness_weight * weights[i] * game.counted[i] * math.log(max(right, 1e-300))
+                    pull[r] = -share * weight[r] * y * missed
+                    pull[r] -= game.fairness_weight * game.fair[0] * weight[r] * wrong
+                    pull[r] -= game.robustness_weight * odds * through
+                    right = guess if groups[r] > 0 else 1.0 - guess
+                    told -= share * weight[r] * math.log(max(1.0 - missed, 1e-300))
+                    told += game.fairness_weight * weight[r] * counted[r] * math.log(max(right, 1e-300))
                     told += game.robustness_weight * math.log(max(1.0 - odds, 1e-300))
                 else:
-                    weight = weights[i] / max(mean_weight, 1e-300) if loss < COIN else 1.0
-                    gain = math.log1p(math.exp(_evaluate(1.0, game.entry, game.exit, hidden)))
-                    gain -= math.log1p(math.exp(_evaluate(-1.0, game.entry, game.exit, hidden)))
-                    pull = -game.robustness_weight * gain
-                    pull -= game.fairness_weight * 2.0 * game.fair[0] * wrong * n / counted
-                    pull *= 2.0 * chance[r] * (1.0 - chance[r])
-                    pull += share * weight * 2.0 * (chance[r] - 0.5 * (y + 1.0))
-            for j in range(features.columns.shape[1]):
-                slope[features.columns[i, j]] += pull * features.values[i, j] / n
-            slope[d] += pull / n
+                    gain = math.log1p(math.exp(logits[r])) - math.log1p(math.exp(shown[r]))
+                    pull[r] = -game.robustness_weight * gain
+                    pull[r] -= game.fairness_weight * 2.0 * game.fair[0] * wrong * n / looked_at
+                    pull[r] *= 2.0 * chance[r] * (1.0 - chance[r])
+                    trust = weight[r] if robust_loss < COIN else 1.0
+                    pull[r] += share * trust * 2.0 * (chance[r] - 0.5 * (y + 1.0))
         objective = told / n
+        slope[:d] = np.dot(features, pull) / n
+        slope[d] = pull.sum() / n
         steps += 1
         for j in range(d + 1):
             first[j] = 0.9 * first[j] + 0.1 * slope[j]
@@ -256,7 +236,7 @@ def _compiled() -> Any:
     """Compile the game; it is cached on disk where the package's folder can be written."""
     numba = require("numba", extra="reproduce", purpose="FR-Train")
     compile_one = numba.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-    for name in ("_evaluate", "_fill", "_add_slope", "_add_inputs", "_play"):
+    for name in ("_evaluate", "_add_slopes", "_play"):
         globals()[name] = compile_one(globals()[name])
     return globals()["_play"]
 
@@ -281,8 +261,7 @@ def fr_train_trainer(setting: str) -> TrainFunction:
             )
         play = _compiled()
         game = _new_game(given, published, float(fairness_weight), float(robustness_weight))
-        rng = np.random.default_rng([given.seed, 1])
-        play(game, *(_parts(len(part), rng) for part in (game.labels, game.real_labels)), game_epochs)
+        play(game, game_epochs)
         found = game.classifier
         if not np.isfinite(found).all():
             raise FairsieveError("training diverged: losses are not numbers. Scale the features")
@@ -300,7 +279,7 @@ def _new_game(
     rng = np.random.default_rng(given.seed)
     x, real = (part.features.reshape(len(part), -1).astype(np.float64) for part in (data, validation))
     inputs, real_inputs = x, real
-    if not published:  # indicators are not centred, so that they stay sparse
+    if not published:  # indicators are not centred
         scale = x.std(axis=0)
         scale[scale == 0] = 1.0
         shift = np.where(((x == 0) | (x == 1)).all(axis=0), 0.0, x.mean(axis=0))
@@ -322,16 +301,18 @@ def _new_game(
             rng.uniform(-reach_out, reach_out, HIDDEN + 1),
         )
         fair = np.zeros(3)
+    shuffle = np.random.default_rng([given.seed, 1])
+    parts, real_parts = _parts(len(data), shuffle), _parts(len(validation), shuffle)
     sees_label = settings.fairness == "equalized_odds"
     fair[1] = fair[1] if sees_label else 0.0
     return _Game(
-        _sparse(x),
-        _sparse(inputs),
-        labels,
-        (data.cells.group_codes > 0).astype(np.float64),
-        counted,
-        _sparse(real_inputs),
-        right,
+        _columns(x, parts),
+        _columns(inputs, parts),
+        labels[parts],
+        (data.cells.group_codes > 0).astype(np.float64)[parts],
+        counted[parts],
+        _columns(real_inputs, real_parts),
+        right[real_parts],
         published,
         sees_label,
         fairness_weight,
@@ -344,11 +325,9 @@ def _new_game(
     )
 
 
-def _sparse(dense: Floats) -> _Rows:
-    """Store rows without their zeros; the last entries of some rows are zeros of some column."""
-    width = max(1, int((dense != 0).sum(axis=1).max(initial=1)))
-    columns = np.sort(np.argsort(dense == 0, axis=1, kind="stable")[:, :width], axis=1)
-    return _Rows(columns, np.take_along_axis(dense, columns, axis=1))
+def _columns(dense: Floats, parts: NDArray[np.int64]) -> Floats:
+    """Return the columns of each part, (parts, columns, samples)."""
+    return np.ascontiguousarray(dense[parts].transpose(0, 2, 1))
 
 
 def _parts(samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
