@@ -25,6 +25,7 @@ from tests.support.stopping import interrupt_solver_after
 from fairsieve import FairRobustClassifier, demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.data import flip_group_targeted, flip_uniform, load_authors_arrays, make_synthetic
 from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.training import solver
 
 NOTIONS = ["equalized_odds", "demographic_parity", "equal_opportunity"]
 ARRAYS = Path(__file__).parents[3] / "shared" / "authors-arrays"
@@ -333,3 +334,16 @@ def test_bad_data_is_named(data, fitted):
             FairRobustClassifier(clean_ratio=0.9).fit(*arguments)
     with pytest.raises(ValueError, match="3 features"):
         fitted.predict(X[:, :2])
+
+
+def test_wide_tables_of_very_many_rows(monkeypatch):
+    """The way that a part of the rows showed is walked on all of them, without folds."""
+    monkeypatch.setattr(solver, "MANY", 400)
+    monkeypatch.setattr(solver, "PART", 300)
+    rng = np.random.default_rng(0)
+    data = make_synthetic(500, seed=0)
+    features = np.column_stack([data.features, rng.normal(size=(500, 5))])
+    model = FairRobustClassifier(clean_ratio=1.0, tolerance=0.1)
+    model.fit(features, data.labels, sensitive_features=data.groups)
+    assert model.gap_held_out_ is None
+    assert model.gap_ <= 0.1

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairsieve import demographic_parity_disparity, equal_opportunity_disparity, equalized_odds_disparity
-from fairsieve.training.ratio_search import Gap, RatioSearch, choose_point, find_gaps
+from fairsieve.training.ratio_search import Gap, RatioSearch, SolverSettings, State, choose_point, find_gaps
 
 METRICS = {
     "equalized_odds": equalized_odds_disparity,
@@ -49,21 +49,13 @@ def test_gaps(seed, fairness, classes, groups):
         assert gap.error == pytest.approx(error**0.5, abs=1e-3)
 
 
-class State(NamedTuple):
-    ratios: np.ndarray
-    gaps: list
-
-    @property
-    def gap(self):
-        return self.gaps[0].size
-
-
 class Search(RatioSearch):
     """Rates of class 1 that rise with the odds of the weights of a group's samples of that class."""
 
     def __init__(self, seed, groups, steep, grain, **options):
         rng = np.random.default_rng(seed)
-        super().__init__(rng.dirichlet(np.full(groups, 3.0), 2), "equalized_odds", **options)
+        settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=groups, **options)
+        super().__init__(rng.dirichlet(np.full(groups, 3.0), 2), settings)
         self.offsets, self.steep, self.grain = rng.normal(size=groups), steep, grain
         self.points, self.trained = [], 0
 
@@ -74,7 +66,7 @@ class Search(RatioSearch):
             * self.grain
         )
         low, high = int(rates.argmin()), int(rates.argmax())
-        return State(ratios, [Gap(float(rates[high] - rates[low]), 1, 1, low, high, 0.1)])
+        return State(ratios, 1.0, [Gap(float(rates[high] - rates[low]), 1, 1, low, high, 0.1)])
 
     def train_at(self, state, ratios):
         self.trained += 1

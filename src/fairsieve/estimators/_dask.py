@@ -8,8 +8,10 @@ fetched besides is a sample of rows, for the estimate of the labels and for the 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
-from functools import partial
+from dataclasses import replace
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,12 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.suspects import probabilities_of, suspects_of
+from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights
 from fairsieve.selection.cells import Cells, as_array, merged
 from fairsieve.training.linear_model import LinearModel
-from fairsieve.training.linear_rows import EVERYTHING, Derivatives, LinearRows, LossLimit
+from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit, add_up
 from fairsieve.training.solver import MANY, Point
 
 __all__ = ["DaskTable", "predict_lazily", "read_dask"]
@@ -42,28 +44,10 @@ def _dask(part: str = "") -> Any:
 class _Part:
     """The rows of one partition, on the worker that holds them."""
 
-    def __init__(
-        self, features: NDArray[Any], cells: Cells, labels: NDArray[Any], groups: NDArray[Any], weights: Any
-    ) -> None:
-        self.features, self.cells, self.weights = features, cells, weights
-        self.labels, self.groups = labels, groups
-        self.prepare()
-
-    def prepare(self) -> None:
-        codes, groups = self.cells.codes.astype(np.int64), self.cells.shape[1]
-        self.rows = LinearRows(
-            self.features, codes // groups, codes % groups, self.cells.shape, weights=self.weights
-        )
+    def __init__(self, data: Samples, weights: Floats | None) -> None:
+        self.data, self.rows = data, LinearRows.of(data, weights)
         self.rows.threads = 1  # the workers share the processors already
         self.kept: tuple[Any, LinearRows] = (None, self.rows)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Travel without what can be computed again."""
-        return {name: value for name, value in vars(self).items() if name not in ("rows", "kept")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.prepare()
 
     def select(self, selection: tuple[Floats, LossLimit] | None) -> LinearRows:
         """Return the selected rows; the last selection is kept, since many questions follow about it."""
@@ -77,33 +61,21 @@ class _Part:
 
     def believed(self, selection: tuple[Floats, LossLimit] | None) -> NDArray[np.int64]:
         """Return the numbers of the rows that are selected."""
-        weights = self.select(selection).weights
-        return np.arange(len(self.labels)) if weights is None else np.flatnonzero(weights > 0)
-
-    def samples(self) -> Samples:
-        """Return the rows with their labels and groups as they were given."""
-        return Samples(
-            self.features,
-            self.labels,
-            self.groups,
-            classes=self.cells.classes,
-            group_values=self.cells.groups,
-            missing="own",
-        )
+        return np.flatnonzero(self.select(selection).weights)
 
 
 class DaskRows:
     """The rows of all partitions, with the answers of :class:`~fairsieve.training.linear_rows.LinearRows`."""
 
     def __init__(
-        self, parts: list[Any], sizes: list[int], shape: tuple[int, int], like: NDArray[Any], first: Floats
+        self, parts: list[Any], sizes: list[int], shape: tuple[int, int], first: NDArray[Any]
     ) -> None:
         self.parts, self.sizes, self.shape = parts, sizes, shape
-        self.features = like  # no rows: the solver asks for its precision
-        self.samples, self.columns = sum(sizes), like.shape[1]
+        self.features = first[:0]  # no rows: the solver asks for its precision
+        self.samples, self.columns = sum(sizes), first.shape[1]
         self.outputs = 1 if shape[0] <= 2 else shape[0]
         self.selection: tuple[Floats, LossLimit] | None = None
-        self.first = first
+        self.first: Floats = first[0].astype(np.float64)
 
     def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
         """Ask every partition the same question, where it is."""
@@ -113,28 +85,18 @@ class DaskRows:
             dask.compute(*[ask(part, self.selection, name, arguments, options) for part in self.parts])
         )
 
+    def sum(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Add up the answers of all partitions."""
+        return add_up(self.ask(name, *arguments, **options))
+
+    moments = partialmethod(sum, "moments")
+    derivatives = partialmethod(sum, "derivatives")
+    hessian_times = partialmethod(sum, "hessian_times")
+    confusion = partialmethod(sum, "confusion")
+    loss_counts = partialmethod(sum, "loss_counts")
+
     def reference(self) -> Floats:
         return self.first
-
-    def moments(self, reference: Floats) -> tuple[Any, ...]:
-        return tuple(sum(each) for each in zip(*self.ask("moments", reference), strict=True))
-
-    def derivatives(self, parameters: Floats, table: Floats, *, hessian: bool = False) -> Derivatives:
-        found = self.ask("derivatives", parameters, table, hessian=hessian)
-        return Derivatives(
-            sum(each.value for each in found),
-            _add([each.gradient for each in found]),
-            _add([each.hessian for each in found]) if hessian else None,
-        )
-
-    def hessian_times(self, parameters: Floats, table: Floats, direction: Floats) -> Floats:
-        return _add(self.ask("hessian_times", parameters, table, direction))
-
-    def confusion(self, *models: Floats) -> Floats:
-        return _add(self.ask("confusion", *models))
-
-    def loss_counts(self, parameters: Floats, low: float, high: float, bins: int) -> Floats:
-        return _add(self.ask("loss_counts", parameters, low, high, bins))
 
     def select(self, parameters: Floats, limit: LossLimit) -> DaskRows:
         if limit is EVERYTHING:
@@ -145,34 +107,26 @@ class DaskRows:
 
     def take(self, rows: NDArray[np.int64]) -> LinearRows:
         """Fetch some of the rows, ascending, into memory."""
-        pieces = self.fetch(rows, _take_arrays)
-        features, labels, groups, weights = zip(*pieces, strict=True)
-        return LinearRows(
-            np.concatenate(features),
-            np.concatenate(labels),
-            np.concatenate(groups),
-            self.shape,
-            weights=None if weights[0] is None else np.concatenate(weights),
-        )
+        return LinearRows.of(*self.fetch(rows))
 
-    def fetch(self, rows: NDArray[np.int64], take: Any) -> list[Any]:
-        """Take some rows of every partition that has some of them."""
+    def fetch(self, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
+        """Fetch some of the rows, ascending, with labels and groups as they were given, and their weights."""
         dask = _dask()
         ends = np.cumsum(self.sizes)
         edges = np.searchsorted(rows, np.append(0, ends))
         chosen = [
-            dask.delayed(take, pure=False)(part, rows[low:high] - (end - size))
+            dask.delayed(_take, pure=False)(part, rows[low:high] - (end - size))
             for part, size, end, low, high in zip(
                 self.parts, self.sizes, ends, edges[:-1], edges[1:], strict=True
             )
             if high > low
         ]
-        return list(dask.compute(*chosen))
-
-
-def _add(answers: list[Any]) -> Floats:
-    """Add up the answers of all partitions, always in the same order."""
-    return np.asarray(np.sum(answers, axis=0))
+        pieces, weights = zip(*dask.compute(*chosen), strict=True)
+        joined = {
+            name: np.concatenate([getattr(piece, name) for piece in pieces])
+            for name in ("features", "labels", "groups")
+        }
+        return replace(pieces[0], **joined), np.concatenate(weights)
 
 
 def _answer(part: _Part, selection: Any, name: str, arguments: tuple[Any, ...], options: Any) -> Any:
@@ -180,16 +134,9 @@ def _answer(part: _Part, selection: Any, name: str, arguments: tuple[Any, ...], 
     return getattr(part.select(selection), name)(*arguments, **options)
 
 
-def _take_arrays(part: _Part, rows: NDArray[np.int64]) -> tuple[Any, ...]:
-    """Return some rows of a partition, with codes of labels and groups."""
-    weights = None if part.weights is None else part.weights[rows]
-    return part.features[rows], part.rows.labels[rows], part.rows.groups[rows], weights
-
-
-def _take_given(part: _Part, rows: NDArray[np.int64]) -> tuple[Any, ...]:
-    """Return some rows of a partition, with labels and groups as they were given."""
-    weights = np.ones(len(rows)) if part.weights is None else part.weights[rows]
-    return part.features[rows], part.labels[rows], part.groups[rows], weights
+def _take(part: _Part, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
+    """Return some rows of a partition."""
+    return part.data.take(rows), part.rows.weights[rows]
 
 
 class DaskTable:
@@ -224,9 +171,7 @@ class DaskTable:
         full = [each for each in surveyed if each[0]]
         classes, groups = (merged([each[place] for each in full]) for place in (1, 2))
         parts = dask.persist(*[dask.delayed(_make_part)(each, classes, groups) for each in arrays])
-        like, first = full[0][3], full[0][4]
-        shape = len(classes), len(groups)
-        self.parts = DaskRows(list(parts), sizes, shape, like, first)
+        self.parts = DaskRows(list(parts), sizes, (len(classes), len(groups)), full[0][3])
         self.checked = self._sample(estimator, X, classes, groups)
         # What fits into one process many times over is solved there.
         few = self.parts.samples <= MANY
@@ -238,20 +183,10 @@ class DaskTable:
         chosen = np.arange(min(samples, SAMPLE))
         if samples > SAMPLE:
             chosen = np.sort(np.random.default_rng(0).choice(samples, SAMPLE, replace=False, shuffle=False))
-        pieces = zip(*self.parts.fetch(chosen, _take_given), strict=True)
-        features, labels, values, weights = (np.concatenate(each) for each in pieces)
-        named = pd.DataFrame(features, columns=X.columns) if hasattr(X, "columns") else features
-        checked = check_samples(estimator, named, labels, values, weights)
-        kept = slice(None) if checked.kept is None else checked.kept
-        data = Samples(
-            checked.data.features,
-            labels[kept],
-            values[kept],
-            classes=classes,
-            group_values=groups,
-            missing="own",
-        )
-        return checked._replace(data=data)
+        data, weights = self.parts.fetch(chosen)
+        named = pd.DataFrame(data.features, columns=X.columns) if hasattr(X, "columns") else data.features
+        checked = check_samples(estimator, named, data.labels, data.groups, weights)
+        return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
 
     def believe(self, estimate: CleanRatioEstimate | None, clean_ratio: float) -> tuple[Any, Any, float]:
         """Return the rows, twice, and the share to select by loss: labels are not corrected here."""
@@ -261,7 +196,8 @@ class DaskTable:
     def list_suspects(self, estimator: Any, point: Point) -> None:
         """Store lazily which rows were believed, and the others: in each partition the highest loss first."""
         dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
-        selection = None if point.limit is EVERYTHING else (point.models[0], point.limit)
+        parameters, *_, limit, _ = point.models[0]
+        selection = None if limit is EVERYTHING else (parameters, limit)
         model = LinearModel(estimator.coef_, estimator.intercept_)
         believed = [
             da.from_delayed(dask.delayed(_believed)(part, start, selection), (np.nan,), dtype=np.int64)
@@ -351,19 +287,19 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
 
 
 def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what there is in a partition: rows, classes, groups, the kind of features, and its first row."""
+    """Return what there is in a partition: how many rows, classes, groups, and its first row."""
     features, labels, groups, _ = arrays
     if len(labels) == 0:
-        return 0, [], [], features[:0], np.zeros(features.shape[1])
+        return 0, [], [], features
     cells = Cells.of(labels, groups, missing="own")
-    return len(labels), cells.classes, cells.groups, features[:0], features[0].astype(np.float64)
+    return len(labels), cells.classes, cells.groups, features[:1]
 
 
 def _make_part(arrays: tuple[Any, ...], classes: list[Any], group_values: list[Any]) -> _Part:
     """Encode a partition by the classes and groups of all of them."""
     features, labels, groups, weights = arrays
-    cells = Cells.of(labels, groups, classes=classes, group_values=group_values, missing="own")
-    return _Part(features, cells, labels, groups, weights)
+    names: dict[str, Any] = {"classes": classes, "group_values": group_values, "missing": "own"}
+    return _Part(Samples(features, labels, groups, **names), weights)
 
 
 def _believed(part: _Part, start: int, selection: Any) -> NDArray[np.int64]:
@@ -371,12 +307,12 @@ def _believed(part: _Part, start: int, selection: Any) -> NDArray[np.int64]:
 
 
 def _suspects(part: _Part, start: int, selection: Any, model: LinearModel) -> pd.DataFrame:
-    rows = np.arange(start, start + len(part.labels))
-    return suspects_of(model.decision(part.features), part.samples(), part.believed(selection), rows)
+    rows = np.arange(start, start + len(part.data))
+    return suspects_of(model.decision(part.data.features), part.data, part.believed(selection), rows)
 
 
-def predict_lazily(estimator: Any, X: Any, kind: str) -> Any:
-    """Predict for a dask array or data frame; ``kind`` is "decision", "probabilities" or "labels"."""
+def predict_lazily(estimator: Any, X: Any, predict: Callable[[Any], Any]) -> Any:
+    """Predict for a dask array or data frame, when it is computed; ``predict`` takes an array."""
     names = getattr(estimator, "feature_names_in_", None)
     if hasattr(X, "columns") and names is not None and list(X.columns) != list(names):
         raise InvalidInputError(
@@ -386,21 +322,9 @@ def predict_lazily(estimator: Any, X: Any, kind: str) -> Any:
         raise InvalidInputError(
             f"X must have the {estimator.n_features_in_} columns that the model was trained on; got {X.shape[-1]}"
         )
-    model = LinearModel(estimator.coef_, estimator.intercept_)
-    predict = partial(_predict, model=model, classes=estimator.classes_, kind=kind)
     meta = predict(np.zeros((0, estimator.n_features_in_)))
     if hasattr(X, "chunks"):
         X = X.rechunk({1: -1})
         shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], (meta.shape[1],))}
         return X.map_blocks(predict, dtype=meta.dtype, meta=meta, **shape)
     return X.map_partitions(predict, meta=meta)
-
-
-def _predict(X: Any, *, model: LinearModel, classes: NDArray[Any], kind: str) -> NDArray[Any]:
-    """Predict for one partition."""
-    decision = model.decision(np.asarray(X, dtype=np.float64))
-    if kind == "decision":
-        return decision
-    if kind == "probabilities":
-        return probabilities_of(decision)
-    return np.asarray(classes[(decision > 0) * 1 if decision.ndim == 1 else decision.argmax(axis=1)])

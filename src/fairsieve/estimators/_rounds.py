@@ -8,7 +8,7 @@ labels, which the classifier learns, and p those of the classes, q = Tᵀp (T is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.metrics import accuracy_from_table, count_table
+from fairsieve.metrics import count_table
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import initial_ratios
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.ratio_search import Gap, RatioSearch, Stopped, find_gaps
-from fairsieve.training.solver import SolverSettings
+from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped
 
 __all__ = ["Entries", "Round", "Rounds", "chance_right", "scaled_rates"]
 
@@ -139,28 +138,22 @@ class Entries:
         first, believed = np.searchsorted(self.rows, np.arange(len(cells))), np.zeros(len(cells), bool)
         given = cells.label_codes[self.rows] == self.cells.label_codes
         believed[self.rows[given & (self.chances >= 0.5)]] = True
-        found = [each._replace(probabilities=each.probabilities[first], kept=believed) for each in rounds]
-        found[0] = found[0]._replace(kept=np.ones(len(cells), bool), ratios=initial_ratios(cells))
-        for number, each in enumerate(found[1:], 1):
-            sums = np.bincount(self.rows, weights=each.weights, minlength=len(cells))
-            found[number] = each._replace(weights=sums.astype(np.float64))
+        found = []
+        for each in rounds:
+            parts: dict[str, Any] = {"kept": np.ones(len(cells), bool), "ratios": initial_ratios(cells)}
+            if each.weights is not None:
+                parts = {"kept": believed, "weights": np.bincount(self.rows, each.weights, len(cells))}
+            found.append(replace(each, probabilities=each.probabilities[first], **parts))
         return found
 
 
-class Round(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Round(State):
     """The weights of a model, and its results out of fold."""
 
     weights: Floats | None  # None in the plain round
-    ratios: Floats
     kept: NDArray[np.bool_]
     probabilities: Floats
-    accuracy: float
-    gaps: list[Gap]
-
-    @property
-    def gap(self) -> float:
-        """The widest gap."""
-        return self.gaps[0].size if self.gaps else 0.0
 
 
 class Rounds(RatioSearch[Round]):
@@ -183,10 +176,10 @@ class Rounds(RatioSearch[Round]):
         threshold: ThresholdRule,
     ) -> None:
         self.ask, self.entries, self.cells = ask, entries, entries.cells
-        self.settings, self.threshold = settings, threshold
+        self.threshold = threshold
         probabilities, ratios = ask(None), initial_ratios(self.cells)
         self.labels = entries.weigh(probabilities, ratios)
-        super().__init__(self.labels.ratios, settings.fairness, settings.tolerance, settings.max_iter)
+        super().__init__(self.labels.ratios, settings)
         self.done_rounds = [self.measure(None, ratios, probabilities)]
 
     def run(self) -> Stopped:
@@ -214,11 +207,9 @@ class Rounds(RatioSearch[Round]):
 
     def measure(self, weights: Floats | None, ratios: Floats, probabilities: Floats) -> Round:
         """Estimate accuracy and gaps on the true labels."""
-        settings = self.settings
         table = true_sums(self.observe(self.decide(probabilities)), self.labels.table)
-        gaps = find_gaps(table, settings.fairness, settings.positive, settings.named_groups)
         kept = np.ones(len(self.cells), bool) if weights is None else self.labels.kept
-        return Round(weights, ratios, kept, probabilities, float(accuracy_from_table(table)), gaps)
+        return Round(ratios, *self.settings.measure(table), weights, kept, probabilities)
 
     def predict_together(self, plain: Round, fair: Round) -> Floats:
         """Count what two rounds predict together, by true class and group, (classes, groups, plain, fair)."""
@@ -247,10 +238,6 @@ class Rounds(RatioSearch[Round]):
             return 0.5
         positive = self.settings.positive
         return self.threshold.choose(probabilities[:, positive], (cells.label_codes == positive) * 1.0)
-
-    def count(self) -> None:
-        super().count()
-        self.settings.report(self.done)
 
 
 def chance_right(probabilities: Floats, cells: Cells, table: Floats) -> tuple[Floats, Floats]:

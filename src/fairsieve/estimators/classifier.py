@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -28,9 +30,8 @@ from fairsieve.inputs import (
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.label_noise.survey import content_folds
-from fairsieve.label_noise.suspects import probabilities_of, suspects_of
+from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
-from fairsieve.metrics import accuracy_from_table
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
@@ -39,8 +40,8 @@ from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.newton import to_model
-from fairsieve.training.ratio_search import Gap, Stopped, choose_point, find_gaps
-from fairsieve.training.solver import Point, SolverSettings, solve
+from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
+from fairsieve.training.solver import Point, solve
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
 __all__ = ["FairEstimator", "FairRobustClassifier", "PlainComparison", "compare_models"]
@@ -363,12 +364,12 @@ class FairRobustClassifier(FairEstimator):
                 cells, compared, clean_ratio=clean_ratio, correct=self._correction(), report=report
             )
             solution = solve(rows, plain_rows, settings, folds)
-        self._points, self._held_out = solution.points, solution.held_out
+        self._solution, self._points = solution, solution.points
         self.tolerance_ = solution.tolerance
         self.n_iter_, self.stopped_ = max(solution.n_iter, 1), solution.stopped
         self.interrupted_ = solution.stopped == "interrupted"
         self.path_ = pd.DataFrame(
-            [(point.accuracy, point.gap, point.selected) for point in solution.points],
+            [(each.accuracy, each.gap, float(each.models[0].masses.sum())) for each in solution.points],
             columns=["accuracy", "gap", "selected"],
         )
         self.comparison_ = None
@@ -382,8 +383,8 @@ class FairRobustClassifier(FairEstimator):
             )
         self.is_plain_ = self._prefers_plain()
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
-        self.plain_model_ = self._as_sklearn(to_model(solution.plain.models[0]))
-        self.path_models_ = [self._as_sklearn(to_model(point.models[0])) for point in solution.points]
+        self.plain_model_ = self._as_sklearn(solution.plain)
+        self.path_models_ = [self._as_sklearn(point) for point in solution.points]
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.points[solution.chosen])
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
@@ -431,18 +432,13 @@ class FairRobustClassifier(FairEstimator):
     def _believe(self, checked: Checked) -> tuple[LinearRows, LinearRows, float]:
         """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss."""
         data, estimate = checked.data, self.estimate_
-        codes = data.cells.host_codes
-        labels, groups = codes // data.cells.shape[1], codes % data.cells.shape[1]
-        plain = LinearRows.on_device(
-            self.device, data.features, labels, groups, data.cells.shape, weights=checked.weights
-        )
+        plain = LinearRows.of(data, checked.weights).on_device(self.device)
         if estimate is None:
             return plain, plain, self.clean_ratio_
         if estimate.acts:
-            chances = np.ascontiguousarray(estimate.true_class, dtype=np.float64)
-            return plain.with_labels(labels, chances), plain, 1.0
+            return plain.with_labels(data.cells.label_codes, estimate.true_class), plain, 1.0
         if estimate.verified_codes is not None:  # too few to learn from, but known
-            plain = plain.with_labels(np.asarray(estimate.true_codes, dtype=labels.dtype))
+            plain = plain.with_labels(estimate.true_codes)
         return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
 
     def _correction(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
@@ -469,19 +465,19 @@ class FairRobustClassifier(FairEstimator):
 
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
-        model = to_model(point.models[0])
+        model = to_model(point.models[0].parameters)
         self.coef_, self.intercept_ = model.coef, model.intercept
         self.gap_ = point.gap
-        self.gap_held_out_ = point.gap if self._held_out else None
-        self.ratios_, self.effective_weights_ = point.ratios, point.effective_weights
+        self.gap_held_out_ = point.gap if self._solution.held_out else None
+        self.ratios_, self.effective_weights_ = point.ratios, self._solution.effective_weights(point)
 
     def _list_suspects(self, checked: Checked, rows: LinearRows, point: Point, clean_ratio: float) -> None:
         """List the rows whose labels are doubted, and store what was believed."""
         data, estimate = checked.data, self.estimate_
         wrong, believed = None, np.arange(len(data))
         if clean_ratio < 1.0:
-            taken = rows.select(point.models[0], point.limit).weights
-            believed = np.flatnonzero(to_host(taken) > 0) if taken is not None else believed
+            model = point.models[0]
+            believed = np.flatnonzero(to_host(rows.select(model.parameters, model.limit).weights))
         elif estimate is not None and estimate.acts:
             believed = merge_rows(len(data), estimate.believed, estimate.checked)
             wrong = estimate.wrong
@@ -495,30 +491,26 @@ class FairRobustClassifier(FairEstimator):
 
     def decision_function(self, X: Any) -> Any:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""
-        if is_dask(X):
-            return self._predict_lazily(X, "decision")
-        features = check_features(self, X)  # first, for it says when there is no model yet
-        return LinearModel(self.coef_, self.intercept_).decision(features)
+        return self._predict(X, "decision")
 
     def predict_proba(self, X: Any) -> Any:
         """Compute the probabilities of the classes, (n, classes)."""
-        if is_dask(X):
-            return self._predict_lazily(X, "probabilities")
-        return probabilities_of(self.decision_function(X))
+        return self._predict(X, "probabilities")
 
     def predict(self, X: Any) -> Any:
         """Predict the likeliest class of each sample."""
-        if is_dask(X):
-            return self._predict_lazily(X, "labels")
-        logits = self.decision_function(X)
-        return np.asarray(self.classes_[(logits > 0) * 1 if logits.ndim == 1 else logits.argmax(axis=1)])
+        return self._predict(X, "predict_codes")
 
-    def _predict_lazily(self, X: Any, kind: str) -> Any:
-        """Predict for a dask array or data frame, when it is computed."""
-        from fairsieve.estimators._dask import predict_lazily
-
+    def _predict(self, X: Any, kind: str) -> Any:
+        """Predict by a method of the linear model; for a dask array or data frame, when it is computed."""
         check_is_fitted(self)
-        return predict_lazily(self, X, kind)
+        labels = self.classes_ if kind == "predict_codes" else None
+        predict = partial(_predict_part, LinearModel(self.coef_, self.intercept_), kind, labels)
+        if is_dask(X):
+            from fairsieve.estimators._dask import predict_lazily
+
+            return predict_lazily(self, X, predict)
+        return predict(check_features(self, X))
 
     def to_sklearn(self) -> LogisticRegression:
         """Return the fitted model as scikit-learn's own LogisticRegression.
@@ -527,9 +519,12 @@ class FairRobustClassifier(FairEstimator):
         fairsieve: skops, MLflow, skl2onnx, shap.
         """
         check_is_fitted(self)
-        return self._as_sklearn(LinearModel(self.coef_, self.intercept_))
+        return self._make_sklearn(LinearModel(self.coef_, self.intercept_))
 
-    def _as_sklearn(self, model: LinearModel) -> LogisticRegression:
+    def _as_sklearn(self, point: Point) -> LogisticRegression:
+        return self._make_sklearn(to_model(point.models[0].parameters))
+
+    def _make_sklearn(self, model: LinearModel) -> LogisticRegression:
         made = LogisticRegression()
         made.coef_, made.intercept_ = model.coef.copy(), model.intercept.copy()
         made.classes_, made.n_features_in_ = self.classes_.copy(), self.n_features_in_
@@ -542,6 +537,12 @@ class FairRobustClassifier(FairEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _predict_part(model: LinearModel, kind: str, labels: NDArray[Any] | None, X: Any) -> NDArray[Any]:
+    """Predict by a method of the model, and name the classes that it finds."""
+    found = getattr(model, kind)(X if sparse.issparse(X) else np.asarray(X))
+    return np.asarray(found if labels is None else labels[found])
 
 
 @dataclass(frozen=True)
@@ -623,25 +624,22 @@ def compare_models(
     change = right[:, None, None, :] - right[:, None, :, None]
     mean = float((joint * change).sum()) / total
     accuracy_error = np.sqrt(max(float((joint * change**2).sum()) / total - mean**2, 0.0) / total)
-    compared = settings.fairness, settings.positive, settings.named_groups
-    before, after = (next(iter(find_gaps(table, *compared)), None) for table in (plain, fair))
+    (plain_accuracy, before), (fair_accuracy, after) = (settings.measure(table) for table in (plain, fair))
     return PlainComparison(
-        accuracy=float(accuracy_from_table(fair)),
-        plain_accuracy=float(accuracy_from_table(plain)),
-        gap=0.0 if after is None else after.size,
-        plain_gap=0.0 if before is None else before.size,
+        accuracy=fair_accuracy,
+        plain_accuracy=plain_accuracy,
+        gap=after[0].size if after else 0.0,
+        plain_gap=before[0].size if before else 0.0,
         accuracy_error=float(accuracy_error),
-        gap_error=_gap_error(joint, before, after),
+        gap_error=_gap_error(joint, before[0], after[0]) if before else 0.0,
         noise=noise,
         believed=believed,
         held_out=held_out,
     )
 
 
-def _gap_error(joint: Floats, plain: Gap | None, fair: Gap | None) -> float:
+def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
     """Return the standard error of the difference between two gaps, which are measured on the same rows."""
-    if plain is None or fair is None:
-        return 0.0
     classes, groups = joint.shape[:2]
     weights = [np.zeros((classes, groups, classes)) for _ in range(2)]  # what a row adds to each gap
     for weight, gap in zip(weights, (plain, fair), strict=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_softmax
 
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
+from fairsieve.training.linear_model import log_probabilities
 
-__all__ = ["choose_rows", "probabilities_of", "suspects_of"]
+__all__ = ["choose_rows", "suspects_of"]
 
 DOUBTED = 0.25  # share of the rows to check next that goes to labels in doubt
 
@@ -52,8 +52,7 @@ def suspects_of(
     in_doubt = np.ones(len(data), bool)
     in_doubt[believed] = False
     left = np.flatnonzero(in_doubt)
-    logs = _log_probabilities(decision[left])
-    labels = data.cells.host_codes[left] // data.cells.shape[1]
+    logs, labels = log_probabilities(decision[left]), data.cells.label_codes[left]
     losses = -logs[np.arange(len(left)), labels]
     order = np.lexsort((-losses, np.zeros(len(left)) if wrong is None else -wrong[left]))
     if wrong is None:
@@ -68,25 +67,9 @@ def suspects_of(
             "suggested": np.asarray(data.cells.classes, data.labels.dtype)[chances.argmax(axis=1)],
             "loss": losses,
             "probability": chances.max(axis=1),
-            "group": groups[data.cells.host_codes[left] % data.cells.shape[1]],
+            "group": groups[data.cells.group_codes[left]],
         }
     )
-
-
-def probabilities_of(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the probabilities of the classes, from what ``decision_function`` gives.
-
-    >>> probabilities_of(np.zeros(1)).round(6).tolist()
-    [[0.5, 0.5]]
-    """
-    return np.asarray(np.exp(_log_probabilities(decision)))
-
-
-def _log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute their logarithms, of one logit per sample or of one per class."""
-    if decision.ndim == 1:
-        return np.stack([log_expit(-decision), log_expit(decision)], axis=1)
-    return np.asarray(log_softmax(decision, axis=1))
 
 
 def choose_rows(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["LinearModel", "initial_parameters"]
+__all__ = ["LinearModel", "initial_parameters", "log_probabilities"]
 
 CHUNK = 8192  # rows that are converted to doubles at once
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
@@ -47,12 +47,6 @@ class LinearModel:
         weights = parameters[:-outputs].reshape(outputs, -1)
         return cls(scale * weights, scale * parameters[-outputs:])
 
-    @property
-    def parameters(self) -> NDArray[np.float64]:
-        """The flat parameters of the paper's model, see :meth:`from_parameters`."""
-        scale = 0.5 if len(self.intercept) == 1 else 1.0
-        return scale * np.concatenate([self.coef.reshape(-1), self.intercept])
-
     def decision(self, features: Any) -> NDArray[np.float64]:
         """Compute the logits of dense or scipy-sparse features: (n,) for two classes, else (n, classes)."""
         if np.ndim(features) != 2 or features.shape[1] != self.coef.shape[1]:
@@ -61,7 +55,8 @@ class LinearModel:
                 f"{np.shape(features)}"
             )
         logits = np.empty((features.shape[0], len(self.intercept)))
-        for rows in _chunks(features.shape[0]):
+        for first in range(0, len(logits), CHUNK):
+            rows = slice(first, first + CHUNK)
             logits[rows] = features[rows] @ self.coef.T + self.intercept
         return logits[:, 0] if len(self.intercept) == 1 else logits
 
@@ -72,18 +67,18 @@ class LinearModel:
 
     def probabilities(self, features: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""
-        logits = self.decision(features)
-        if logits.ndim == 1:
-            logits = np.stack([np.zeros_like(logits), logits], axis=1)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        chances: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
-        return chances
+        return np.asarray(np.exp(log_probabilities(self.decision(features))))
 
 
-def _chunks(rows: int) -> Iterator[slice]:
-    """Yield slices that cover all rows."""
-    for first in range(0, rows, CHUNK):
-        yield slice(first, first + CHUNK)
+def log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the logarithms of the classes' probabilities, of one logit per sample or of one per class.
+
+    >>> np.exp(log_probabilities(np.zeros(1))).round(6).tolist()
+    [[0.5, 0.5]]
+    """
+    if decision.ndim == 1:
+        return np.stack([log_expit(-decision), log_expit(decision)], axis=1)
+    return np.asarray(log_softmax(decision, axis=1))
 
 
 def initial_parameters(features: int, classes: int, seed: int) -> NDArray[np.float64]:

@@ -6,13 +6,12 @@ column changes nothing, and a sparse matrix stays sparse. The ridge acts on the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows
@@ -40,46 +39,31 @@ def to_model(parameters: Floats) -> LinearModel:
 
 
 class Step(NamedTuple):
-    """A model after some steps: what it was fitted to, and whether there was nothing left to gain."""
+    """A model after some steps."""
 
     parameters: Floats  # in the units of the features
     curvature: Any
     decrement: float  # decrease of the mean loss that the first step promised
-    converged: bool
 
 
-@dataclass(frozen=True, eq=False)
 class Newton:
     """Minimises ``Σ wᵢ ℓᵢ(θ) + ridge/2 · ‖standardised coefficients‖²`` over some rows.
 
     Examples
     --------
     >>> rows = LinearRows(np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 1]), np.zeros(3, int), (2, 1))
-    >>> Newton.of(rows).minimise(np.ones((2, 1))).parameters.round(2).tolist()
+    >>> Newton(rows).minimise(np.ones((2, 1))).parameters.round(2).tolist()
     [[0.65, 0.36]]
     """
 
-    rows: LinearRows
-    masses: Floats  # the weights of the rows by class and group
-    mean: Floats
-    scale: Floats
-
-    @classmethod
-    def of(cls, rows: LinearRows) -> Newton:
-        """Learn the scales of the columns."""
+    def __init__(self, rows: LinearRows) -> None:
+        self.rows, self.masses = rows, rows.confusion()  # the weights of the rows by class and group
+        self.total = max(float(self.masses.sum()), 1e-300)
         reference = rows.reference()
-        masses, sums, squares = rows.moments(reference)
-        total = max(float(masses.sum()), 1e-300)
-        mean = sums / total
-        spread = np.sqrt(np.maximum(squares / total - mean**2, 0.0))
+        mean, squares = rows.moments(reference) / self.total
+        spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
         # What is left of a constant column is rounding.
-        constant = spread <= 1e-7 * np.abs(mean)
-        return cls(rows, masses, reference + mean, np.where(constant, 1.0, spread))
-
-    @property
-    def start(self) -> Floats:
-        """Parameters of a model that knows nothing."""
-        return np.zeros((self.rows.outputs, self.rows.columns + 1))
+        self.mean, self.scale = reference + mean, np.where(spread <= 1e-7 * np.abs(mean), 1.0, spread)
 
     def minimise(
         self,
@@ -106,8 +90,8 @@ class Newton:
             Decrease of the mean loss that the last step promises.
         """
         rows = self.rows if rows is None else rows
-        at = self._standardise(self.start if start is None else start)
-        total, last, first = max(float(self.masses.sum()), 1e-300), np.inf, None
+        at = np.zeros((rows.outputs, rows.columns + 1)) if start is None else self._standardise(start)
+        total, last, first = self.total, np.inf, None
         known = rows.derivatives(self._raw(at), table)
         for _ in range(most):
             if curvature is None:
@@ -131,11 +115,11 @@ class Newton:
                 length /= 2
             at = there
             if promised <= precision + noise / total:
-                return Step(self._raw(at), curvature, first, True)
+                break
             if promised > STALE * last or length < 1:
                 curvature = None
             last = promised
-        return Step(self._raw(at), curvature, float(first or 0.0), False)
+        return Step(self._raw(at), curvature, float(first or 0.0))
 
     def _raw(self, at: Floats) -> Floats:
         """Return standardised parameters in the units of the features."""
@@ -165,17 +149,20 @@ class Newton:
         if outputs * size > MATRIX_SIZE:
             raw = self._raw(at)
 
-            def times(direction: Floats) -> Floats:
+            def times(flat: Floats) -> Floats:
+                direction = flat.reshape(at.shape)
                 moved = rows.hessian_times(raw, table, self._raw(direction))
-                return self._gradient(moved, direction)
+                return self._gradient(moved, direction).ravel()
 
-            return lambda gradient: _conjugate_gradients(times, gradient)
-        change = np.diag(np.append(1.0 / self.scale, 1.0))
-        change[-1, :-1] = -self.mean / self.scale
-        change = np.kron(np.eye(outputs), change)
-        hessian = rows.derivatives(self._raw(at), table, hessian=True).hessian
-        assert hessian is not None
-        hessian = change.T @ hessian @ change
+            bend = LinearOperator((at.size, at.size), matvec=times, dtype=np.float64)
+
+            def solve_roughly(gradient: Floats) -> Floats:
+                found, _ = cg(bend, -gradient.ravel(), rtol=CG_ACCURACY, maxiter=CG_STEPS)
+                return np.asarray(found).reshape(at.shape)
+
+            return solve_roughly
+        change = np.kron(np.eye(outputs), self._raw(np.eye(size)))
+        hessian = change @ rows.derivatives(self._raw(at), table, hessian=True).hessian @ change.T
         penalties = np.full(at.shape, RIDGE)
         penalties[:, -1] = 0.0
         hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
@@ -194,20 +181,3 @@ class Newton:
             return np.asarray(-(solved * scale).reshape(gradient.shape))
 
         return solve
-
-
-def _conjugate_gradients(times: Callable[[Floats], Floats], gradient: Floats) -> Floats:
-    """Solve for Newton's direction approximately, with products alone."""
-    direction, residual = np.zeros_like(gradient), -gradient
-    search, size = residual.copy(), float((residual**2).sum())
-    goal = CG_ACCURACY**2 * size
-    for _ in range(CG_STEPS):
-        if size <= goal or size == 0.0:
-            break
-        bent = times(search)
-        length = size / max(float((search * bent).sum()), 1e-300)
-        direction += length * search
-        residual -= length * bent
-        size, before = float((residual**2).sum()), size
-        search = residual + (size / before) * search
-    return direction

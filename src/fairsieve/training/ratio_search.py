@@ -9,13 +9,25 @@ is at most ``tolerance``, or when no move of any length helps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCE", "Gap", "RatioSearch", "Stopped", "choose_point", "find_gaps"]
+from fairsieve.metrics import accuracy_from_table
+
+__all__ = [
+    "TOLERANCE",
+    "Gap",
+    "RatioSearch",
+    "SolverSettings",
+    "State",
+    "Stopped",
+    "choose_point",
+    "find_gaps",
+]
 
 Floats = NDArray[np.float64]
 Stopped = Literal["met", "exhausted", "limit", "interrupted"]
@@ -97,72 +109,107 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
     return sorted(found, key=lambda gap: -gap.size)
 
 
-class _State(Protocol):
-    """A model with its ratios, and its gaps, the widest first."""
+def _ignore(done: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverSettings:
+    """What is compared between groups, and when to stop.
+
+    Attributes
+    ----------
+    fairness : str
+        The full name of a notion.
+    positive : int
+        Code of the positive class.
+    named_groups : int
+        How many of the groups are compared; the samples without a group come last.
+    correct : callable, optional
+        Turns counts by given label, (classes, groups, …), into counts by true class, where it is known how often labels
+        are flipped; models are judged on the labels as given then.
+    """
+
+    fairness: str
+    positive: int
+    named_groups: int
+    tolerance: float | None
+    clean_ratio: float = 1.0
+    max_iter: int = 200
+    correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
+    report: Callable[[int], None] = field(default=_ignore, repr=False)
+
+    def measure(self, table: Floats) -> tuple[float, list[Gap]]:
+        """Compute the accuracy and the gaps of a confusion table."""
+        gaps = find_gaps(table, self.fairness, self.positive, self.named_groups)
+        return float(accuracy_from_table(table)), gaps
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A model that was trained with some ratios: its accuracy, and its gaps, the widest first."""
+
+    ratios: Floats
+    accuracy: float
+    gaps: list[Gap]
 
     @property
-    def ratios(self) -> Floats: ...
-
-    @property
-    def gaps(self) -> list[Gap]: ...
-
-    @property
-    def gap(self) -> float: ...
+    def gap(self) -> float:
+        """The widest gap."""
+        return self.gaps[0].size if self.gaps else 0.0
 
 
-State = TypeVar("State", bound=_State)
+Trained = TypeVar("Trained", bound=State)
 
 
-class RatioSearch(Generic[State]):
+class RatioSearch(Generic[Trained]):
     """Walks from the natural ratios to fair ones; a subclass says what training with some ratios gives.
 
     Parameters
     ----------
     natural : array of shape (classes, groups)
         The share of each class that each group has by itself.
-    fairness : str
-    tolerance : float, optional
-        The default is set where the walk starts.
-    max_iter : int
+    settings : SolverSettings
+        A default tolerance is set where the walk starts.
     """
 
-    def __init__(self, natural: Floats, fairness: str, tolerance: float | None, max_iter: int) -> None:
-        self.natural, self.fairness = natural, fairness
-        self.asked, self.max_iter = tolerance, max_iter
-        self.tolerance = TOLERANCE if tolerance is None else tolerance
+    def __init__(self, natural: Floats, settings: SolverSettings) -> None:
+        self.natural, self.settings = natural, settings
+        self.tolerance = TOLERANCE if settings.tolerance is None else settings.tolerance
         self.moves: dict[tuple[int, ...], float] = {}
         self.done = 0
 
-    def train_at(self, state: State, ratios: Floats) -> State:
+    def train_at(self, state: Trained, ratios: Floats) -> Trained:
         """Train with other ratios, from a state."""
         raise NotImplementedError
 
-    def record(self, state: State) -> None:
+    def record(self, state: Trained) -> None:
         """Keep a point of the way."""
 
     def count(self) -> None:
         """Count an update."""
         self.done += 1
+        self.settings.report(self.done)
 
-    def walk(self, state: State) -> Stopped:
+    def walk(self, state: Trained) -> Stopped:
         """Move the ratios until the widest gap is within the tolerance, or nothing helps."""
         self.record(state)
-        if self.asked is None and state.gaps:
+        if self.settings.tolerance is None and state.gaps:
             self.tolerance = max(TOLERANCE, state.gaps[0].error)
         while state.gap > self.tolerance:
             better = self.improve(state)
             if better is None:
-                return "exhausted" if self.done < self.max_iter else "limit"
+                return "exhausted" if self.done < self.settings.max_iter else "limit"
             state = better
             self.record(state)
         return "met"
 
-    def improve(self, state: State) -> State | None:
+    def improve(self, state: Trained) -> Trained | None:
         """Try the moves that may narrow the widest gap, the one that went furthest first; None if none does."""
         moves = sorted(self.candidates(state.gaps[0]), key=lambda move: -self.moves.get(move, FIRST_MOVE))
         for move in moves:
             length, now = self.moves.pop(move, FIRST_MOVE), state
-            while length >= LAST_MOVE and self.done < self.max_iter:
+            while length >= LAST_MOVE and self.done < self.settings.max_iter:
                 ratios = self.shift(now.ratios, move, length)
                 if ratios is None:  # used up
                     break
@@ -180,7 +227,7 @@ class RatioSearch(Generic[State]):
     def candidates(self, gap: Gap) -> list[tuple[int, ...]]:
         """List moves: the class, the groups, and the signs in the class itself and in the others."""
         signs = [(1, 0), (0, -1), (1, -1)]
-        if self.fairness == "equalized_odds":
+        if self.settings.fairness == "equalized_odds":
             signs.append((1, 1))  # the other classes' rates of the group are compared too
         return [(gap.predicted, gap.low, gap.high, *pair) for pair in signs]
 

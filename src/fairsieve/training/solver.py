@@ -10,20 +10,18 @@ taken as continuous, end at one loss for all cells).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.metrics import accuracy_from_table
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit
 from fairsieve.training.newton import Newton
-from fairsieve.training.ratio_search import Gap, RatioSearch, Stopped, choose_point, find_gaps
+from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped, choose_point
 from fairsieve.training.threads import one_blas_thread
 
-__all__ = ["Point", "Solution", "SolverSettings", "fit_plain", "solve"]
+__all__ = ["Point", "Solution", "solve"]
 
 Floats = NDArray[np.float64]
 
@@ -33,60 +31,34 @@ BINS, LEVELS = 1024, 4  # a loss is located among 1024⁴ places
 MANY, PART = 60_000, 50_000  # of more rows than this, the way is found on a part
 
 
-def _ignore(done: int) -> None:
-    """Report nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SolverSettings:
-    """What to solve.
+class Model(NamedTuple):
+    """A linear model in training.
 
     Attributes
     ----------
-    fairness : str
-        The full name of a notion.
-    positive : int
-        Code of the positive class.
-    named_groups : int
-        How many of the groups are compared; the samples without a group come last.
-    correct : callable, optional
-        Turns counts by given label, (classes, groups, …), into counts by true class, where it is known how often labels
-        are flipped; models are judged on the labels as given then.
-    """
-
-    fairness: str
-    positive: int
-    named_groups: int
-    tolerance: float | None
-    clean_ratio: float = 1.0
-    max_iter: int = 200
-    correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
-    report: Callable[[int], None] = field(default=_ignore, repr=False)
-
-
-class Point(NamedTuple):
-    """A model on the way.
-
-    Attributes
-    ----------
-    models : list of array
-        The parameters of the model of all rows and, with folds, of those that left one out.
-    accuracy, gap : float
-        On the rows that it is judged on: held-out ones, with folds.
-    selected : float
-        Weight of the rows that it was trained on.
-    effective_weights : array of shape (classes, groups)
-        The share of the training weight that each cell had, divided by its share of the rows.
+    parameters : array of shape (outputs, d + 1)
+    curvature : callable, optional
+        Of its last step, to be used again.
+    decrement : float
+        Decrease of the mean loss that its last training promised.
     limit : LossLimit
+        Up to which loss rows were selected to train it on.
+    masses : array of shape (classes, groups)
+        Weights of those rows.
     """
 
-    models: list[Floats]
-    ratios: Floats
-    accuracy: float
-    gap: float
-    selected: float
-    effective_weights: Floats
+    parameters: Floats
+    curvature: Any
+    decrement: float
     limit: LossLimit
+    masses: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Point(State):
+    """A point of the way: the model of all rows and, with folds, those that left one out, which are judged then."""
+
+    models: list[Model]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +69,7 @@ class Solution:
     ----------
     points : list of Point
     plain : Point
-        Plain logistic regression, judged as the others are.
+        Plain logistic regression, judged as the others are, on the labels as given.
     chosen : int
         The place of the model that was asked for.
     tolerance : float
@@ -119,15 +91,12 @@ class Solution:
     n_iter: int
     held_out: bool
 
-
-@one_blas_thread()
-def fit_plain(rows: LinearRows, start: Floats | None = None) -> tuple[Floats, bool]:
-    """Fit plain logistic regression; return its parameters and whether it converged."""
-    newton = Newton.of(rows)
-    if start is None and rows.samples > MANY:
-        start = fit_plain(rows.take(_draw(rows.samples)))[0]
-    step = newton.minimise(np.ones(rows.shape), start=start)
-    return step.parameters, step.converged
+    def effective_weights(self, point: Point) -> Floats:
+        """Return the share of the training weight that each cell had, divided by its share of the rows."""
+        masses, given = point.models[0].masses, self.plain.models[0].masses
+        shares = point.ratios * masses.sum(axis=1, keepdims=True) / max(float(masses.sum()), 1e-300)
+        expected = given / max(float(given.sum()), 1e-300)
+        return np.asarray(np.divide(shares, expected, out=np.ones_like(shares), where=given > 0))
 
 
 @one_blas_thread()
@@ -142,39 +111,17 @@ def solve(
     plain_rows : LinearRows
         The same rows with their labels as given, for the plain model.
     folds : integer array, optional
-        The fold of each row: then accuracies and gaps are those of models that did not see the rows.
+        The fold of each row: then accuracies and gaps are those of models that did not see the rows. Very many rows
+        need none.
     """
-    search = _Search(rows, plain_rows, settings, folds)
-    if rows.samples > MANY:
-        part = _draw(rows.samples)
-        coarse = solve(rows.take(part), plain_rows.take(part), settings)
-        return search.refine(coarse)
-    return search.run()
+    if rows.samples <= MANY:
+        return _Search(rows, plain_rows, settings, folds).run(None)
+    part = np.sort(np.random.default_rng(0).choice(rows.samples, PART, replace=False, shuffle=False))
+    coarse = solve(rows.take(part), plain_rows.take(part), settings)
+    return _Search(rows, plain_rows, settings, None).run(coarse)
 
 
-def _draw(samples: int) -> NDArray[np.int64]:
-    """Draw a part of very many rows, ascending; always the same ones."""
-    return np.sort(np.random.default_rng(0).choice(samples, PART, replace=False, shuffle=False))
-
-
-class _State(NamedTuple):
-    """The models in training, one for all rows and one for each fold, and how they do."""
-
-    models: list[Floats]
-    limits: list[LossLimit]
-    curvatures: list[Any]
-    ratios: Floats
-    masses: Floats  # weights of the rows that were trained on, by class and group
-    accuracy: float
-    gaps: list[Gap]
-    decrement: float
-
-    @property
-    def gap(self) -> float:
-        return self.gaps[0].size if self.gaps else 0.0
-
-
-class _Search(RatioSearch[_State]):
+class _Search(RatioSearch[Point]):
     """The solver at work."""
 
     def __init__(
@@ -184,108 +131,86 @@ class _Search(RatioSearch[_State]):
         settings: SolverSettings,
         folds: NDArray[np.int64] | None,
     ) -> None:
-        self.settings, self.rows = settings, rows
         judged = rows if settings.correct is None else plain_rows
-        self.newtons, self.judges, plain = [Newton.of(rows)], [judged], [plain_rows]
+        self.newtons, self.judges, labelled = [Newton(rows)], [judged], [plain_rows]
         if folds is not None:
             numbers = np.unique(folds)
             inside = [np.flatnonzero(folds != number) for number in numbers]
-            self.newtons += [Newton.of(rows.take(part)) for part in inside]
-            plain += [plain_rows.take(part) for part in inside]
+            self.newtons += [Newton(rows.take(part)) for part in inside]
+            labelled += [plain_rows.take(part) for part in inside]
             self.judges = [judged.take(np.flatnonzero(folds == number)) for number in numbers]
-        self.held_out = folds is not None
-        self.plain_rows = plain
-        self.plain_newton = self.newtons[0] if plain_rows is rows else Newton.of(plain_rows)
+        self.first = 0 if folds is None else 1  # of the models that are judged
+        self.plain_newtons = self.newtons if plain_rows is rows else [Newton(each) for each in labelled]
         self.points: list[Point] = []
         natural = _shares(self.newtons[0].masses)
-        super().__init__(natural, settings.fairness, settings.tolerance, settings.max_iter)
+        super().__init__(natural, settings)
 
-    def run(self) -> Solution:
-        """Walk from the model with natural ratios to the end of the way."""
-        plain = [fit_plain(rows)[0] for rows in self.plain_rows]
+    def run(self, coarse: Solution | None) -> Solution:
+        """Walk from the model with natural ratios to the end of the way, or on from where a part of the rows led."""
+        start = None if coarse is None else coarse.plain.models[0].parameters
+        plain = [self.train_plainly(newton, start) for newton in self.plain_newtons]
         try:
-            stopped = self.walk(self.clean(plain))
+            stopped = self.walk(self.clean(plain) if coarse is None else self.go_on(coarse))
         except KeyboardInterrupt:
             if not self.points:
                 raise
             stopped = "interrupted"
-        return self.solution(plain, stopped)
-
-    def refine(self, coarse: Solution) -> Solution:
-        """Go on, on all rows, from where the way on a part of them ended."""
-        plain = [fit_plain(self.plain_rows[0], coarse.plain.models[0])[0]]
-        self.done = coarse.n_iter
-        try:
-            for point in coarse.points[: coarse.chosen]:
-                _, masses = self.find_limit(self.newtons[0], point.models[0], point.ratios)
-                self.record(self.measure(point.models, [point.limit], [None], point.ratios, masses, 0.0))
-            end = coarse.points[coarse.chosen]
-            self.count()
-            stopped = self.walk(self.train(end.models, end.ratios, [None], most=5))
-        except KeyboardInterrupt:
-            if not self.points:
-                raise
-            stopped = "interrupted"
-        return self.solution(plain, stopped)
-
-    def solution(self, plain: list[Floats], stopped: Stopped) -> Solution:
-        """Judge the plain model too, beside the point that was asked for."""
-        masses = self.plain_newton.masses
-        everything = [EVERYTHING] * len(plain)
-        state = self.measure(plain, everything, [None] * len(plain), _shares(masses), masses, 0.0)
         chosen = choose_point(self.points, self.tolerance)
-        first = 1 if self.held_out else 0
-        pairs = zip(self.judges, plain[first:], self.points[chosen].models[first:], strict=True)
-        together = self.correct(np.asarray(sum(rows.confusion(one, other) for rows, one, other in pairs)))
+        pairs = zip(self.judges, plain[self.first :], self.points[chosen].models[self.first :], strict=True)
+        tables = [rows.confusion(one.parameters, other.parameters) for rows, one, other in pairs]
         return Solution(
             self.points,
-            self.as_point(state),
+            self.measure(plain, _shares(plain[0].masses)),
             chosen,
             self.tolerance,
-            together,
+            self.correct(np.sum(tables, axis=0)),
             stopped,
             self.done,
-            self.held_out,
+            bool(self.first),
         )
 
-    def clean(self, plain: list[Floats]) -> _State:
+    def train_plainly(self, newton: Newton, start: Floats | None = None, most: int = 100) -> Model:
+        """Train on all rows as they come."""
+        step = newton.minimise(np.ones_like(self.natural), start=start, most=most)
+        return Model(step.parameters, None, step.decrement, EVERYTHING, newton.masses)
+
+    def go_on(self, coarse: Solution) -> Point:
+        """Measure the way on a part of the rows again, on all, and train its last model on them."""
+        self.done = coarse.n_iter
+        for point in coarse.points[: coarse.chosen]:
+            _, masses = self.find_limit(self.newtons[0], point.models[0].parameters, point.ratios)
+            self.record(self.measure([point.models[0]._replace(masses=masses)], point.ratios))
+        end = coarse.points[coarse.chosen]
+        self.count()
+        return self.train(end.models, end.ratios, most=5)
+
+    def clean(self, plain: list[Model]) -> Point:
         """Find the model with natural ratios: the plain one or, of low losses alone, where the selection settles."""
         if self.settings.clean_ratio >= 1.0:
-            return self.train(plain, self.natural, [None] * len(plain), most=100)
+            return self.train(plain, self.natural, most=100)
         # The first step from a model that knows nothing counts labels, however far they are from the boundary: an
         # optimum would have learnt wrong labels too, and would select them.
-        start = [newton.minimise(np.ones_like(self.natural), most=1).parameters for newton in self.newtons]
-        state = self.train(start, self.natural, [None] * len(start), most=1)
-        while state.decrement > SETTLED and self.done < self.settings.max_iter:
+        start = [self.train_plainly(newton, most=1) for newton in self.newtons]
+        state = self.train(start, self.natural, most=1)
+        while state.models[0].decrement > SETTLED and self.done < self.settings.max_iter:
             self.count()
-            state = self.train(state.models, self.natural, [None] * len(start), most=1)
+            state = self.train(_without_curvature(state.models), self.natural, most=1)
         return state
 
-    def train_at(self, state: _State, ratios: Floats) -> _State:
+    def train_at(self, state: Point, ratios: Floats) -> Point:
         """Take a few steps with other ratios."""
-        return self.train(state.models, ratios, state.curvatures, most=3)
+        return self.train(state.models, ratios, most=3)
 
-    def train(self, models: list[Floats], ratios: Floats, curvatures: list[Any], most: int) -> _State:
+    def train(self, models: list[Model], ratios: Floats, most: int) -> Point:
         """Select by the losses of the models, and take Newton steps under the weights of Eq. 3."""
-        found: list[Floats] = []
-        limits, kept, trained, decrement = [], [], self.newtons[0].masses, 0.0
-        for newton, model, curvature in zip(self.newtons, models, curvatures, strict=True):
-            limit, masses = self.find_limit(newton, model, ratios)
+        found = []
+        for newton, (start, curvature, *_) in zip(self.newtons, models, strict=True):
+            limit, masses = self.find_limit(newton, start, ratios)
             table = ratios * masses.sum(axis=1, keepdims=True) / np.maximum(masses, 1e-300)
-            step = newton.minimise(
-                np.where(masses > 0, table, 0.0),
-                newton.rows.select(model, limit),
-                model,
-                curvature,
-                most,
-                PRECISION,
-            )
-            if not found:
-                trained, decrement = masses, step.decrement
-            found.append(step.parameters)
-            limits.append(limit)
-            kept.append(step.curvature)
-        return self.measure(found, limits, kept, ratios, trained, decrement)
+            rows = newton.rows.select(start, limit)
+            step = newton.minimise(np.where(masses > 0, table, 0.0), rows, start, curvature, most, PRECISION)
+            found.append(Model(*step, limit, masses))
+        return self.measure(found, ratios)
 
     def find_limit(self, newton: Newton, model: Floats, ratios: Floats) -> tuple[LossLimit, Floats]:
         """Find up to which loss samples are selected (Algorithm 1), and the weight of each cell below it."""
@@ -313,69 +238,29 @@ class _Search(RatioSearch[_State]):
         share = float(np.clip(room.min(), 0.0, 1.0))
         return LossLimit(low, high, share), below + share * counts
 
-    def measure(
-        self,
-        models: list[Floats],
-        limits: list[LossLimit],
-        curvatures: list[Any],
-        ratios: Floats,
-        masses: Floats,
-        decrement: float,
-    ) -> _State:
+    def measure(self, models: list[Model], ratios: Floats) -> Point:
         """Measure accuracy and gaps.
 
         Demographic parity needs no labels, and is judged on all rows. The other notions are judged on the rows that
         are selected, where wrong labels are left out: those that stay are believed.
         """
-        first = 1 if self.held_out else 0
-        table = self.judge(self.judges, models[first:], limits[first:])
-        accuracy = float(accuracy_from_table(table))
-        return _State(models, limits, curvatures, ratios, masses, accuracy, self.find_gaps(table), decrement)
-
-    def judge(self, judges: list[LinearRows], models: list[Floats], limits: list[LossLimit]) -> Floats:
-        """Count the predictions of the rows that models are judged on."""
-        by_labels = self.settings.fairness != "demographic_parity"
-        trios = zip(judges, models, limits, strict=True)
-        return self.correct(
-            np.asarray(
-                sum(
-                    (rows.select(model, limit) if by_labels else rows).confusion(model)
-                    for rows, model, limit in trios
-                )
-            )
-        )
+        settings, tables = self.settings, []
+        for rows, model in zip(self.judges, models[self.first :], strict=True):
+            by_labels = settings.fairness != "demographic_parity"
+            judged = rows.select(model.parameters, model.limit) if by_labels else rows
+            tables.append(judged.confusion(model.parameters))
+        return Point(ratios, *settings.measure(self.correct(np.sum(tables, axis=0))), models)
 
     def correct(self, table: Floats) -> Floats:
         """Count by true class, where it is known how often labels are flipped."""
         return table if self.settings.correct is None else self.settings.correct(table)
 
-    def find_gaps(self, table: Floats) -> list[Gap]:
-        settings = self.settings
-        return find_gaps(table, settings.fairness, settings.positive, settings.named_groups)
+    def record(self, state: Point) -> None:
+        self.points.append(replace(state, models=_without_curvature(state.models)))
 
-    def record(self, state: _State) -> None:
-        self.points.append(self.as_point(state))
 
-    def as_point(self, state: _State) -> Point:
-        """Return what is kept of a state."""
-        weight = (
-            state.ratios * state.masses.sum(axis=1, keepdims=True) / max(float(state.masses.sum()), 1e-300)
-        )
-        given = self.plain_newton.masses / max(float(self.plain_newton.masses.sum()), 1e-300)
-        effective = np.divide(weight, given, out=np.ones_like(weight), where=given > 0)
-        return Point(
-            models=state.models,
-            ratios=state.ratios,
-            accuracy=state.accuracy,
-            gap=state.gap,
-            selected=float(state.masses.sum()),
-            effective_weights=effective,
-            limit=state.limits[0],
-        )
-
-    def count(self) -> None:
-        super().count()
-        self.settings.report(self.done)
+def _without_curvature(models: list[Model]) -> list[Model]:
+    return [model._replace(curvature=None) for model in models]
 
 
 def _shares(masses: Floats) -> Floats:
