@@ -158,6 +158,7 @@ def test_a_summary_has_a_row_for_every_cell():
     assert len(text.splitlines()) == 6
     assert "0.50" in text
     assert html.count("<tr>") == 5
+    assert "clean ratio" in html
 
 
 def test_the_papers_settings_have_a_name():

@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from fairsieve.errors import FairsieveWarning
-from fairsieve.sampling.losses import LossFunction, cross_entropy
-from fairsieve.sampling.observed import Forward, check_dataset, forward_features
+from fairsieve.sampling.losses import Forward, LossFunction, cross_entropy, forward_features
+from fairsieve.sampling.observed import check_dataset
 from fairsieve.sampling.sharded import ShardedBatchSampler
 from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,19 +19,20 @@ from fairsieve.selection.fairness import OWN_LABEL
 from fairsieve.validation import shown
 
 __all__ = [
+    "Forward",
     "LossFunction",
     "as_outputs",
     "check_outputs",
-    "class_losses",
     "compute_outputs",
     "compute_signals",
     "cross_entropy",
-    "evaluation_mode",
     "expected_losses",
-    "find_device",
     "follow_weights",
+    "forward_features",
     "look_like_probabilities",
     "predicted_classes",
+    "quiet_loader",
+    "run_in_chunks",
     "sample_losses",
 ]
 
@@ -40,6 +41,7 @@ ROUNDING = 1e-3  # what the chances of a sample may miss 1 by
 FEW_LOGITS = 100  # single logits that may all lie between 0 and 1 by chance
 
 LossFunction = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Forward = Callable[[nn.Module, Any], torch.Tensor]
 
 
 def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -186,25 +188,23 @@ def expected_losses(outputs: torch.Tensor, targets: torch.Tensor, loss: LossFunc
     return torch.where(chances > 0, chances * losses, torch.zeros_like(losses)).sum(dim=1)
 
 
-def find_device(model: nn.Module) -> torch.device:
-    """Return the device of a model's first parameter."""
-    return next((p.device for p in model.parameters()), torch.device("cpu"))
+def forward_features(model: nn.Module, batch: Any) -> torch.Tensor:
+    """Return a model's outputs for a batch that is the features, or starts with them.
 
+    Features that are floats are taken in the precision of the model.
 
-def _as_input(features: torch.Tensor, model: nn.Module) -> torch.Tensor:
-    """Return features in the precision of a model's first parameter, where both are floats.
-
-    >>> _as_input(torch.ones(1), torch.nn.Linear(1, 1).bfloat16()).dtype
-    torch.bfloat16
+    >>> forward_features(torch.nn.Linear(2, 1).bfloat16(), torch.ones(3, 2)).shape
+    torch.Size([3, 1])
     """
-    parameter = next(iter(model.parameters()), None)
-    if parameter is None or not (parameter.is_floating_point() and features.is_floating_point()):
-        return features
-    return features.to(parameter.dtype)
+    features = batch[0] if isinstance(batch, (list, tuple)) else batch
+    own = next((each.dtype for each in model.parameters() if each.is_floating_point()), None)
+    if own is not None and isinstance(features, torch.Tensor) and features.is_floating_point():
+        features = features.to(own)
+    return model(features)  # type: ignore[no-any-return]
 
 
 @contextmanager
-def evaluation_mode(model: nn.Module) -> Any:
+def _evaluation_mode(model: nn.Module) -> Any:
     """Use evaluation mode and no gradients; restore the mode of every part of the model after."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
@@ -216,14 +216,42 @@ def evaluation_mode(model: nn.Module) -> Any:
             module.training = mode
 
 
-def compute_outputs(
+def run_in_chunks(
     model: nn.Module,
-    features: torch.Tensor | Dataset[Any],
-    *,
-    chunk_size: int = 8192,
+    batches: Iterable[Any],
     device: torch.device | str | None = None,
+    forward: Forward | None = None,
+) -> Iterator[tuple[Any, torch.Tensor]]:
+    """Yield batches, on the device of the model, and its outputs, in evaluation mode and without gradients."""
+    if device is None:
+        device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    for batch in batches:
+        there = _moved(batch, device)
+        with _evaluation_mode(model):
+            outputs = (forward or forward_features)(model, there)
+        yield there, as_outputs(outputs)
+
+
+def _moved(batch: Any, device: torch.device | str) -> Any:
+    """Move a batch's tensors to a device, in whatever they are wrapped."""
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, Mapping):
+        return {name: _moved(value, device) for name, value in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return [_moved(value, device) for value in batch]
+    return batch
+
+
+def quiet_loader(dataset: Dataset[Any], **options: Any) -> DataLoader[Any]:
+    """Return a loader that does not disturb the random numbers that training draws."""
+    return DataLoader(dataset, **({"generator": torch.Generator()} | options))
+
+
+def compute_outputs(
+    model: nn.Module, features: torch.Tensor | Dataset[Any], *, chunk_size: int = 8192
 ) -> torch.Tensor:
-    """Return the outputs of a model over all samples, in chunks, in order, without gradients.
+    """Return the outputs of a model over all samples, in order, without gradients.
 
     Parameters
     ----------
@@ -231,23 +259,15 @@ def compute_outputs(
         A dataset's items are the features, or tuples that start with them.
     chunk_size : int
         Samples in memory at a time.
-    device : optional
-        Where the model lives; that of its first parameter when None.
     """
-    if device is None:
-        device = find_device(model)
     if isinstance(features, torch.Tensor):
-        chunks: Any = features.split(chunk_size)
+        batches: Any = features.split(chunk_size)
     else:
-        chunks = DataLoader(features, batch_size=chunk_size)
-    with evaluation_mode(model):
-        parts = [
-            model(_as_input(chunk[0] if isinstance(chunk, (list, tuple)) else chunk, model).to(device))
-            for chunk in chunks
-        ]
+        batches = quiet_loader(features, batch_size=chunk_size)
+    parts = [outputs for _, outputs in run_in_chunks(model, batches)]
     if not parts:
         raise InvalidInputError("features must have at least one sample; got none")
-    return as_outputs(torch.cat(parts))
+    return torch.cat(parts)
 
 
 def sample_losses(
@@ -281,36 +301,30 @@ def sample_losses(
     >>> sample_losses(model, (torch.zeros(3, 2), torch.tensor([0, 1, 1])))
     tensor([0.6931, 0.6931, 0.6931])
     """
-    if device is None:
-        device = find_device(model)
     if isinstance(dataset, tuple):
-        chunks: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
+        batches: Any = zip(*(part.split(chunk_size) for part in dataset), strict=True)
     else:
-        loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
-        chunks = DataLoader(dataset, batch_size=chunk_size, **loading)
+        batches = quiet_loader(dataset, batch_size=chunk_size, **loading)
     parts = []
-    with evaluation_mode(model):
-        for batch in chunks:
-            features, targets = _features_and_targets(batch)
-            outputs = as_outputs(model(_as_input(features, model).to(device)))
-            values = loss(outputs, targets.to(device))
-            if values.shape != (len(targets),):
-                raise InvalidInputError(
-                    f"loss must give one value per sample, the shape ({len(targets)},); got "
-                    f"{tuple(values.shape)}: use reduction='none'"
-                )
-            parts.append(values)
+    for batch, outputs in run_in_chunks(model, map(_check_pair, batches), device):
+        values = loss(outputs, batch[1])
+        if values.shape != (len(outputs),):
+            raise InvalidInputError(
+                f"loss must give one value per sample, the shape ({len(outputs)},); got "
+                f"{tuple(values.shape)}: use reduction='none'"
+            )
+        parts.append(values)
     if not parts:
         raise InvalidInputError("dataset must have at least one sample; got none")
-    return torch.cat(parts)
+    return torch.cat(parts).detach()
 
 
-def _features_and_targets(batch: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the first two parts of a batch."""
+def _check_pair(batch: Any) -> Any:
+    """Return a batch whose first two parts are features and class indices."""
     if not isinstance(batch, (list, tuple)) or len(batch) < 2:
         raise InvalidInputError(
             "dataset must have items (features, class index), with more behind them or not; its batches are "
             f"{type(batch).__name__}: make pairs of them with collate_fn=, or use "
             "FairRobustBatchSampler.refresh(model, dataset, forward=…)"
         )
-    return batch[0], batch[1]
+    return batch

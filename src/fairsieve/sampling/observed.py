@@ -6,31 +6,20 @@ that are left out of training are looked at again a slice at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
-from torch.utils.data import DataLoader, Dataset
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.sampling.losses import evaluation_mode, find_device
 from fairsieve.selection.shuffle import GOLDEN
 from fairsieve.validation import check_share
 
-__all__ = [
-    "Forward",
-    "RunningLosses",
-    "as_indices",
-    "check_dataset",
-    "forward_features",
-    "outputs_in_chunks",
-]
+__all__ = ["RunningLosses", "as_indices", "check_dataset"]
 
-Forward = Callable[[nn.Module, Any], torch.Tensor]
 WAITING = 2**20  # losses that may wait on their device before they are brought over
 CHUNK = 2**20  # samples looked through together
 
@@ -183,59 +172,3 @@ def check_dataset(dataset: Any, samples: int) -> None:
             f"dataset must hold all {samples} samples, in the order of the labels; got {len(dataset)}: pass the whole "
             "training set"
         )
-
-
-def forward_features(model: nn.Module, batch: Any) -> torch.Tensor:
-    """Return a model's outputs for a batch that is the features, or starts with them."""
-    return model(batch[0] if isinstance(batch, (list, tuple)) else batch)  # type: ignore[no-any-return]
-
-
-def outputs_in_chunks(
-    model: nn.Module,
-    dataset: torch.Tensor | Dataset[Any],
-    indices: NDArray[np.int64],
-    *,
-    forward: Forward | None = None,
-    chunk_size: int = 8192,
-    device: torch.device | str | None = None,
-    **loading: Any,
-) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-    """Yield chunks of ``indices`` with the model's outputs for them, in evaluation mode, without gradients.
-
-    ``loading`` goes to the DataLoader of a dataset: ``num_workers``, ``collate_fn``, …
-    """
-    place = find_device(model) if device is None else torch.device(device)
-    chunks = [indices[i : i + chunk_size] for i in range(0, len(indices), chunk_size)]
-    if isinstance(dataset, torch.Tensor):
-        batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
-    else:
-        loading.setdefault("generator", torch.Generator())  # looking does not disturb what training draws
-        batches = DataLoader(dataset, batch_sampler=_Lists(chunks), **loading)
-    for chunk, batch in zip(chunks, batches, strict=True):
-        with evaluation_mode(model):
-            outputs = (forward or forward_features)(model, _moved(batch, place))
-        yield chunk, outputs
-
-
-class _Lists:
-    """Arrays of indices as lists, each made when it is asked for: a list takes five times the room."""
-
-    def __init__(self, arrays: list[NDArray[np.int64]]) -> None:
-        self.arrays = arrays
-
-    def __len__(self) -> int:
-        return len(self.arrays)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return (array.tolist() for array in self.arrays)
-
-
-def _moved(batch: Any, device: torch.device) -> Any:
-    """Move a batch's tensors to a device, in whatever they are wrapped."""
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, Mapping):
-        return {name: _moved(value, device) for name, value in batch.items()}
-    if isinstance(batch, (list, tuple)):
-        return [_moved(value, device) for value in batch]
-    return batch

@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, Sampler
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.sampling.losses import (
+    Forward,
     LossFunction,
     as_outputs,
     check_outputs,
@@ -23,10 +24,11 @@ from fairsieve.sampling.losses import (
     expected_losses,
     follow_weights,
     look_like_probabilities,
+    quiet_loader,
+    run_in_chunks,
 )
-from fairsieve.sampling.observed import Forward, RunningLosses, as_indices, check_dataset, outputs_in_chunks
-from fairsieve.sampling.summary import Summary
-from fairsieve.selection.batches import batch_shares
+from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
+from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells, as_array, cells_checksum
 from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
@@ -157,25 +159,18 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self._told: set[str] = set()  # warnings that were given
 
     @classmethod
-    def paper(
-        cls,
-        labels: ArrayLike | torch.Tensor,
-        sensitive_features: ArrayLike | torch.Tensor,
-        batch_size: int,
-        *,
-        clean_ratio: float,
-        **options: Any,
-    ) -> Self:
+    def paper(cls, *data: Any, clean_ratio: float, **options: Any) -> Self:
         """Return a sampler with the paper's settings: 100 epochs of warm-up, steps of .001, judged by losses.
 
-        They suit a training of 400 epochs or more.
+        They suit a training of 400 epochs or more. ``data`` are labels, sensitive features and batch size; other
+        ``options`` are those of the sampler.
 
         >>> sampler = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9)
         >>> sampler.settings["step_size"], sampler.settings["warmup_epochs"]
         (0.001, 100)
         """
         settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0} | options
-        return cls(labels, sensitive_features, batch_size, clean_ratio=clean_ratio, **settings)
+        return cls(*data, clean_ratio=clean_ratio, **settings)
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         cells = Cells.of(labels, sensitive_features)
@@ -242,27 +237,17 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self._skip:
             return  # the pass that a loaded state was taken in goes on: its samples are selected
         judged = None if validation is None else self._agree(lambda: self._judge(validation, loss))
-        if outputs is None:
-            if not self.plan.in_warmup:
-                self._begin(self.running.known, judged)
-            return
-        if self.plan.in_warmup:
-            self._agree(lambda: self._measured(outputs, loss))
-        else:
-            self._begin(lambda: self._measured(outputs, loss), judged)
-
-    def _begin(self, measured: Callable[[], tuple[Any, Any]], judged: Any = None) -> None:
-        """Begin an epoch with the losses and signals that ``measured`` gives."""
-        self.plan.update(*self._agree(measured), judged=judged)
+        if outputs is not None:
+            measured = self._agree(lambda: self._measured(outputs, loss))
+        elif not self.plan.in_warmup:
+            measured = self._agree(self.running.known)
+        if not self.plan.in_warmup:
+            self.plan.update(*measured, judged=judged)
 
     def _measured(self, outputs: Any, loss: LossFunction) -> tuple[Any, Any]:
         """Return losses and signals, averaged over epochs, from outputs for all samples."""
         outputs = self._checked(outputs, len(self.plan.cells))
-        targets = self._all_targets(outputs.device)
-        if self.label_weights is not None:
-            targets = self.label_weights.to(outputs.device)
-        losses = expected_losses(outputs, targets, loss)
-        signals = self._signals(outputs, targets, losses, loss)
+        losses, signals = self._compute(outputs, self._targets(slice(None), outputs.device), loss)
         if not self.momentum or bool(losses.isnan().any()):
             return losses, signals
         present = losses[None] if signals is None else signals
@@ -313,14 +298,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups)
         outputs = self._checked(outputs, len(held_out))
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
-        losses = loss(outputs, targets)
-        signals = self._signals(outputs, targets, losses, loss)
-        rows = (losses[None] if signals is None else signals).double().cpu().numpy()
-        codes, cells = held_out.host_codes, own.counts.size
-        sums, squares = (
-            np.stack([np.bincount(codes, row, cells) for row in each]).astype(np.float64)
-            for each in (rows, rows**2)
-        )
+        backend = NumpyBackend(held_out)
+        measured = backend.measure(*self._compute(outputs, targets, loss))
+        sums, squares = backend.sum_signals(measured, backend.hold(None)[0])
         return sums, squares, held_out.counts.reshape(-1)
 
     def update_losses(
@@ -360,17 +340,10 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     ) -> None:
         """Remember how the model does on some samples, from its outputs for them: those of a training step."""
         with torch.no_grad():
-            targets = self._targets(indices)
-            outputs = self._checked(outputs, len(targets))
-            if self.label_weights is not None:
-                targets = self.label_weights[as_indices(indices, len(self.plan.cells))]
-            targets = targets.to(outputs.device)
-            losses = expected_losses(outputs, targets, loss)
-            rows = [losses[None]]
-            signals = self._signals(outputs, targets, losses, loss)
-            if signals is not None or self.momentum:
-                rows.append(losses[None] if signals is None else signals)
-            self.running.record(indices, torch.cat(rows), self.epoch)
+            where = as_indices(indices, len(self.plan.cells))
+            outputs = self._checked(outputs, len(where))
+            losses, signals = self._compute(outputs, self._targets(where, outputs.device), loss)
+        self.observe_losses(where, losses, signals=signals)
 
     def observe_losses(
         self,
@@ -426,20 +399,22 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         if self.plan.in_warmup:
             return
         check_dataset(dataset, len(self.plan.cells))
-        loading |= {"forward": forward, "chunk_size": chunk_size, "device": device}
-        for chunk, outputs in outputs_in_chunks(model, dataset, self.stale(share), **loading):
+        stale = self.stale(share)
+        chunks = [stale[first : first + chunk_size] for first in range(0, len(stale), chunk_size)]
+        if isinstance(dataset, torch.Tensor):
+            batches: Any = (dataset[torch.from_numpy(chunk).to(dataset.device)] for chunk in chunks)
+        else:  # lists take five times the room, so each is made when it is asked for
+            lists = (chunk.tolist() for chunk in chunks)
+            batches = quiet_loader(dataset, batch_sampler=lists, **loading)
+        found = run_in_chunks(model, batches, device, forward)
+        for chunk, (_, outputs) in zip(chunks, found, strict=True):
             self.observe(chunk, outputs, loss=loss)
 
-    def _targets(self, indices: Any) -> torch.Tensor:
-        """Return the class indices of some samples."""
-        where = as_indices(indices, len(self.plan.cells))
-        return torch.from_numpy(
-            self.plan.cells.host_codes[where].astype(np.int64) // self.plan.cells.shape[1]
-        )
-
-    def _all_targets(self, device: torch.device) -> torch.Tensor:
-        """Return the class indices of all samples, on a device."""
-        codes = self.plan.cells.codes_on(device)
+    def _targets(self, where: Any, device: torch.device) -> torch.Tensor:
+        """Return the class indices of some samples, or the chances of each class, on a device."""
+        if self.label_weights is not None:
+            return self.label_weights[where].to(device)
+        codes = self.plan.cells.codes_on(device)[where]
         return torch.div(codes, self.plan.cells.shape[1], rounding_mode="floor").long()
 
     @property
@@ -447,14 +422,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """Whether groups are compared by the losses themselves."""
         return self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,)
 
-    def _signals(
-        self, outputs: torch.Tensor, targets: torch.Tensor, losses: torch.Tensor, loss: LossFunction
-    ) -> torch.Tensor | None:
-        """Return what groups are compared by, one row per target; None where it is the losses."""
+    def _compute(
+        self, outputs: torch.Tensor, targets: torch.Tensor, loss: LossFunction
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return losses, and what groups are compared by, one row per target; None where it is the losses."""
+        losses = expected_losses(outputs, targets, loss)
         if self._compares_losses:
-            return None
+            return losses, None
         wanted = self.plan.comparisons.targets
-        return compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
+        return losses, compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next; without it every pass moves on by one."""
@@ -484,10 +460,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         """Warn of small cells that are repeated often, and of a training in which nothing happened."""
         plan = self.plan
         if not plan.in_warmup and plan.rules.weighted and plan.selected:
-            shares = batch_shares(plan.ratios, plan.counts, min(plan.rules.batch_size, plan.selected))
-            repeats = np.divide(
-                batches * shares, plan.counts, where=plan.counts > 0, out=np.zeros(len(shares))
-            )
+            repeats = batches * plan.shares / np.maximum(plan.counts, 1)
             cell = int(repeats.argmax())
             if repeats[cell] >= REPEATED:
                 label, group = divmod(cell, plan.cells.shape[1])
@@ -509,13 +482,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
                     "nothing", f"in {self.epochs} epochs no sample was left out and no ratio moved; {reason}"
                 )
 
-    def summary(self) -> Summary:
+    def summary(self) -> Any:
         """Return samples, selection, weights, clean ratios and gaps of every cell; print it, or show it in a notebook.
 
         >>> sampler = FairRobustBatchSampler([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9, warmup_epochs=0)
         >>> sampler.update(torch.zeros(8))
         >>> print(sampler.summary())  # doctest: +SKIP
         """
+        from fairsieve.sampling.summary import Summary  # which imports pandas
+
         return Summary(self.plan)
 
     def state_dict(self, *, trained: int | None = None) -> dict[str, Any]:

@@ -83,39 +83,40 @@ class ShardedPlan(Plan):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Continue from the parts of a state, saved by any number of workers; all workers call it together."""
-        parts = _listed_parts(state)
-        own = self.workers.together(lambda: self._joined(parts))
-        super().load_state_dict(own)
-
-    def _joined(self, parts: list[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return this worker's state from parts of other shards, which must cover its own."""
-        first, last, size = self.shard.start, self.shard.stop, len(self.shard)
-        pieces, covered = [], 0
-        for part in parts:
-            if part.get("samples") != self.samples:
-                raise InvalidInputError(
-                    f"state must be of the same {self.samples} samples; got one of {part.get('samples')}"
-                )
-            begin = part.get("first", 0)
-            end = begin + part.get("size", part["samples"])
-            covered += max(0, min(end, last) - max(begin, first))
-            indices = np.asarray(part["indices"], np.int64)
-            pieces.append(indices[(indices >= first) & (indices < last)] - first)
-        if covered != size:
-            raise InvalidInputError(
-                f"state must be the parts of all workers, each once; those given hold {covered} of the "
-                f"{size} samples of rank {self.workers.rank}: load the files of all ranks"
-            )
-        own = {"samples": size, "first": first, "size": size}
-        return {**parts[0], **own, "indices": np.sort(np.concatenate(pieces))}
+        whole = self.workers.together(lambda: _joined(state, self.samples))
+        indices, shard = whole["indices"], self.shard
+        own = indices[(indices >= shard.start) & (indices < shard.stop)] - shard.start
+        super().load_state_dict({**whole, "samples": len(shard), "indices": own})
 
 
-def _listed_parts(state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return a state in parts, or one that is whole, as a list."""
+def _joined(state: Mapping[str, Any] | Iterable[Mapping[str, Any]], samples: int) -> dict[str, Any]:
+    """Return the whole state over so many samples, from its parts in any order, or from one that is whole."""
     parts = [state] if isinstance(state, Mapping) else list(state)
     if not parts:
         raise InvalidInputError("state must hold at least one part; got none")
-    return parts
+    parts.sort(key=lambda part: (part.get("first", 0), part.get("size", 0)))
+    covered = 0
+    for part in parts:
+        if part.get("samples") != samples:
+            raise InvalidInputError(
+                f"state must be of the same {samples} samples; got one of {part.get('samples')}"
+            )
+        covered = covered + part.get("size", samples) if part.get("first", 0) == covered else -1
+    if covered != samples:
+        raise InvalidInputError(
+            f"state must be the parts of all workers, each once, of all {samples} samples: load the files of all ranks"
+        )
+
+    def join(values: list[Any]) -> Any:
+        if isinstance(values[0], Mapping):
+            return {name: join([each[name] for each in values]) for name in values[0]}
+        return np.concatenate([np.asarray(each) for each in values], axis=-1)
+
+    whole = {**parts[0], "first": 0, "size": samples}
+    for name in ("indices", "running", "averages"):  # the last two, where every worker had them
+        if found := [part[name] for part in parts if name in part]:
+            whole[name] = join(found) if len(found) == len(parts) else None
+    return {name: value for name, value in whole.items() if value is not None}
 
 
 class ShardedBatchSampler(FairRobustBatchSampler):
@@ -221,27 +222,13 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
-        parts = _listed_parts(state)
-        self._check_origin(parts[0])
-        self.plan.load_state_dict(parts)
-        self.workers.together(lambda: self._load_running(parts))
-        self._resume_at(int(parts[0].get("position", 0)))
-
-    def _load_running(self, parts: list[Mapping[str, Any]]) -> None:
-        """Take this shard's losses from parts of other shards."""
-        parts = sorted(parts, key=lambda part: int(part.get("first", 0)))
-
-        def joined(arrays: list[Any]) -> NDArray[Any]:
-            return np.concatenate([np.asarray(each) for each in arrays], axis=-1)[
-                ..., self.first : self.plan.shard.stop
-            ]
-
-        if all("running" in part for part in parts):
-            names = ("losses", "signals", "seen")
-            found = {name: joined([part["running"][name] for part in parts]) for name in names}
-            self.running.load_state_dict(found)
-        if all("averages" in part for part in parts):
-            self._averages = torch.from_numpy(joined([part["averages"] for part in parts]).copy())
+        whole = self.workers.together(lambda: _joined(state, self.plan.samples))
+        own = slice(self.first, self.plan.shard.stop)
+        if "running" in whole:
+            whole["running"] = {name: values[..., own] for name, values in whole["running"].items()}
+        if "averages" in whole:
+            whole["averages"] = whole["averages"][..., own]
+        super().load_state_dict(whole)
 
 
 class _PossiblyEmpty:

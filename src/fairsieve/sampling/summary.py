@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from fairsieve.selection.batches import batch_shares
+from fairsieve.notebook import table_html
 from fairsieve.selection.epoch import Plan
 
 __all__ = ["Summary"]
@@ -27,37 +27,24 @@ class Summary:
         self.next = _next_step(plan)
 
     def __str__(self) -> str:
-        table = [HEADINGS, *self.rows]
-        widths = [max(len(row[k]) for row in table) for k in range(len(HEADINGS))]
-        lines = [
-            "  ".join(
-                text.ljust(width) if k < 2 else text.rjust(width)
-                for k, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in table
-        ]
-        return "\n".join([*lines, self.next])
+        table = pd.DataFrame(self.rows, columns=list(HEADINGS))
+        return f"{table.to_string(index=False)}\n{self.next}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in HEADINGS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.next)}</p>"
+        return table_html("The sampler", HEADINGS, self.rows, [self.next])
 
 
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
     """Return a row of texts for every cell with samples."""
     samples, kept = plan.cell_counts, plan.counts.reshape(plan.cells.shape)
-    size = min(plan.rules.batch_size, plan.selected)
     weights: Any = np.where(
         samples > 0, kept / np.maximum(samples, 1) * samples.sum() / max(1, kept.sum()), 0
     )
-    if plan.is_selective and plan.rules.weighted and size:
-        shares = batch_shares(plan.ratios, plan.counts, size).reshape(samples.shape)
-        weights = shares / size * samples.sum() / np.maximum(samples, 1)
+    if plan.is_selective and plan.rules.weighted and plan.selected:
+        shares = plan.shares.reshape(samples.shape)
+        weights = shares / shares.sum() * samples.sum() / np.maximum(samples, 1)
     gaps = {(gap.label, gap.rising): gap.size for gap in plan.gaps if gap is not None}
     rows: list[tuple[str, ...]] = []
     for y, label in enumerate(plan.cells.classes):

@@ -62,9 +62,8 @@ class Workers:
         self.rank, self.size = 0, 1
         if dist.is_available() and dist.is_initialized():
             if group is None:
-                waits = timedelta(seconds=self.timeout)
-                make = lambda: dist.new_group(timeout=waits, backend="gloo")  # noqa: E731
-                self._group = self._carried("forming the group", make)
+                with self.guard("forming the group"):
+                    self._group = dist.new_group(timeout=timedelta(seconds=self.timeout), backend="gloo")
             elif dist.get_backend(group) != "gloo":
                 raise InvalidInputError(
                     f"group must be of the gloo backend; got {dist.get_backend(group)}: make one of the same "
@@ -87,16 +86,16 @@ class Workers:
             return own.numpy()[None]
         rows = torch.empty((self.size, len(own)), dtype=torch.int64)
         self._count(own.nbytes)
-        call = lambda: dist.all_gather(list(rows), own, group=self._group)  # noqa: E731
-        self._carried("sharing counts", call)
+        with self.guard("sharing counts"):
+            dist.all_gather(list(rows), own, group=self._group)
         return rows.numpy()
 
     def gather_objects(self, value: Any) -> list[Any]:
         """Return every worker's value, of any kind; for small and rare ones."""
         values: list[Any] = [value] * self.size
         if self.size > 1:
-            call = lambda: dist.all_gather_object(values, value, group=self._group)  # noqa: E731
-            self._carried("sharing values", call)
+            with self.guard("sharing values"):
+                dist.all_gather_object(values, value, group=self._group)
         return values
 
     def together(self, call: Callable[[], Result]) -> Result:
@@ -133,7 +132,8 @@ class Workers:
             return table
         values = torch.from_numpy(np.ascontiguousarray(table))
         self._count(values.nbytes)
-        self._carried("adding up counts", lambda: dist.all_reduce(values, operation, group=self._group))
+        with self.guard("adding up counts"):
+            dist.all_reduce(values, operation, group=self._group)
         return values.numpy()
 
     def _count(self, size: int) -> None:
@@ -155,20 +155,9 @@ class Workers:
                 raise
             raise WorkerError(
                 f"rank {self.rank} lost another worker while {what}: it has ended, or has not come within the timeout "
-                f"of the process group. Look for the first error among the other ranks ({error})"
-            ) from error
-
-    def _carried(self, what: str, call: Callable[[], Result]) -> Result:
-        """Take a step that needs all workers, with an error of ours when one is lost."""
-        try:
-            return call()
-        except FairsieveError:
-            raise
-        except RuntimeError as error:
-            raise WorkerError(
-                f"rank {self.rank} lost another worker while {what}: it has ended, or has not come within "
-                f"timeout={self.timeout:g} seconds. Look for the first error among the other ranks, or raise "
-                f"timeout where an epoch's losses may take that much longer on one of them ({error})"
+                f"(timeout={self.timeout:g} seconds for what the sampler sends, that of their process group for the "
+                "loop's own steps). Look for the first error among the other ranks, or raise the timeout where one of "
+                f"them may take that much longer ({error})"
             ) from error
 
 

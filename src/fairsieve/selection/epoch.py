@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.optional import is_tensor
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
@@ -123,12 +122,23 @@ class Plan:
         self.cells = cells
         self.signal = check_choice("signal", signal, ("loss", "error"))
         self.comparisons = comparisons(fairness, cells, pos_label)
+        self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
+        self.backend = choose_backend(backend, cells, self._device)
+        self._selected, self.counts = self.backend.hold(None)
+        self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
+        self.ratios = class_shares(self.cell_counts)
+        self.estimates_ratios = is_auto(clean_ratio)
+        self.clean_ratios: NDArray[np.float64] | None = None  # of cells; None where one budget holds for all
+        if self.estimates_ratios:
+            self.clean_ratios = np.ones(cells.shape)
+        elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
+            self.clean_ratios = check_ratio_table(clean_ratio, cells)
         self.rules = Rules(
             cells.codes,
             self.comparisons.rows,
             self.comparisons.by_group,
             0.0 if is_auto(step_size) else check_share("step_size", step_size),
-            0,
+            count_budget(clean_ratio if self.clean_ratios is None else 1.0, self.selected),
             bool(constrained),
             bool(weighted),
             check_at_least("batch_size", batch_size, 1),
@@ -137,32 +147,14 @@ class Plan:
             cells.has_ungrouped,
             float(check_at_least("count_offset", count_offset, 0)),
         )
-        self.steps = (
-            AdaptiveSteps(
-                len(self.rules.rows),
-                check_share("first_step", first_step),
-                check_share("tolerance", tolerance),
-            )
-            if is_auto(step_size)
-            else None
-        )
+        self.steps: AdaptiveSteps | None = None
+        if is_auto(step_size):
+            first, tolerance = check_share("first_step", first_step), check_share("tolerance", tolerance)
+            self.steps = AdaptiveSteps(len(self.rules.rows), first, tolerance)
         self.gaps: list[Gap | None] = []  # of the last update
-        self.estimates_ratios = is_auto(clean_ratio)
-        self.clean_ratios: NDArray[np.float64] | None = None  # of cells; None where one budget holds for all
         self.epoch = 0
         self.moved = 0.0  # how much of a class the ratios have moved, in all
         self.is_selective = False  # whether a selection has been made yet
-        self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
-        self.backend = choose_backend(backend, cells, self._device)
-        self._selected, self.counts = self.backend.hold(None)
-        self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
-        self.ratios = class_shares(self.cell_counts)
-        if is_auto(clean_ratio):
-            self.clean_ratios = np.ones(cells.shape)
-        elif isinstance(clean_ratio, Mapping) or np.ndim(clean_ratio) > 0:
-            self.clean_ratios = check_ratio_table(clean_ratio, cells)
-        budget = count_budget(1.0 if self.clean_ratios is not None else clean_ratio, self.selected)
-        self.rules = self.rules._replace(budget=budget)
 
     @property
     def in_warmup(self) -> bool:
@@ -187,6 +179,11 @@ class Plan:
     def batches_per_epoch(self) -> int:
         """How many batches the present epoch has."""
         return batch_count(self.selected, self.rules.batch_size)
+
+    @property
+    def shares(self) -> NDArray[np.int64]:
+        """Samples of each cell in a batch."""
+        return batch_shares(self.ratios, self.counts, min(self.rules.batch_size, self.selected))
 
     def update(
         self,
@@ -258,10 +255,8 @@ class Plan:
         if self.steps is not None and step_size is None:
             self.moved += self.steps.move(self.ratios, self.gaps, self.natural_shares)
             return
-        step, before = (
-            rules.step_size if step_size is None else check_share("step_size", step_size),
-            self.ratios.copy(),
-        )
+        step = rules.step_size if step_size is None else check_share("step_size", step_size)
+        before = self.ratios.copy()
         move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
         self.moved += float(np.abs(self.ratios - before).sum() / 2)
 
@@ -297,7 +292,7 @@ class Plan:
                 )
             return None
         expected = (len(self.comparisons.targets), len(self.cells))
-        shape = tuple(signals.shape) if is_tensor(signals) else np.shape(signals)
+        shape = tuple(np.shape(signals))
         if shape != expected:
             raise InvalidInputError(
                 f"signals must have the shape (targets, samples), {expected}; got {shape}"
@@ -314,12 +309,10 @@ class Plan:
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
                 "each epoch from the end of the warm-up on"
             )
-        rules, selected = self.rules, self.selected
-        size = min(rules.batch_size, selected)
-        by_cell = rules.weighted and not self.in_warmup and selected > 0
-        shares = batch_shares(self.ratios, self.counts, size) if by_cell else np.full(1, size)
-        batches = self.batches_per_epoch if count is None or selected == 0 else count
-        draw = Draw(shares, batches, rules.seed, self.epoch, by_cell)
+        by_cell = self.rules.weighted and not self.in_warmup and self.selected > 0
+        shares = self.shares if by_cell else np.full(1, min(self.rules.batch_size, self.selected))
+        batches = self.batches_per_epoch if count is None or self.selected == 0 else count
+        draw = Draw(shares, batches, self.rules.seed, self.epoch, by_cell)
         return self.backend.draw(self._selected, self.counts, draw)
 
     def state_dict(self) -> dict[str, Any]:

@@ -8,11 +8,11 @@ backwards to see where they come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fairsieve.selection.backends.numpy import Measured, NumpyBackend
 from fairsieve.selection.batches import Draw
@@ -20,33 +20,9 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits
 from fairsieve.selection.shuffle import unshuffled
 
-__all__ = ["Group", "OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
+__all__ = ["OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
 
 CHUNK = 2**18  # places of the shuffle computed together
-
-Result = TypeVar("Result")
-
-
-class Group(Protocol):
-    """Workers that add up tables; see :class:`fairsieve.sampling.workers.Workers`."""
-
-    rank: int
-    size: int
-
-    def sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of every worker's table."""
-
-    def max(self, table: ArrayLike) -> NDArray[np.int64]:
-        """Return the largest of the workers' numbers, place by place."""
-
-    def gather(self, row: ArrayLike) -> NDArray[np.int64]:
-        """Return every worker's row of numbers, one below the other."""
-
-    def agree(self, **values: int) -> None:
-        """Raise an error where the workers' values differ."""
-
-    def together(self, call: Callable[[], Result]) -> Result:
-        """Call on every worker; when it fails on one, all raise."""
 
 
 class ShardSelection(NamedTuple):
@@ -75,12 +51,13 @@ class ShardedBackend(NumpyBackend):
     ----------
     cells : Cells
         Of the worker's own samples.
-    workers : Group
+    workers : Workers
+        See :mod:`fairsieve.sampling.workers`.
     """
 
     name = "sharded"
 
-    def __init__(self, cells: Cells, workers: Group) -> None:
+    def __init__(self, cells: Cells, workers: Any) -> None:
         super().__init__(cells)
         self.workers = workers
         sizes = workers.gather([len(cells)])[:, 0]
@@ -109,10 +86,10 @@ class ShardedBackend(NumpyBackend):
         return self.hold(own)
 
     def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self.workers.sum(table)
+        return np.asarray(self.workers.sum(table))
 
     def _max(self, row: list[int]) -> NDArray[np.int64]:
-        return self.workers.max(row)
+        return np.asarray(self.workers.max(row))
 
     def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
         """Tell the other workers how much of each cell is selected here, and learn it of them."""
