@@ -157,7 +157,7 @@ def audit_command(
     say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)
-        say(f"All of them are in {saved}" if prediction is None else f"Open {saved / 'report.html'}")
+        say(f"The labels to check: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     _end(result.decision, worst)
 
 
