@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fairsieve.paper.run import Comparison
     from fairsieve.paper.table_problems import Difference, TableSource
 
-__all__ = ["Backend", "Jobs", "compare_command"]
-
 Jobs = Annotated[
     int | None,
     typer.Option(

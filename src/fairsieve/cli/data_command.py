@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from fairsieve.data.catalogue import Dataset
 
-__all__ = ["DATASET_NAMES", "app"]
-
 # The names of fairsieve.data.catalogue.DATASETS, without importing it.
 DATASET_NAMES = ("synthetic", "compas", "adult", "german")
 

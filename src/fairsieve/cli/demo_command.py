@@ -10,8 +10,6 @@ import typer
 from fairsieve.cli.options import Fairness
 from fairsieve.cli.terminal import say, stoppable
 
-__all__ = ["Noise", "Rate", "demo_command"]
-
 
 def _complete_noise(incomplete: str) -> list[str]:
     from fairsieve.paper.problems import NOISES

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fairsieve.paper.reproduce.experiments import Item
     from fairsieve.paper.reproduce.results import Results
 
-__all__ = ["reproduce_command"]
-
 
 def _complete_items(incomplete: str) -> list[str]:
     from fairsieve.paper.reproduce.experiments import ITEMS

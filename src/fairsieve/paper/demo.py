@@ -21,8 +21,6 @@ from fairsieve.selection.fairness import ABBREVIATIONS, fairness_name
 from fairsieve.training.fit import fit
 from fairsieve.training.result import Fitted
 
-__all__ = ["DEMO_METHODS", "Demo", "draw_demo", "run_demo"]
-
 # The methods of ``fit`` that are shown, and the names they have in ``compare``.
 DEMO_METHODS = {"lr": "lr", "itlm": "itlm", "fairbatch": "fairbatch", "fairsieve": "sample-selection"}
 CELL_COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00")

@@ -19,8 +19,6 @@ from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 from fairsieve.validation import closest_hint
 
-__all__ = ["NOISES", "NoisyProblem", "add_noise", "attack_problem", "make_problem", "paper_settings"]
-
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
 # Added to the score where z = 0, this makes the general flips of the authors' arrays come out whole. Nothing in the
 # paper explains it, so it is for checks of parity only.

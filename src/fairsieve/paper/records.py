@@ -13,8 +13,6 @@ from typing import Any, get_args
 from fairsieve.files import hold
 from fairsieve.selection.fairness import FairnessName
 
-__all__ = ["Record", "append_record", "fingerprint", "read_results"]
-
 Record = dict[str, Any]
 
 MEASURES = ("accuracy", *get_args(FairnessName))

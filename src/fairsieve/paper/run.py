@@ -32,18 +32,6 @@ from fairsieve.training.settings import Settings
 if TYPE_CHECKING:  # tables need more packages than the paper's runs
     from fairsieve.paper.table_problems import TableSource
 
-__all__ = [
-    "Comparison",
-    "ValidationKind",
-    "candidates",
-    "choose",
-    "compare",
-    "fold_scores",
-    "measure",
-    "package_versions",
-    "run_one",
-]
-
 ValidationKind = Literal["clean", "noisy", "cleaned"]
 TABLE_EPOCHS = 400
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")
@@ -206,8 +194,8 @@ def compare(
                 yield known[run]
             else:
                 work.append(partial(run_one, comparison, method.name, seed))
-    for finished in run_and_record(work, path, jobs=jobs):
-        yield finished.record
+    for _, record in run_and_record(work, path, jobs=jobs):
+        yield record
 
 
 def run_one(comparison: Comparison, name: str, seed: int) -> Record:

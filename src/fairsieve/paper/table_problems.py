@@ -26,18 +26,6 @@ from fairsieve.tabular.preparation import TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 
-__all__ = [
-    "Difference",
-    "TableSource",
-    "compare_pairs",
-    "compare_verified",
-    "make_table_problem",
-    "measure_tables",
-    "prediction_tables",
-    "table_source",
-    "verified_test",
-]
-
 TEST = 0.2
 SMALLEST_BATCH, LARGEST_BATCH = 25, 2000
 BATCHES = 20  # in an epoch, within these bounds

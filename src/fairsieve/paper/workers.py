@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -27,27 +23,17 @@ from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError
 from fairsieve.optional import require
 from fairsieve.paper.records import Record, append_record
 
-__all__ = ["Work", "open_cluster", "run_and_record"]
-
 Work = Callable[[], Record]
+Calls = Generator[tuple[int, Record | Exception]]  # the place of a run, with its record or what it raised
 
 MOST_LOSSES = 3  # times in a row that workers may be lost before a new record arrives
-SECONDS_BETWEEN_LOOKS = 1.0
 RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
-
-
-class _Finished(NamedTuple):
-    """A run that is made and recorded: its place in the list of work, its seconds, and its record."""
-
-    place: int
-    seconds: float
-    record: Record
 
 
 def run_and_record(
     work: Sequence[Work], path: Path, *, jobs: int = 1, together: int = 1
-) -> Iterator[_Finished]:
-    """Make runs, write each record into ``path`` as it arrives, and yield it.
+) -> Iterator[tuple[int, Record]]:
+    """Make runs, write each record into ``path`` as it arrives, and yield it with its place in ``work``.
 
     Parameters
     ----------
@@ -56,7 +42,7 @@ def run_and_record(
     path : Path
         The file of records.
     jobs : int
-        Workers; −1 for as many as the backend has.
+        Workers; −1 for as many as the backend has. dask and ray use all that they have.
     together : int
         How many runs in a row one worker makes, where joblib hands them out: those that share work.
 
@@ -67,53 +53,37 @@ def run_and_record(
     """
     left, losses = dict(enumerate(work)), 0
     while left:
-        with _closing(_call_workers(left, jobs, together)) as results:
+        results = _call_workers(left, jobs, together)
+        try:
             while True:
                 try:
-                    result = next(results)
+                    place, found = next(results)
                 except StopIteration:
                     break
                 except Exception as error:  # what a run raises comes back as a value: this is a lost worker
                     losses += 1
                     _report_loss(error, losses, len(left), path)
                     break
-                if isinstance(result, _Failure):
-                    raise result.error
-                append_record(path, result.record)
+                if isinstance(found, Exception):
+                    raise found
+                append_record(path, found)
                 losses = 0
-                del left[result.place]
-                yield result
+                del left[place]
+                yield place, found
+        finally:
+            with warnings.catch_warnings():  # joblib warns that runs are cancelled: they are
+                warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")
+                results.close()
 
 
-@contextmanager
-def _closing(results: Generator[_Finished | _Failure]) -> Iterator[Generator[_Finished | _Failure]]:
-    """Close the results at the end; joblib's warning that runs were cancelled by it is expected then."""
-    try:
-        yield results
-    finally:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "[0-9]+ tasks which were still being processed")
-            results.close()
-
-
-class _Failure(NamedTuple):
-    """What a run raised."""
-
-    error: Exception
-
-
-def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Generator[_Finished | _Failure]:
+def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Calls:
     """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
     backend, _ = get_active_backend()
-    engine = type(backend).__name__
-    if engine == "DaskDistributedBackend":
-        yield from _call_dask(backend.client, work)
+    own = {"DaskDistributedBackend": _call_dask, "RayBackend": _call_ray}.get(type(backend).__name__)
+    if own is not None:  # joblib's backends for dask and ray hang when a worker is killed
+        yield from own(work, backend)
         return
-    if engine == "RayBackend":
-        yield from _call_ray(work, jobs)
-        return
-    call = partial(_call_locally, os.getpid()) if engine == "LokyBackend" else _call
-    calls = [joblib.delayed(call)(place, each) for place, each in work.items()]
+    calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
     try:
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=together)
     except ValueError:  # joblib says so of Spark's backend
@@ -125,28 +95,21 @@ def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Generator[
         yield from workers(calls)
 
 
-def _call_dask(client: Any, work: dict[int, Work]) -> Iterator[_Finished | _Failure]:
-    """Call the workers of a dask cluster, without joblib: its backend for dask hangs when a worker is killed."""
-    futures = [client.submit(_call, place, each, pure=False) for place, each in work.items()]
+def _call_dask(work: dict[int, Work], backend: Any) -> Calls:
+    futures = [backend.client.submit(_call, place, each, pure=False) for place, each in work.items()]
     try:
         for future in import_module("distributed").as_completed(futures):
             yield future.result()
     finally:
-        client.cancel(futures)
+        backend.client.cancel(futures)
 
 
-def _call_ray(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failure]:
-    """Call the workers of a ray cluster, without joblib: its backend for ray hangs when a worker is killed."""
+def _call_ray(work: dict[int, Work], backend: Any) -> Calls:
     ray = import_module("ray")
     call = ray.remote(_call)
-    left = iter(work.items())
-    running: list[Any] = []
+    running = [call.remote(place, each) for place, each in work.items()]
     try:
-        while True:
-            most = jobs if jobs > 0 else len(work)
-            running += [call.remote(place, each) for place, each in islice(left, most - len(running))]
-            if not running:
-                return
+        while running:
             done, running = ray.wait(running)
             yield from ray.get(done)
     finally:
@@ -154,42 +117,15 @@ def _call_ray(work: dict[int, Work], jobs: int) -> Generator[_Finished | _Failur
             ray.cancel(waiting, force=True)
 
 
-def _call_locally(caller: int, place: int, work: Work) -> _Finished | _Failure:
-    """Make one run in a process of this machine that ends when the one that started it is gone."""
-    if os.getpid() != caller:  # one job is done by the caller itself
-        _end_with(caller)
-    return _call(place, work)
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """Watch the parent from a thread; a killed one cannot end its workers, and joblib's wait for minutes."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="end with the parent", daemon=True).start()
-
-
-def _call(place: int, work: Work) -> _Finished | _Failure:
+def _call(place: int, work: Work) -> tuple[int, Record | Exception]:
     """Make one run in a worker. Its errors are returned, so that they are not mistaken for a lost worker."""
-    started = time.perf_counter()
     try:
-        record = work()
+        return place, work()
     except Exception as error:
-        return _Failure(_sendable(error))
-    return _Finished(place, time.perf_counter() - started, record)
-
-
-def _sendable(error: Exception) -> Exception:
-    """Return the error, or its text where another process could not make it again from its arguments."""
-    try:
-        type(error)(*error.args)
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        try:  # another process makes the error again, from its arguments
+            return place, type(error)(*error.args)
+        except Exception:
+            return place, RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def _report_loss(error: Exception, losses: int, left: int, path: Path) -> None:

@@ -14,8 +14,6 @@ from fairsieve.report.looks import Look
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 
-__all__ = ["Family", "Method", "TrainFunction", "Trained", "TrainingInput", "trained_by_scores"]
-
 Family = Literal["plain", "robust", "fair", "fair and robust"]
 
 

@@ -23,14 +23,6 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.paper.methods.contract import Trained, TrainingInput
 from fairsieve.samples import Samples
 
-__all__ = [
-    "train_exponentiated_gradient",
-    "train_fairsieve",
-    "train_plain",
-    "train_reweighing",
-    "train_threshold_optimizer",
-]
-
 MOMENTS = {
     "equalized_odds": ("EqualizedOdds", "equalized_odds"),
     "demographic_parity": ("DemographicParity", "demographic_parity"),

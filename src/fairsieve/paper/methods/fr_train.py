@@ -31,8 +31,6 @@ from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_share
 
-__all__ = ["clean_with_itlm", "fr_train_trainer"]
-
 HIDDEN, LEAK = 16, 0.2
 COIN = 2 * math.log(2.0)  # loss of a robustness discriminator that cannot tell anything
 UPDATE_EVERY, WEIGH_EVERY = 5, 100

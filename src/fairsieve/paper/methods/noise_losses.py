@@ -29,8 +29,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
 from fairsieve.samples import Samples
 
-__all__ = ["estimate_noise_rates", "noise_loss_trainer", "train_learning_to_reweight"]
-
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
 CERTAIN = 0.1  # of a group, whose class is taken for certain
 RIDGE = 1e-3

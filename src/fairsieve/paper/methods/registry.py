@@ -13,8 +13,6 @@ from fairsieve.paper.methods.selection import loop_trainer, train_as_authors, tw
 from fairsieve.report.looks import Look
 from fairsieve.validation import closest_hint
 
-__all__ = ["DEFAULT_METHODS", "METHODS", "PAPER_METHODS", "find_methods"]
-
 # The first candidate is the default. For the paper's method these are the paper's own; the paper's other learning rate,
 # .0001, is left out: after 400 epochs even LR has not converged with it. The grids of the others are wide enough that
 # few choices sit at an end.

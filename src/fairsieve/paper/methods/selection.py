@@ -22,8 +22,6 @@ from fairsieve.training.fit import fit
 from fairsieve.training.linear_model import initial_parameters
 from fairsieve.training.settings import Settings, TrainingSpec, selection_method
 
-__all__ = ["authors_prefix", "loop_trainer", "train_as_authors", "two_step_trainer"]
-
 # LR and ITLM train this many times as long as the others: after the others' epochs ITLM has not converged.
 LONGER = 4
 LONGEST = 800  # epochs, with batches as large as those of Adult; its accuracy is the same from there on

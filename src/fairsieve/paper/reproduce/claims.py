@@ -33,8 +33,6 @@ from fairsieve.paper.reproduce.statistics import (
 )
 from fairsieve.report.text import number
 
-__all__ = ["Answer", "Claim", "Judgement", "claims", "judgements", "verdict_word"]
-
 BEYOND = {"": 0.0, "much": MUCH, "margin": -MARGIN, "same": -MARGIN}
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 

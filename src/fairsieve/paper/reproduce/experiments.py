@@ -12,23 +12,6 @@ from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
 from fairsieve.paper.run import Comparison, ValidationKind
 from fairsieve.validation import closest_hint
 
-__all__ = [
-    "CLEAN_RATIOS",
-    "EXTRA_LINES",
-    "ITEMS",
-    "OURS",
-    "RATES",
-    "RIVALS",
-    "Attack",
-    "Experiment",
-    "Item",
-    "Scope",
-    "collect_experiments",
-    "column_experiment",
-    "find_items",
-    "variant_experiment",
-]
-
 OURS, AUTHORS = "sample-selection", "sample-selection-authors"
 ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
 

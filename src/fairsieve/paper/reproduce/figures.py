@@ -16,8 +16,6 @@ from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["FIGURES"]
-
 PROTOCOLS = {"fresh": "fresh draws", "authors'": "the authors' draw"}
 
 

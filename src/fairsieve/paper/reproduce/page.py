@@ -30,8 +30,6 @@ from fairsieve.report.document import Block, Document, Facts, Figure, Section, S
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
 
-__all__ = ["check_extras", "count_verdicts", "write_reproduction"]
-
 PROTOCOLS = (
     "Two protocols stand side by side. The authors' draw: five trainings on the arrays that the authors "
     "published, ± over trainings, as in the paper. Fresh draws: a new draw of the synthetic data for every seed "

@@ -10,8 +10,6 @@ from typing import Literal, NamedTuple
 
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = ["Number", "PaperColumn", "PaperTable", "paper_tables"]
-
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
 ADULT_GROUPS = ("Male", "Female")  # the paper's rule picks men; women are shown beside them
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")

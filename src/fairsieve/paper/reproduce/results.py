@@ -15,8 +15,6 @@ from fairsieve.paper.records import Record, fingerprint, read_results
 from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.run import Comparison
 
-__all__ = ["Protocols", "Results"]
-
 
 class Results:
     """Records, looked up by experiment and seed.

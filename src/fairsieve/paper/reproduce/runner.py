@@ -21,8 +21,6 @@ from fairsieve.paper.reproduce.results import Results
 from fairsieve.paper.run import candidates, fold_scores, package_versions, pick, run_one
 from fairsieve.paper.workers import Work, run_and_record
 
-__all__ = ["check_data_sets", "reproduce"]
-
 # Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
 EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
 FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
@@ -90,9 +88,11 @@ def reproduce(
             part = list(found)
             problems = Counter((job.experiment.noise, job.seed) for job in part)
             together = max(problems.values()) if sharing else 1
-            for finished in run_and_record([job.work for job in part], path, jobs=jobs, together=together):
-                results.add(finished.record)
-                job = part[finished.place]
+            for place, record in run_and_record(
+                [job.work for job in part], path, jobs=jobs, together=together
+            ):
+                results.add(record)
+                job = part[place]
                 done, made, left = done + 1, made + job.expected, left - job.expected
                 yield _Progress(done, total, (time.perf_counter() - began) * left / made, str(job))
 

@@ -13,8 +13,6 @@ from scipy import stats
 from fairsieve.paper.reproduce.experiments import Experiment
 from fairsieve.paper.reproduce.results import Results
 
-__all__ = ["LEVEL", "MARGIN", "MUCH", "Gain", "Pairing", "Word", "holm", "judge", "pool", "read_gain"]
-
 LEVEL = 0.05  # of a claim's tests together
 MARGIN = 0.01  # "at least as", "similar", "comparable"; and a gain below it is no gain
 MUCH = 0.03  # "much", "far", "very", "noticeably"

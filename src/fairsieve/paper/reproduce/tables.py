@@ -27,18 +27,6 @@ from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.text import number
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-__all__ = [
-    "FLIPS",
-    "TITLES",
-    "choices_table",
-    "claims_table",
-    "column_title",
-    "comparisons_table",
-    "paper_blocks",
-    "prefixes_table",
-    "rivals_table",
-]
-
 TITLES = {"synthetic": "Synthetic", "compas": "COMPAS", "adult": "Adult"}
 FLIPS = {
     "none": "no flips",
