@@ -16,12 +16,13 @@ from fairsieve.data import (
     synthetic_splits,
 )
 from fairsieve.errors import InvalidInputError
+from fairsieve.paper.measures import measure
 from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.noise_losses import estimate_noise_rates
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.methods.selection import authors_prefix
 from fairsieve.paper.problems import make_problem, paper_settings
-from fairsieve.paper.run import choose, measure, pick
+from fairsieve.paper.run import choose, pick
 from fairsieve.report.looks import Look
 from fairsieve.training.settings import Settings
 

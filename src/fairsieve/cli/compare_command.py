@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,10 +16,11 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from fairsieve.paper.measures import Difference
     from fairsieve.paper.methods.contract import Method
     from fairsieve.paper.records import Record
     from fairsieve.paper.run import Comparison
-    from fairsieve.paper.table_problems import Difference, TableSource
+    from fairsieve.paper.table_problems import TableSource
 
 Jobs = Annotated[
     int | None,
@@ -100,9 +103,11 @@ def compare_command(
     Example: fairsieve compare --table people.csv --label income --sensitive sex -o runs
     """
     from fairsieve.files import make_folder
+    from fairsieve.paper import run
     from fairsieve.paper.methods.registry import METHODS, find_methods
     from fairsieve.paper.problems import NOISES, make_problem, paper_settings
-    from fairsieve.paper.run import Comparison
+    from fairsieve.paper.workers import open_cluster
+    from fairsieve.progress import progress_bar
     from fairsieve.validation import check_at_least, check_choice, check_share
 
     if methods == "list":
@@ -123,7 +128,7 @@ def compare_command(
     if arrays is not None and data != "synthetic":
         raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
-    asked = Comparison(
+    asked = run.Comparison(
         data="table" if own is not None else data,
         noise=noise if rate > 0 else "none",
         rate=0.0 if own is not None and noise == "none" else rate,
@@ -139,7 +144,15 @@ def compare_command(
         make_problem(data, "none", 0, 0, arrays=arrays)
     make_folder("--out", out)
     path = out / "records.jsonl"
-    records = _make_records(asked, chosen, seeds, path, jobs=jobs, backend=backend)
+    records: list[Record] = []
+    with (
+        stoppable(f"What is finished is in {path}: give the same command again to go on."),
+        open_cluster(backend, jobs) as workers,
+        progress_bar(f"{asked.data}, {asked.noise}", len(chosen) * seeds) as update,
+    ):
+        for record in run.compare(asked, chosen, range(seeds), path, jobs=workers):
+            records.append(record)
+            update(len(records), f"{record['settings']['method']}, seed {record['settings']['seed']}")
     _print_results(asked, chosen, records)
     say(f"{'1 record' if len(records) == 1 else f'{len(records)} records'} in {path}")
 
@@ -162,30 +175,8 @@ def _read_table(table: Path | None, settings: Mapping[str, Any]) -> TableSource 
     return source
 
 
-def _make_records(
-    asked: Comparison, chosen: list[Method], seeds: int, path: Path, *, jobs: int | None, backend: str | None
-) -> list[Record]:
-    """Make the runs that are not recorded yet, here or on a cluster, and show how far they are."""
-    from fairsieve.paper import run
-    from fairsieve.paper.workers import open_cluster
-    from fairsieve.progress import progress_bar
-
-    records: list[Record] = []
-    workers = jobs or (2 if backend is None else -1)
-    with (
-        stoppable(f"What is finished is in {path}: give the same command again to go on."),
-        open_cluster(backend),
-        progress_bar(f"{asked.data}, {asked.noise}", len(chosen) * seeds) as update,
-    ):
-        for record in run.compare(asked, chosen, range(seeds), path, jobs=workers):
-            records.append(record)
-            done = record["settings"]
-            update(len(records), f"{done['method']}, seed {done['seed']}")
-    return records
-
-
 def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequence[Record]) -> None:
-    """Print every method beside the first, with the difference from it where that can be told."""
+    """Print every method beside the first that has results, with the difference from it."""
     import numpy as np
     from rich.console import Console
     from rich.table import Table
@@ -195,71 +186,64 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
 
     done = {method.name: [one for one in records if one["settings"]["method"] == method.name and "metrics" in one]
             for method in chosen}  # fmt: skip
-    count = max(map(len, done.values()), default=0)
-    first = next((method for method in chosen if done[method.name]), None)
+    count = max(map(len, done.values()))
+    first = next((method for method in chosen if done[method.name]), chosen[0])
     name = asked.data if asked.table is None else printable(asked.table.asked.data.name)
     flips = "no flips" if asked.noise == "none" else f"{asked.rate:.0%} flips ({asked.noise})"
     what = "seed" if asked.table is None else "split"
-    table = Table(title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
-    table.add_column("method")
-    heads = ["accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"]
-    if first is not None and len(chosen) > 1:
-        heads = [heads[0], f"less {first.title}", heads[1], f"less {first.title}"]
+    table = Table("method", title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
+    if len(chosen) > 1:
         table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
-    for head in (*heads, "seconds", "tuning"):
+    for head in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"):
         table.add_column(head, justify="right")
-    compared = _comparisons(asked, records)
+        if len(chosen) > 1:
+            table.add_column(f"less {first.title}", justify="right")
+    for head in ("seconds", "tuning"):
+        table.add_column(head, justify="right")
+    compare = _comparison(asked)
     for method in chosen:
         mine = done[method.name]
-        if not mine:
-            table.add_row(method.title, *["–"] * (len(heads) + 2))
-            continue
         cells = []
-        for measure in ("accuracy", asked.fairness):
+        for measure in ("accuracy", asked.fairness) if mine else ():
             cells.append(number(float(np.mean([one["metrics"][measure] for one in mine]))))
-            if len(heads) == 4:
-                assert first is not None
-                own = method.name == first.name
-                cells.append("" if own else _told(compared(method.name, first.name, measure)))
-        times = [float(np.mean([one[key] for one in mine])) for key in ("seconds", "tuning_seconds")]
-        table.add_row(method.title, *cells, *(f"{seconds:.2f}" for seconds in times))
+            if len(chosen) > 1:
+                same = method.name == first.name
+                cells.append("" if same else _told(compare(records, method.name, first.name, measure)))
+        cells += [
+            f"{np.mean([one[key] for one in mine]):.2f}" for key in ("seconds", "tuning_seconds") if mine
+        ]
+        table.add_row(method.title, *(cells or ["–"] * (len(table.columns) - 1)))
     Console().print(table)
-    if asked.table is not None and first is not None:
+    if asked.table is not None and count:
         say(*_meaning(asked, records))
     errors = {one["settings"]["method"]: one["error"] for one in reversed(records) if "error" in one}
     say(*(f"{method}: {error}" for method, error in errors.items()))
 
 
-def _comparisons(asked: Comparison, records: Sequence[Record]) -> Any:
+def _comparison(asked: Comparison) -> Callable[..., Difference | None]:
     """Return the function that compares two methods: split by split, or on the same verified rows."""
-    from fairsieve.paper import table_problems
+    from fairsieve.paper.measures import compare_pairs, compare_verified
 
     if asked.table is None or not asked.table.asked.verified:
-        shared = asked.data != "synthetic"  # draws share no rows
-        return lambda method, baseline, measure: table_problems.compare_pairs(
-            records, method, baseline, measure, overlapping=shared
-        )
-    test, weights = table_problems.verified_test(asked.table)
-    return lambda method, baseline, measure: table_problems.compare_verified(
-        records, method, baseline, measure, test=test, weights=weights
-    )
+        return partial(compare_pairs, overlapping=asked.data != "synthetic")  # draws share no rows
+    return partial(compare_verified, problem=asked.problem(0))
 
 
 def _told(found: Difference | None) -> str:
     """Write a difference and its interval."""
-    from fairsieve.report.text import number
+    from fairsieve.report.text import interval, number
 
     if found is None:
         return "–"
-    sign = "+" if found.value > 0 else ""
-    if found.interval is None:
-        return f"{sign}{number(found.value)}"
-    return f"{sign}{number(found.value)} ({number(found.interval[0])} to {number(found.interval[1])})"
+    value, *bounds = found
+    sign = "+" if value > 0 else ""
+    within = "" if isnan(bounds[0]) else f" ({interval((bounds[0], bounds[1]))})"
+    return f"{sign}{number(value)}{within}"
 
 
 def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:
     """Say what the labels are that everything was measured on, and what the methods were told."""
-    from fairsieve.report.text import number
+    from fairsieve.report.text import interval, number
 
     assert asked.table is not None
     sizes = next(record["rows"] for record in records if "rows" in record)
@@ -281,9 +265,7 @@ def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:
             f"{asked.rate:.0%} of the training labels were flipped ({asked.noise}), beside those that are wrong "
             "already; labels that are measured on were not."
         )
-    told = (
-        f"{number(min(ratios))} to {number(max(ratios))}" if max(ratios) > min(ratios) else number(ratios[0])
-    )
+    told = interval((min(ratios), max(ratios))) if max(ratios) > min(ratios) else number(ratios[0])
     how = "estimated from each training part" if asked.table.asked.clean_ratio == "auto" else "given"
     lines.append(f"Methods that need the share of right labels were told {told} ({how}).")
     return lines

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairsieve.cli.options import Fairness
-from fairsieve.cli.terminal import say, stoppable
+from fairsieve.cli.terminal import say, stages, stoppable
 
 
 def _complete_noise(incomplete: str) -> list[str]:
@@ -46,7 +46,6 @@ def demo_command(
     from fairsieve.files import make_folder
     from fairsieve.paper import demo
     from fairsieve.paper.problems import NOISES
-    from fairsieve.progress import progress_bar
     from fairsieve.report.looks import pyplot
     from fairsieve.selection.fairness import fairness_name
     from fairsieve.validation import check_at_least, check_choice, check_share
@@ -58,27 +57,27 @@ def demo_command(
     notion = fairness_name(fairness)
     pyplot()  # report a missing package before the work, not after it
     make_folder("--out", out)
+    title = f"{rate:.0%} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
-        with progress_bar("starting", len(demo.DEMO_METHODS) * seeds) as update:
-            begun = iter(range(len(demo.DEMO_METHODS) * seeds))
-            found = demo.run_demo(
-                fairness=notion,
-                noise=noise,
-                rate=rate,
-                seeds=range(seeds),
-                report=lambda method, seed: update(next(begun), f"{method}, seed {seed}"),
-            )
+        with stages(len(demo.DEMO_METHODS) * seeds) as tell:
+            found = demo.run_demo(notion, noise, rate, seeds, tell)
+        many = "1 seed" if seeds == 1 else f"{seeds} seeds"
         table = Table(
-            title=f"{rate:.0%} of the training labels flipped ({noise}), clean test data, "
-            f"{'1 seed' if seeds == 1 else f'{seeds} seeds'}, fairness: {notion.replace('_', ' ')}"
+            "method", title=f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}"
         )
-        table.add_column("method")
-        for name in ("accuracy ↑", "EO disparity ↓", "DP disparity ↓", "seconds"):
-            table.add_column(name, justify="right")
-        for title, scores in found.scores.items():
-            pairs = list(zip(scores.mean(axis=0), scores.std(axis=0), strict=True))
-            shown = [f"{mean:.3f}" + (f" ± {spread:.3f}" if seeds > 1 else "") for mean, spread in pairs[:3]]
-            table.add_row(title, *shown, f"{pairs[3][0]:.2f}")
+        measures = {
+            "accuracy": "accuracy ↑",
+            "equalized_odds": "EO disparity ↓",
+            "demographic_parity": "DP disparity ↓",
+        }
+        for head in (*measures.values(), "seconds"):
+            table.add_column(head, justify="right")
+        for method, rows in found.scores.groupby("method", sort=False):
+            means, spreads = rows[[*measures]].mean(), rows[[*measures]].std(ddof=0)
+            shown = [
+                f"{means[name]:.3f}" + (f" ± {spreads[name]:.3f}" if seeds > 1 else "") for name in measures
+            ]
+            table.add_row(str(method), *shown, f"{rows['seconds'].mean():.2f}")
         Console().print(table)
-        demo.draw_demo(found, out / "demo.png")
+        demo.draw_demo(found, notion, title, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

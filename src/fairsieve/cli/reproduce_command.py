@@ -123,9 +123,9 @@ def reproduce_command(
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
         found = [Results.read(path, each) for each in scopes]
         if not judge_only:
-            with open_cluster(backend):
+            with open_cluster(backend, jobs) as workers:
                 for results in found:
-                    _run_all(items, results, path, jobs or (2 if backend is None else -1))
+                    _run_all(items, results, path, workers)
         protocols = Protocols(found[-1], found[0] if len(found) > 1 else None)
         page = write_reproduction(protocols, items, out)
     say(count_verdicts(judgements(protocols)), f"The page is {page}; tables and figures are beside it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,22 +20,14 @@ from fairsieve.training.settings import Settings
 from fairsieve.validation import closest_hint
 
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
-# Added to the score where z = 0, this makes the general flips of the authors' arrays come out whole. Nothing in the
-# paper explains it, so it is for checks of parity only.
-OFFSET = 0.2
-
-# Attacks that take samples, a rate and a seed; the others flip by margin.
-NOISES: dict[str, Callable[[Samples, float, int], NoisyLabels] | None] = {
-    "none": lambda samples, rate, seed: NoisyLabels(
-        samples.labels.copy(), np.zeros(len(samples), dtype=bool)
-    ),
-    "label": None,
-    "group-targeted": None,
-    "label-without-group": None,
-    "group-targeted-without-group": None,
-    "label-without-group-offset": None,
-    "uniform": lambda samples, rate, seed: flip_uniform(samples, rate, seed=seed),
-}
+NOISES = (
+    "none",
+    "label",
+    "group-targeted",
+    "label-without-group",
+    "group-targeted-without-group",
+    "uniform",
+)
 
 
 def add_noise(
@@ -53,14 +45,14 @@ def add_noise(
         raise InvalidInputError(
             f"noise must be one of {', '.join(NOISES)}; got {noise!r}{closest_hint(noise, NOISES)}"
         )
-    attack = NOISES[name]
-    if attack is not None:
-        return attack(samples, rate, seed)
-    theirs = "without-group" in name
+    if name == "none":
+        return NoisyLabels(samples.labels.copy(), np.zeros(len(samples), dtype=bool))
+    if name == "uniform":
+        return flip_uniform(samples, rate, seed=seed)
+    theirs = name.endswith("without-group")
     fitted_on = validation if theirs else None
     if not targeted:
-        offset = np.where(samples.cells.group_codes == 0, OFFSET if name.endswith("offset") else 0.0, 0.0)
-        return flip_margin(samples, rate, validation=fitted_on, sees_group=not theirs, score_offset=offset)
+        return flip_margin(samples, rate, validation=fitted_on, sees_group=not theirs)
     values = {str(value): value for value in samples.cells.groups}
     if group and group not in values:
         raise InvalidInputError(f"noise must attack one of the groups {', '.join(values)}; got {group!r}")
@@ -86,6 +78,8 @@ class NoisyProblem:
         Of everything above.
     weights : array, optional
         Of the test samples, where they were not chosen at random.
+    fewest : int
+        Test samples that a cell needs to count for disparities.
     changes : mapping
         Settings that depend on the data, in place of the paper's.
     """
@@ -97,6 +91,7 @@ class NoisyProblem:
     noisy_validation: Samples
     checksum: str
     weights: NDArray[np.float64] | None = None
+    fewest: int = 1
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property

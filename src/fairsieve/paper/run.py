@@ -10,14 +10,14 @@ from functools import lru_cache, partial
 from importlib import metadata
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import FairsieveError
-from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
+from fairsieve.paper.measures import measure
 from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.fr_train import clean_with_itlm
 from fairsieve.paper.methods.registry import METHODS
@@ -25,8 +25,7 @@ from fairsieve.paper.methods.selection import train_as_authors
 from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.paper.records import Record, fingerprint, read_results
 from fairsieve.paper.workers import run_and_record
-from fairsieve.samples import Samples
-from fairsieve.selection.fairness import FairnessName, fairness_name
+from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.settings import Settings
 
 if TYPE_CHECKING:  # tables need more packages than the paper's runs
@@ -105,15 +104,22 @@ class Comparison:
         warmup = min(settings.warmup_epochs, self.epochs // 4)
         return replace(settings, epochs=self.epochs, warmup_epochs=warmup)
 
-    def validation_samples(self, problem: NoisyProblem, method: Method) -> Samples | None:
-        """Return the validation set that a method is given; None for methods that use none."""
-        if not method.uses_validation:
-            return None
-        if self.validation == "clean":
-            return problem.clean_validation
-        if self.validation == "noisy":
-            return problem.noisy_validation
-        return clean_with_itlm(problem.noisy_validation, 1 - self.rate)
+    def problem(self, seed: int) -> NoisyProblem:
+        """Make the problem of a seed, or take that of the last run."""
+        return _cached_problem(self.data, self.noise, self.rate, seed, self.arrays, self.table)
+
+    def training_input(self, problem: NoisyProblem, method: Method, seed: int) -> TrainingInput:
+        """Return what a method is given: with a validation set, if it uses one."""
+        settings = replace(self.training_settings(), **problem.changes)
+        validation = problem.clean_validation if self.validation == "clean" else problem.noisy_validation
+        if method.uses_validation and self.validation == "cleaned":
+            validation = clean_with_itlm(validation, 1 - self.rate)
+        return TrainingInput(
+            data=problem.train,
+            settings=settings,
+            seed=seed,
+            validation=validation if method.uses_validation else None,
+        )
 
 
 # Choosing hyperparameters. The paper's rule: "choose the hyperparameters that result in the best fairness while
@@ -170,13 +176,6 @@ def pick(accuracies: NDArray[np.float64], disparities: NDArray[np.float64]) -> i
     return int(np.where(close, disparities.mean(axis=0), np.inf).argmin())
 
 
-def measure(predicted: NDArray[Any], samples: Samples) -> dict[str, float]:
-    """Measure the accuracy and every disparity of predictions."""
-    table, *_ = confusion_table(samples.labels, predicted, samples.groups)
-    found = {"accuracy": float(accuracy_from_table(table))}
-    return found | {name: float(disparity_from_table(table, name)) for name in get_args(FairnessName)}
-
-
 def compare(
     comparison: Comparison, methods: Sequence[Method], seeds: Sequence[int], path: Path, *, jobs: int = 1
 ) -> Iterator[Record]:
@@ -203,9 +202,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     method = METHODS[name]
     asked = comparison.run_settings(method, seed)
     record: Record = {"run": fingerprint(asked), "settings": asked, "versions": package_versions()}
-    problem = _cached_problem(
-        comparison.data, comparison.noise, comparison.rate, seed, comparison.arrays, comparison.table
-    )
+    problem = comparison.problem(seed)
     record["checksum"] = problem.checksum
     try:
         return record | _train_and_measure(comparison, method, problem, seed)
@@ -215,9 +212,7 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
 
 def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyProblem, seed: int) -> Record:
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
-    settings = replace(comparison.training_settings(), **problem.changes)
-    validation = comparison.validation_samples(problem, method)
-    given = TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
+    given = comparison.training_input(problem, method, seed)
     started = time.process_time()
     if comparison.fixed is not None:
         chosen = dict(comparison.fixed)
@@ -260,23 +255,15 @@ def _cached_problem(
 
 
 def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
-    """Measure on the test samples; on a table by their weights, and without cells of few people."""
+    """Measure on the test samples, and count what was dropped."""
     predicted = trained.predict(problem.test)
-    measured = measure(predicted, problem.test)
+    found = measure(predicted, problem.test, problem.weights, problem.fewest)
+    measured = {name: float(value) for name, value in found.items()}
     dropped = np.ones(len(problem.train), dtype=bool)
     dropped[trained.indices] = False
     measured["kept"] = 1 - float(dropped.mean())
     if problem.flipped.any():
         measured["flips_dropped"] = float(dropped[problem.flipped].mean())
-    if problem.changes:
-        from fairsieve.paper.table_problems import measure_tables, prediction_tables
-
-        weights = np.ones(len(problem.test)) if problem.weights is None else problem.weights
-        tables = prediction_tables(problem.test, predicted, weights)
-        for fairness in get_args(FairnessName):
-            measured |= {
-                name: float(value) for name, value in measure_tables(tables, problem.test, fairness).items()
-            }
     return {name: round(value, 6) for name, value in measured.items()}
 
 

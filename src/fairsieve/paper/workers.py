@@ -145,8 +145,10 @@ FORMS = "dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT"
 
 
 @contextmanager
-def open_cluster(address: str | None) -> Iterator[None]:
+def open_cluster(address: str | None, jobs: int | None = None) -> Iterator[int]:
     """Send joblib's work to a cluster while the context lasts; with None, keep it on this machine.
+
+    Yield the number of workers to ask for: ``jobs``, or 2 on this machine and all (−1) of a cluster.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def open_cluster(address: str | None) -> Iterator[None]:
     spark://HOST:PORT; got 'slurm://head'
     """
     if address is None:
-        yield
+        yield jobs or 2
         return
     kind, separator, place = address.partition("://")
     if kind not in OPENERS or bool(separator) != bool(place) or (kind == "dask" and not place):
@@ -173,7 +175,7 @@ def open_cluster(address: str | None) -> Iterator[None]:
     with ExitStack() as stack:
         OPENERS[kind](place, stack)
         stack.enter_context(joblib.parallel_config(backend=kind))
-        yield
+        yield jobs or -1
 
 
 def _open_dask(place: str, stack: ExitStack) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fairsieve.paper.methods.contract import TrainingInput
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
@@ -130,14 +129,8 @@ def _choose_once(experiment: Experiment, scope: Scope) -> Record:
     """Choose hyperparameters for an experiment, on draws or splits that are not reported on."""
     started, method = time.process_time(), METHODS[experiment.method]
     asked, comparison = scope.tuning_settings(experiment), scope.comparison(experiment)
-    settings, scores = comparison.training_settings(), []
-    for seed in asked["seeds"]:
-        problem = make_problem(
-            comparison.data, comparison.noise, comparison.rate, seed, arrays=comparison.arrays
-        )
-        validation = comparison.validation_samples(problem, method)
-        given = TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
-        scores.append(fold_scores(method, given, asked["folds"]))
+    given = (comparison.training_input(comparison.problem(seed), method, seed) for seed in asked["seeds"])
+    scores = [fold_scores(method, each, asked["folds"]) for each in given]
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),

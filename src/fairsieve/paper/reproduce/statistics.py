@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from fairsieve.paper.measures import standard_error
 from fairsieve.paper.reproduce.experiments import Experiment
 from fairsieve.paper.reproduce.results import Results
 
@@ -107,12 +108,11 @@ class Gain:
 
 
 def _error(values: NDArray[np.float64], experiment: Experiment, results: Results) -> float:
-    """Compute the standard error of a mean over draws; over splits, which share rows, as Nadeau and Bengio (2003)."""
-    ratio = 0.0
-    if experiment.data != "synthetic":
-        rows = next((record["rows"] for record in results.runs(experiment) if "rows" in record), None)
-        ratio = 0.275 if rows is None else rows["test"] / rows["train"]
-    return float(values.std(ddof=1) * np.sqrt(1 / len(values) + ratio))
+    """Compute the standard error of a mean over the draws or splits of an experiment."""
+    if experiment.data == "synthetic":
+        return standard_error(values)
+    rows = results.runs(experiment)[0]["rows"]
+    return standard_error(values, rows["test"] / rows["train"])
 
 
 def read_gain(pairing: Pairing, results: Results) -> Gain:
