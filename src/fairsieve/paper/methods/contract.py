@@ -65,6 +65,22 @@ def trained_by_scores(
     )
 
 
+class Adam:
+    """Steps of Adam for one vector of parameters."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self.steps = rate, 0
+        self.first = self.second = np.zeros(())
+
+    def step(self, slope: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what to take off the parameters."""
+        self.steps += 1
+        self.first = 0.9 * self.first + 0.1 * slope
+        self.second = 0.999 * self.second + 0.001 * slope**2
+        size = np.sqrt(self.second / (1 - 0.999**self.steps)) + 1e-8
+        return np.asarray(self.rate * self.first / (1 - 0.9**self.steps) / size)
+
+
 TrainFunction = Callable[..., Trained]  # of a :class:`TrainingInput` and hyperparameters by their names
 
 
@@ -93,8 +109,6 @@ class Method:
         Whether it needs a validation set with right labels. Its hyperparameters are chosen on that set.
     most_groups, most_classes : int or None
         The most groups and classes it can treat.
-    extra : str, optional
-        The extra of fairsieve that the method needs.
     """
 
     name: str
@@ -107,7 +121,6 @@ class Method:
     uses_validation: bool = False
     most_groups: int | None = None
     most_classes: int | None = None
-    extra: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "short", self.short or self.title)

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.paper.methods.contract import Adam, Trained, TrainFunction, TrainingInput, trained_by_scores
 from fairsieve.samples import Samples
 
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
@@ -137,8 +137,8 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
     )
     y, right = data.cells.label_codes, validation.cells.label_codes
     weights = np.append(rng.normal(0, 0.2, x.shape[1] - 1), 0.0)
-    first, second, steps = np.zeros_like(weights), np.zeros_like(weights), 0
-    size, average, averaged = min(given.settings.batch_size, len(data)), np.zeros_like(weights), 0
+    adam, late = Adam(RATE), []
+    size = min(given.settings.batch_size, len(data))
     for epoch in range(reweight_epochs):
         for rows in np.array_split(rng.permutation(len(data)), max(1, len(data) // size)):
             wrong = expit(x[rows] @ weights) - y[rows]
@@ -146,13 +146,8 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
             gains = np.maximum(wrong * (x[rows] @ target), 0)
             if not gains.any():  # nothing in this batch helps
                 continue
-            steps += 1
-            slope = (gains / gains.sum() * wrong) @ x[rows]
-            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-            scale = np.sqrt(second / (1 - 0.999**steps)) + 1e-8
-            weights = weights - RATE * first / (1 - 0.9**steps) / scale
+            weights = weights - adam.step((gains / gains.sum() * wrong) @ x[rows])
             if epoch >= reweight_epochs * 3 // 4:  # the last quarter is averaged: steps do not get smaller
-                averaged += 1
-                average += (weights - average) / averaged
-    found = average if averaged else weights
+                late.append(weights)
+    found = np.mean(late, axis=0) if late else weights
     return trained_by_scores(lambda features: features @ found[:-1] + found[-1], data, epochs=reweight_epochs)

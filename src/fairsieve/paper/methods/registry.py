@@ -36,8 +36,6 @@ def _add(
 
 
 TWO = {"most_groups": 2, "most_classes": 2}
-FR_TRAIN = TWO | {"uses_validation": True, "extra": "reproduce"}
-FAIRLEARN = {"most_classes": 2, "extra": "fairlearn"}
 MU = {"candidates": {"mu": (1.0, 0.0001, 0.001, 0.01, 0.1, 10.0, 100.0, 1000.0, 10000.0)}}
 
 PAPER = (
@@ -63,18 +61,18 @@ PAPER = (
     _add("sample-selection-authors", "Sample selection, as the authors' code", ("sky", "diamond"), BOTH,
          train_as_authors, short="as the authors' code", candidates=STEP_SIZES, **TWO),
     _add("fr-train", "FR-Train (ours)", ("pink", "square"), BOTH, fr_train_trainer("ours"),
-         candidates=FAIRNESS_WEIGHTS, **FR_TRAIN),
+         candidates=FAIRNESS_WEIGHTS, uses_validation=True, **TWO),
     _add("fr-train-published", "FR-Train (published settings)", ("red", "square"), BOTH,
-         fr_train_trainer("published"), **FR_TRAIN),
+         fr_train_trainer("published"), uses_validation=True, **TWO),
 )  # fmt: skip
 OTHERS = (
     _add("plain", "Plain", ("black",), "plain", estimators.train_plain),
     _add("fairsieve", "fairsieve", ("blue", "diamond"), BOTH, estimators.train_fairsieve),
     _add("reweighing", "Reweighing", ("pink", "point"), "fair", estimators.train_reweighing),
     _add("exponentiated-gradient", "ExponentiatedGradient", ("pink", "cross"), "fair",
-         estimators.train_exponentiated_gradient, **FAIRLEARN),
+         estimators.train_exponentiated_gradient, most_classes=2),
     _add("threshold-optimizer", "ThresholdOptimizer", ("pink", "triangle"), "fair",
-         estimators.train_threshold_optimizer, **FAIRLEARN),
+         estimators.train_threshold_optimizer, most_classes=2),
     _add("surrogate-loss", "Surrogate loss", ("orange", "diamond"), BOTH, noise_loss_trainer("surrogate"), **TWO, **MU),
     _add("group-peer-loss", "Group peer loss", ("orange", "cross"), BOTH, noise_loss_trainer("peer"), **TWO, **MU),
     _add("learning-to-reweight", "Learning to reweight", ("orange", "point"), "robust", train_learning_to_reweight,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.paper.methods.contract import Adam, Trained, TrainFunction, TrainingInput, trained_by_scores
 from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
@@ -133,8 +133,7 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperpara
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
     plan, parameters = spec.new_plan(), initial_parameters(data.features.shape[1], 2, given.seed)
     x, signs = data.features.astype(np.float64), 2.0 * cells.label_codes - 1
-    first, second, steps = np.zeros_like(parameters), np.zeros_like(parameters), 0
-    apart, selecting, started = [], 0.0, time.perf_counter()
+    adam, apart, selecting, started = Adam(settings.learning_rate), [], 0.0, time.perf_counter()
     for _ in range(settings.epochs):
         scores = x @ parameters[:-1] + parameters[-1]
         losses = np.logaddexp(0, -2 * signs * scores)
@@ -149,12 +148,8 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperpara
             apart.append(len(np.setdiff1d(lowest, plan.indices)))
         selecting += time.perf_counter() - began
         for rows in plan.batches():
-            steps += 1
             pull = 2 * (expit(2 * (x[rows] @ parameters[:-1] + parameters[-1])) - cells.label_codes[rows])
-            slope = np.append(pull @ x[rows], pull.sum()) / len(rows)
-            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-            size = np.sqrt(second / (1 - 0.999**steps)) + 1e-8
-            parameters = parameters - settings.learning_rate * first / (1 - 0.9**steps) / size
+            parameters = parameters - adam.step(np.append(pull @ x[rows], pull.sum()) / len(rows))
         plan.epoch += 1
     return trained_by_scores(
         lambda features: features @ parameters[:-1] + parameters[-1],
