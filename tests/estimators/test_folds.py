@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairsieve import SieveClassifier
 from fairsieve.data import make_synthetic
-from fairsieve.errors import CheckpointWarning, InvalidInputError
+from fairsieve.errors import InvalidInputError
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHORT = {"clean_ratio": 0.9, "max_iter": 1, "random_state": 0}
@@ -42,9 +42,9 @@ class Recorder(DecisionTreeClassifier):
 
     calls: ClassVar[list] = []  # shared, since copies are fitted
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         self.calls.append(("fit", X[:, 0].astype(int)))
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, check_input)
 
     def predict_proba(self, X):
         self.calls.append(("predict", X[:, 0].astype(int)))
@@ -131,34 +131,27 @@ def test_bad_folds_are_named(data, cv, message):
         fit(SieveClassifier(TREE, cv=cv, **SHORT), data)
 
 
-def test_checkpoints_notice_other_folds_and_other_fit_parameters(data, tmp_path):
-    model = SieveClassifier(TREE, cv=KFold(3), checkpoint_dir=tmp_path, **SHORT)
-    first = fit(model, data)
-    assert fit(model, data).weights_.tolist() == first.weights_.tolist()
-    with pytest.warns(CheckpointWarning, match="it is of another computation"):
-        fit(clone(model).set_params(cv=KFold(4)), data)
-    with pytest.warns(CheckpointWarning, match="it is of another computation"):
-        fit(model, data, check_input=True)
+def test_finished_rounds_are_read_if_nothing_differs_and_they_are_whole(data, tmp_path):
+    model = SieveClassifier(Recorder(max_depth=2), cv=KFold(2), checkpoint_dir=tmp_path / "new", **SHORT)
+
+    def calls(model=model, **options):
+        Recorder.calls.clear()
+        fit(model, data, **options)
+        return len(Recorder.calls)
+
+    every = calls()
+    known = calls()
+    assert known < every
+    assert calls(clone(model).set_params(cv=KFold(3))) > every
+    assert calls(check_input=True) == every
+    assert calls() == known
+    for path in (tmp_path / "new").rglob("output.pkl"):
+        path.write_bytes(path.read_bytes()[:-20])
+    assert calls() == every
     with pytest.raises(
         InvalidInputError, match="fit parameters must be picklable where checkpoints are kept"
     ):
         fit(model, data, callback=lambda: None)
-
-
-def test_finished_rounds_are_read_and_a_damaged_file_is_not(data, tmp_path):
-    model = SieveClassifier(Recorder(max_depth=2), cv=2, checkpoint_dir=tmp_path / "new", **SHORT)
-    counts = []
-    for damage in (None, None, slice(0, -20), slice(0, 0)):
-        Recorder.calls.clear()
-        if damage is None:
-            fit(model, data)
-        else:
-            (path,) = (tmp_path / "new").iterdir()
-            path.write_bytes(path.read_bytes()[damage])
-            with pytest.warns(CheckpointWarning, match=r"rounds.npz is not used: it cannot be read"):
-                fit(model, data)
-        counts.append(len(Recorder.calls))
-    assert counts[1] < counts[0] == counts[2] == counts[3]
 
 
 def test_weights_are_repetitions_where_nothing_is_selected():

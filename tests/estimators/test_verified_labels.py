@@ -25,7 +25,7 @@ from fairsieve import (
     fairness_scorer,
 )
 from fairsieve.data import flip_margin, make_synthetic
-from fairsieve.errors import CheckpointWarning, FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.metrics import accuracy
 
 DATA, TEST = make_synthetic(1200, seed=11), make_synthetic(4000, seed=12)
@@ -276,12 +276,15 @@ def test_every_row_checked_is_training_on_the_truth_for_the_classifier():
     assert checked.clean_ratio_ == pytest.approx(1 - NOISY.flipped.mean())
 
 
-def test_checkpoints_of_other_checked_labels_are_refused(tmp_path):
-    model = clone(SIEVE).set_params(checkpoint_dir=tmp_path, max_iter=1)
-    first = model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED).predict_proba(
-        TEST.features
-    )
-    again = clone(model).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=VERIFIED)
-    assert again.predict_proba(TEST.features).tolist() == first.tolist()
-    with pytest.warns(CheckpointWarning, match="it is of another computation"):
-        clone(model).fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=checked_rows(150, seed=1))
+def test_checkpoints_of_other_checked_labels_are_not_used(tmp_path):
+    model, others = clone(SIEVE).set_params(max_iter=1), checked_rows(150, seed=1)
+
+    def probabilities(model, verified):
+        return model.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified).predict_proba(
+            TEST.features
+        )
+
+    first = probabilities(clone(model).set_params(checkpoint_dir=tmp_path), VERIFIED)
+    for verified, expected in ((VERIFIED, first), (others, probabilities(model, others))):
+        found = probabilities(clone(model).set_params(checkpoint_dir=tmp_path), verified)
+        assert found.tolist() == expected.tolist()

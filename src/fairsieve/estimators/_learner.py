@@ -217,8 +217,6 @@ class TrainingTask:
         samples are; anything else is passed on as it is.
     own : array of shape (n,), optional
         The samples' own weights, which multiply all others.
-    n_jobs : int, optional
-        How many folds are fitted at a time.
     """
 
     estimator: Any
@@ -227,7 +225,6 @@ class TrainingTask:
     classes: NDArray[Any]
     fit_params: Mapping[str, Any] = field(default_factory=dict)
     own: NDArray[np.float64] | None = None
-    n_jobs: int | None = None
 
     def under(self, labels: NDArray[Any], rows: Rows) -> TrainingTask:
         """Return the task of fitting to some rows, ascending and some more than once, under other labels."""
@@ -259,7 +256,9 @@ class TrainingTask:
             fitted = copy.fit(X, np.searchsorted(present, labels) if coded else labels, **options)
         return FittedCopy(fitted, present if coded else _sort_out_classes(fitted.classes_, present))
 
-    def out_of_fold(self, weights: NDArray[np.float64] | None, folds: Folds) -> NDArray[np.float64]:
+    def out_of_fold(
+        self, weights: NDArray[np.float64] | None, folds: Folds, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Predict the classes of every sample, (n, classes), by copies that were not fitted to it.
 
         A sample that several folds predict gets the mean of their probabilities.
@@ -274,7 +273,7 @@ class TrainingTask:
             copy = self.fit(weights, seen)
             return copy.predict_proba(_safe_indexing(self.X, tested), self.classes)
 
-        found = Parallel(n_jobs=self.n_jobs)(delayed(predict)(*fold) for fold in folds)
+        found = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
         sums, times = np.zeros((len(self.labels), len(self.classes))), np.zeros(len(self.labels))
         for (_, tested), probabilities in zip(folds, found, strict=True):
             sums[tested] += probabilities

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +26,7 @@ from fairsieve.estimators._learner import (
 )
 from fairsieve.estimators._rounds import Entries, Rounds
 from fairsieve.estimators.classifier import FairEstimator, compare_models
+from fairsieve.files import make_folder
 from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
@@ -36,7 +36,6 @@ from fairsieve.samples import Samples, merge_rows
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
-from fairsieve.training.checkpoints import remember_calls
 from fairsieve.training.ratio_search import choose_point
 
 __all__ = ["SieveClassifier"]
@@ -105,8 +104,9 @@ class SieveClassifier(FairEstimator):
     verbose : int
         Show a progress bar if above 0.
     checkpoint_dir : path, optional
-        A folder for the results of each round. A second fit to the same data does not repeat the rounds
-        that are stored there. Needs a ``random_state``, and a deterministic classifier.
+        A folder for the results of each round, which joblib keeps there: a second fit to the same data does not
+        repeat them. Needs a ``random_state``, and a deterministic classifier. joblib's files are pickles: use a
+        folder that only you can write into.
 
     Attributes
     ----------
@@ -260,26 +260,25 @@ class SieveClassifier(FairEstimator):
             classes=np.asarray(cells.classes, dtype=data.labels.dtype),
             fit_params=fit_params,
             own=checked.weights,
-            n_jobs=self.n_jobs,
         )
         task = plain
         if entries.chances is not None:
             task = plain.under(plain.classes[entries.cells.label_codes], entries.rows)
         pairs = [(entries.find(seen), entries.find(tested)) for seen, tested in folds]
+        out_of_fold: Any = TrainingTask.out_of_fold
+        if self.checkpoint_dir is not None:
+            make_folder("checkpoint_dir", Path(self.checkpoint_dir))
+            _check_picklable(fit_params)
+            out_of_fold = joblib.Memory(self.checkpoint_dir, verbose=0).cache(out_of_fold, ignore=["n_jobs"])
 
-        def predict(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        def ask(weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
             if weights is None:
-                return plain.out_of_fold(None, folds)[entries.rows]
-            return task.out_of_fold(weights, pairs)
+                return np.asarray(out_of_fold(plain, None, folds, self.n_jobs)[entries.rows])
+            return np.asarray(out_of_fold(task, weights, pairs, self.n_jobs))
 
-        ask: Callable[[NDArray[np.float64] | None], NDArray[np.float64]] = predict
         compared = sensitive_features is not None and cells.named_groups > 1
         with progress_bar("sieving", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(cells, compared, report=report)
-            if self.checkpoint_dir is not None:
-                rest = settings, str(rule), seed, folds, None if verified is None else tuple(verified)
-                fingerprint = self._fingerprint(plain, data.cells, *rest)
-                ask = remember_calls(Path(self.checkpoint_dir) / "rounds.npz", fingerprint, predict)
             search = Rounds(ask, entries, settings, rule)
             self.stopped_ = search.run()
         rounds, self.tolerance_ = search.done_rounds, search.tolerance
@@ -308,18 +307,6 @@ class SieveClassifier(FairEstimator):
         self._store_weights(data, given)
         self._tell()
         return self
-
-    def _fingerprint(self, task: TrainingTask, cells: Cells, *more: Any) -> str:
-        """Return what the checkpoints of a fit must agree on."""
-        try:
-            options = joblib.hash(dict(task.fit_params))
-        except Exception as error:  # whatever the parameters' own pickling raises
-            raise InvalidInputError(
-                f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
-            ) from None
-        learner = type(self.estimator).__qualname__, repr(self.estimator.get_params())
-        inputs = task.X, cells.codes, cells.classes, cells.groups, task.own
-        return str(joblib.hash((learner, options, inputs, self.clean_ratio, repr(more[0]), more[1:])))
 
     def _choose(self, place: int) -> None:
         model = self.path_models_[place]
@@ -383,6 +370,16 @@ class SieveClassifier(FairEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _check_picklable(fit_params: dict[str, Any]) -> None:
+    """Refuse what the checkpoints of a fit could not be told apart by."""
+    try:
+        joblib.hash(fit_params)
+    except Exception as error:  # whatever the parameters' own pickling raises
+        raise InvalidInputError(
+            f"fit parameters must be picklable where checkpoints are kept; {error}: leave out checkpoint_dir"
+        ) from None
 
 
 def _check_two_classes(rule: ThresholdRule, cells: Cells) -> None:

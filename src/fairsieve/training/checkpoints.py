@@ -1,4 +1,4 @@
-"""Checkpoints of a module's training, and the arrays of a long computation: each file is whole or is refused.
+"""Checkpoints of a module's training: each file is whole or is refused.
 
 ``000120.checkpoint`` holds the state after 120 epochs: the SHA-256 of what follows, then a file of ``torch.save`` that
 is loaded with ``weights_only=True``, so that nothing in it can run. A file is written under another name and renamed.
@@ -10,25 +10,20 @@ import hashlib
 import io
 import re
 import warnings
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+import joblib
 
 from fairsieve.errors import CheckpointError, CheckpointWarning, InvalidInputError
 from fairsieve.files import clear_stale, make_folder, write_whole
-from fairsieve.samples import Samples
 
 if TYPE_CHECKING:
     from fairsieve.training.models import AutogradTrainer
 
-__all__ = ["Checkpoints", "remember_calls"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Checkpoints"]
 
 KEPT = 2  # the last, and the one before it in case the last is damaged
 NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
@@ -149,17 +144,20 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
     """Describe what is trained, on what and how, in plain values: the same in any process."""
-    spec = trainer.spec
+    spec, data = trainer.spec, (trainer.spec.data, trainer.spec.evaluation)
     settings = {field.name: _plain(getattr(spec.settings, field.name)) for field in fields(spec.settings)}
-    learned = trainer.model.state_dict()
-    shapes = [f"{name} {value.dtype} {tuple(value.shape)}" for name, value in learned.items()]
+    shapes = [(name, str(value.dtype), value.shape) for name, value in trainer.model.state_dict().items()]
+    given, shown = (
+        each and joblib.hash((each.features, each.cells.codes, each.classes, each.group_values))
+        for each in data
+    )
     return settings | {
         "method": _plain(asdict(spec.method)),
         "seed": spec.seed,
-        "model": f"{type(trainer.model).__qualname__} {hashlib.sha256(repr(shapes).encode()).hexdigest()[:16]}",
-        "data": _samples_checksum(spec.data),
-        "evaluation": None if spec.evaluation is None else _samples_checksum(spec.evaluation),
-        "sample_weight": None if spec.weights is None else _checksum(spec.weights),
+        "model": f"{type(trainer.model).__qualname__} {joblib.hash(shapes)}",
+        "data": given,
+        "evaluation": shown,
+        "sample_weight": None if spec.weights is None else joblib.hash(spec.weights),
     }
 
 
@@ -170,61 +168,3 @@ def _plain(value: Any) -> Any:
     if callable(value):
         return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
     return repr(value)
-
-
-def _samples_checksum(data: Samples) -> str:
-    """Return a checksum of samples."""
-    names = repr((data.cells.classes, data.cells.groups)).encode()
-    return _checksum(data.features, data.cells.codes, np.frombuffer(names, np.uint8))
-
-
-def _checksum(*arrays: NDArray[Any]) -> str:
-    """Return a short checksum of arrays."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()[:16]
-
-
-def remember_calls(
-    path: Path, fingerprint: str, compute: Callable[[Floats | None], Floats]
-) -> Callable[[Floats | None], Floats]:
-    """Wrap a slow function of weights, so that what it has answered is kept in a file and not computed again.
-
-    For the rounds of a sieve around a slow learner: a fit that was stopped goes on with the first round that it lacks.
-    The file is used where ``fingerprint``, which describes the computation, is the same.
-    """
-    kept = _load_arrays(path, fingerprint)
-
-    def answer(weights: Floats | None) -> Floats:
-        key = "plain" if weights is None else _checksum(weights)
-        if key not in kept:
-            kept[key] = compute(weights)
-            buffer = io.BytesIO()
-            np.savez(buffer, fingerprint=np.array(fingerprint), **kept)  # type: ignore[arg-type]
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(path, buffer.getvalue())
-            except OSError as error:
-                told = f"{path} could not be written ({error.strerror or error}); the work goes on without it"
-                warnings.warn(told, CheckpointWarning, stacklevel=2)
-        return kept[key].copy()
-
-    return answer
-
-
-def _load_arrays(path: Path, fingerprint: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays that were kept; none, with a warning, where they are damaged or others'."""
-    if not path.exists():
-        return {}
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
-            found = dict(kept)
-        if str(found.pop("fingerprint")) == fingerprint:
-            return found
-        reason = "it is of another computation"
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        reason = f"it cannot be read ({error})"
-    warnings.warn(f"{path} is not used: {reason}", CheckpointWarning, stacklevel=3)
-    return {}
