@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -177,25 +178,16 @@ class TradeoffDisplay:
         **style : passed on to ``ax.scatter``
         """
         name = fairness_name(fairness)
-        found = [
-            _bootstrap(y_true, guessed, sensitive_features, name, method, pos_label)
-            for guessed in predictions.values()
-        ]
-        values = [
-            disparity_by_name(
-                name, y_true, one, sensitive_features=sensitive_features, method=method, pos_label=pos_label
-            )
-            for one in predictions.values()
-        ]
-        right = [accuracy(y_true, guessed) for guessed in predictions.values()]
-        bounds = np.reshape(found, (-1, 2, 2))
+        options = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
+        each = predictions.values()
+        bounds = [_bootstrap(y_true, one, sensitive_features, name, method, pos_label) for one in each]
         display = cls(
             list(predictions),
-            right,
-            values,
+            [accuracy(y_true, one) for one in each],
+            [disparity_by_name(name, y_true, one, **options) for one in each],
             name,
-            accuracy_interval=bounds[:, 0],
-            disparity_interval=bounds[:, 1],
+            accuracy_interval=np.reshape(bounds, (-1, 2, 2))[:, 0],
+            disparity_interval=np.reshape(bounds, (-1, 2, 2))[:, 1],
         )
         return display.plot(ax=ax, **style)
 
@@ -304,16 +296,10 @@ class SelectionDisplay:
         **style : passed on to ``ax.barh``
         """
         check_is_fitted(estimator)
-        history = getattr(estimator, "history_", None)
-        if history is not None:
-            return cls(history).plot(ax=ax, **style)
         display = cls.__new__(cls)
-        display.kept, display.ratios = (
-            np.asarray(table, dtype=np.float64)[None]
-            for table in (estimator.effective_weights_, estimator.ratios_)
-        )
+        display.kept, display.ratios = estimator.effective_weights_[None], estimator.ratios_[None]
         display.cells = cell_names(list(estimator.classes_), estimator.sensitive_values_)
-        display.epochs, display.warmup_epochs = None, 0
+        display.epochs = None
         return display.plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
@@ -327,42 +313,30 @@ class SelectionDisplay:
         titles = [
             f"{label}, {'no group' if group is None else group}" for (_, label), (_, group) in self.cells
         ]
-        draw = self._plot_bars if self.epochs is None else self._plot_lines
-        draw(titles, style)
-        return self
-
-    def _plot_lines(self, titles: list[str], style: dict[str, Any]) -> None:
-        """Draw a line for each cell, all different, with the legend outside."""
-        hues, symbols = list(HUES.values()), [one.matplotlib for one in SYMBOLS.values()]
-        for axis, values in zip(self.ax_, (self.kept, self.ratios), strict=True):
-            for place, (title, ((row, _), (column, _))) in enumerate(zip(titles, self.cells, strict=True)):
-                options = {
-                    "color": hues[place % len(hues)],
-                    "marker": symbols[(place + place // len(hues)) % len(symbols)],
-                    "markevery": max(len(self.epochs) // 8, 1),
-                    "markersize": 4,
-                    "label": title,
-                } | style
-                axis.plot(self.epochs, values[:, row, column], **options)
+        hues, marks = list(HUES.values()), [one.matplotlib for one in SYMBOLS.values()]
+        places = range(len(titles))
+        options: dict[str, Any] = {"color": [hues[place % len(hues)] for place in places]}
+        for axis, values in zip(axes, (self.kept, self.ratios), strict=True):
+            table = pd.DataFrame(values.reshape(len(values), -1), index=self.epochs, columns=titles)
+            if self.epochs is None:
+                table.iloc[0].plot.barh(ax=axis, **(options | style))
+                axis.invert_yaxis()
+                continue
+            lines = [f"{marks[(place + place // len(hues)) % len(marks)]}-" for place in places]
+            sparse = {"markevery": max(len(table) // 8, 1), "markersize": 4, "legend": False}
+            table.plot(ax=axis, style=lines, **(options | sparse | style))
             axis.axvline(self.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
             axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
-        self.ax_[0].set(title="Samples selected", ylabel="share of the cell")
-        self.ax_[1].set(title="Ratios", ylabel="share of the class")
-        self.ax_[1].legend(title="class, group", **OUTSIDE)
-
-    def _plot_bars(self, titles: list[str], style: dict[str, Any]) -> None:
-        """Draw a bar for each cell: what it weighs for its number of rows, and its share of the class."""
-        heights = np.arange(len(titles))
-        hues = list(HUES.values())
-        options = {"color": [hues[place % len(hues)] for place in heights]} | style
-        for axis, values in zip(self.ax_, (self.kept, self.ratios), strict=True):
-            axis.barh(heights, [values[0, row, column] for (row, _), (column, _) in self.cells], **options)
-            axis.set_yticks(heights, titles)
-            axis.invert_yaxis()
-        self.ax_[0].axvline(1, color=MUTED, linewidth=0.8)
-        self.ax_[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
-        self.ax_[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
-        self.ax_[1].set(title="Share of the class", xlim=(0, 1))
+        if self.epochs is None:
+            axes[0].axvline(1, color=MUTED, linewidth=0.8)
+            axes[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
+            axes[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
+            axes[1].set(title="Share of the class", xlim=(0, 1))
+        else:
+            axes[0].set(title="Samples selected", ylabel="share of the cell")
+            axes[1].set(title="Ratios", ylabel="share of the class")
+            axes[1].legend(title="class, group", **OUTSIDE)
+        return self
 
 
 def _bootstrap(

@@ -9,7 +9,9 @@ systematically, by a feature or for one group, do not show.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from fairsieve.label_noise.flip_model import (
     true_sums,
 )
 from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors, with_groups
-from fairsieve.training.threads import run_together
+from fairsieve.training.threads import map_in_threads
 
 __all__ = ["Choice", "RandomFlips", "Tried", "explain_at_random", "explain_by_aim", "stack", "try_predictors"]
 
@@ -122,9 +124,9 @@ class Tried:
 
 def try_predictors(survey: Survey) -> Tried:
     """Fit the predictors and choose between them, by cross-validated log loss."""
-    (linear, curved), boosted = run_together(
-        lambda: linear_predictors(survey), lambda: boosted_predictor(survey)
-    )
+    makers: list[Any] = [linear_predictors, boosted_predictor]
+    threads = min(os.cpu_count() or 1, 2)
+    (linear, curved), boosted = map_in_threads(lambda make: make(survey), makers, threads)
     base = best = min((linear, curved), key=lambda each: survey.mean(each.losses)[0])
     tried = [linear, curved, boosted] if boosted is not None else [linear, curved]
     losses = {each.name: survey.mean(each.losses)[0] for each in tried}

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas.util import hash_array
 
 from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
@@ -186,14 +187,8 @@ def _checksums(data: Samples, groups: Codes) -> tuple[Keys, Keys]:
         levels = np.rint((part - low) * scale).astype(np.int64).view(np.uint64)
         found.append([levels @ factors[:-1], part.view(np.uint64) @ factors[:-1]])
     content, exact = np.concatenate(found, axis=1) + groups.astype(np.uint64) * factors[-1]
-    return _mixed(content), _mixed(exact)
-
-
-def _mixed(keys: Keys) -> Keys:
-    """Spread the bits of checksums, so that their order says nothing about the samples."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(keys ^ (keys >> np.uint64(31)))
+    # Spread the bits, so that their order says nothing about the samples.
+    return hash_array(content, categorize=False), hash_array(exact, categorize=False)
 
 
 def _deal(content: Keys, codes: Codes, weights: Floats) -> Codes:

@@ -29,7 +29,7 @@ from fairsieve.intervals import wilson
 from fairsieve.label_noise.verified import Verification, VerifiedRates
 from fairsieve.selection.cells import Cells
 
-__all__ = ["IMAGINED", "MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
+__all__ = ["MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -304,7 +304,7 @@ class CheckedSums:
         """Compute the sums of the chances alone."""
         return self._by_place(self.place, self.weights[:, None] * self.chances)
 
-    def draw(self, rng: np.random.Generator, times: int, *, rows: bool = True, checks: bool = True) -> Floats:
+    def draw(self, rng: np.random.Generator, times: int, *, rows: bool = True) -> Floats:
         """Draw rows and checks again, by the weights of a Bayesian bootstrap; (times, classes, groups, classes).
 
         In the first half of the draws each group is given imagined checks. Where rows are not drawn again, the sums
@@ -322,9 +322,9 @@ class CheckedSums:
             if rows:
                 whole = self.weights * rng.exponential(size=len(self.weights))
                 sums = self._by_place(self.place, whole[:, None] * self.chances)
-            some = self.checks * rng.gamma(shapes) / shapes if checks else self.checks
+            some = self.checks * rng.gamma(shapes) / shapes
             imagined = np.zeros((groups, classes))
-            if checks and number < times / 2:
+            if number < times / 2:
                 imagined = rng.gamma(IMAGINED / classes, size=(groups, classes)) * typical * open_[:, None]
             found[number] = self._corrected(sums, some, imagined)
         return found

@@ -6,7 +6,6 @@ what a group's few checks leave open.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.true_classes import IMAGINED, CheckedSums, bound_draws
+from fairsieve.label_noise.true_classes import CheckedSums, bound_draws
 from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
@@ -41,26 +40,12 @@ class TrueMeasure:
         95 % interval; it includes what few checks leave open.
     checked : int
         Checked rows it stands on.
-    settled : float
-        Part of the interval's variance that no further check of these rows would remove.
-
-    Examples
-    --------
-    >>> round(TrueMeasure(0.8, 0.7, 0.9, 30, 0.0).narrowing(10), 3)
-    0.025
     """
 
     value: float
     low: float
     high: float
     checked: int
-    settled: float
-
-    def narrowing(self, more: int = 10) -> float:
-        """Estimate by how much the interval would narrow if ``more`` rows were checked."""
-        now = self.checked + IMAGINED
-        left = self.settled + (1 - self.settled) * now / (now + more)
-        return float((self.high - self.low) * (1 - np.sqrt(left)))
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.checked} checked)"
@@ -162,7 +147,6 @@ def measure_true_labels(
     positive = cells.class_index(pos_label) if fairness_name(fairness) == "equal_opportunity" else -1
     rng = np.random.default_rng(seed)
     table, drawn = sums.table(), sums.draw(rng, DRAWS)
-    apart = sums.draw(rng, DRAWS // 4, checks=False), sums.draw(rng, DRAWS // 4, rows=False)
 
     def gaps(tables: Floats) -> Floats:
         return gaps_from_table(grouped_part(tables, cells.groups), fairness, positive=positive)
@@ -171,13 +155,9 @@ def measure_true_labels(
     value, (low, high) = float(right(table)), map(float, bound_draws(right(drawn)))
     if (predicted[sums.rows] == codes[sums.rows]).all():
         high = 1.0  # no check speaks against a model without mistakes
-    settled = _settled(right, *apart)
-    accuracy = TrueMeasure(value, min(low, value), max(high, value), count, settled)
+    accuracy = TrueMeasure(value, min(low, value), max(high, value), count)
     value, (low, high) = _shrink(gaps(sums.uncorrected()), gaps(table), gaps(drawn)), _bound(gaps(drawn))
-    settled = _settled(gaps, *apart)
-    return TrueMeasures(
-        accuracy, TrueMeasure(value, min(low, value), max(high, value), count, settled), table
-    )
+    return TrueMeasures(accuracy, TrueMeasure(value, min(low, value), max(high, value), count), table)
 
 
 def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
@@ -196,12 +176,6 @@ def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
             f"rows must be between 0 and {every - 1}, the rows of the estimate; got {wrong}"
         )
     return chosen.astype(np.int64)
-
-
-def _settled(measure: Callable[[Floats], Floats], rows: Floats, checks: Floats) -> float:
-    """Compute the part of the variance that comes from the choice of rows and not of checks."""
-    by_rows, by_checks = (float(measure(tables).var(axis=0).max()) for tables in (rows, checks))
-    return by_rows / max(by_rows + by_checks, 1e-300)
 
 
 def _bound(drawn: Floats) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from fairsieve.optional import require
 from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
-from fairsieve.training.linear import Adam, LinearProblem, Rows
+from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
 from fairsieve.training.trainer import Recording, count_predictions, record_model, record_plan
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
@@ -46,7 +46,7 @@ def compiled(function: Function) -> Function:
 # Plain functions that are written so that numba can compile them too: what they do is said once.
 for _shared in (
     *(batch_count, batch_shares, cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds),
-    *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan),
+    *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan, adam_step),
 ):
     numba.extending.register_jitable(_shared)
 
@@ -239,18 +239,6 @@ def _gradient(
 
 
 @compiled
-def _adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
-    """Take one step of Adam with torch's defaults."""
-    adam.steps[0] += 1
-    unbias_first = 1 - 0.9 ** adam.steps[0]
-    unbias_second = np.sqrt(1 - 0.999 ** adam.steps[0])
-    first, second = adam.first, adam.second
-    first += 0.1 * (slope - first)
-    second[:] = 0.999 * second + 0.001 * slope * slope
-    parameters -= learning_rate / unbias_first * first / (np.sqrt(second) / unbias_second + 1e-8)
-
-
-@compiled
 def _train(
     problem: LinearProblem, parameters: Floats, adam: Adam, batches: Integers, penalised: bool
 ) -> None:
@@ -262,7 +250,7 @@ def _train(
         if penalised:
             for direction in problem.directions:
                 slope += problem.penalty_weight * np.sign((direction * parameters).sum()) * direction
-        _adam_step(parameters, slope, adam, problem.learning_rate)
+        adam_step(parameters, slope, adam, problem.learning_rate)
 
 
 @compiled

@@ -26,11 +26,19 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Rules
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.linear_model import LinearModel, initial_parameters
+from fairsieve.training.linear_model import LinearModel, initial_parameters, likeliest
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
-__all__ = ["Adam", "LinearProblem", "LinearTrainer", "Rows", "penalised_classes", "penalty_directions"]
+__all__ = [
+    "Adam",
+    "LinearProblem",
+    "LinearTrainer",
+    "Rows",
+    "adam_step",
+    "penalised_classes",
+    "penalty_directions",
+]
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +52,17 @@ class Adam(NamedTuple):
     first: Floats
     second: Floats
     steps: NDArray[np.int64]  # one number
+
+
+def adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
+    """Take one step of Adam with torch's defaults."""
+    adam.steps[0] += 1
+    unbias_first = 1 - 0.9 ** adam.steps[0]
+    unbias_second = np.sqrt(1 - 0.999 ** adam.steps[0])
+    first, second = adam.first, adam.second
+    first += 0.1 * (slope - first)
+    second[:] = 0.999 * second + 0.001 * slope * slope
+    parameters -= learning_rate / unbias_first * first / (np.sqrt(second) / unbias_second + 1e-8)
 
 
 class Rows(NamedTuple):
@@ -169,7 +188,7 @@ class LinearTrainer(Trainer):
                     for direction in self.directions:
                         sign = np.sign(direction @ self.parameters)
                         slope += self.settings.penalty_weight * sign * direction
-                self.step(slope)
+                adam_step(self.parameters, slope, self.adam, self.settings.learning_rate)
 
     def gradient(self, batch: NDArray[np.int64]) -> Floats:
         """Compute the gradient of the batch's mean cross-entropy, each sample's times its weight."""
@@ -184,15 +203,6 @@ class LinearTrainer(Trainer):
         if self.spec.weights is not None:
             pulls *= self.spec.weights[batch][:, None]
         return np.concatenate([(pulls.T @ features).reshape(-1), pulls.sum(axis=0)])
-
-    def step(self, slope: Floats) -> None:
-        """Take one step of Adam with torch's defaults."""
-        first, second, steps = self.adam
-        steps += 1
-        first += 0.1 * (slope - first)
-        second += 0.001 * (slope * slope - second)
-        rate = self.settings.learning_rate / (1 - 0.9 ** steps[0])
-        self.parameters -= rate * first / (np.sqrt(second / (1 - 0.999 ** steps[0])) + 1e-8)
 
     def describe(self) -> LinearProblem:
         """Describe all that does not change, for compiled code."""
@@ -244,8 +254,7 @@ def _scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:
 
 
 def _decide(out: Floats) -> NDArray[np.int64]:
-    """Find the class of the highest output; one output above 0 stands for the second class."""
-    return (out[:, 0] > 0).astype(np.int64) if out.shape[1] == 1 else out.argmax(axis=1)
+    return likeliest(out[:, 0] if out.shape[1] == 1 else out)
 
 
 def _cross_entropies(out: Floats, labels: NDArray[np.int64]) -> Floats:

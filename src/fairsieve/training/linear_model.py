@@ -11,7 +11,7 @@ from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["LinearModel", "initial_parameters", "log_probabilities"]
+__all__ = ["LinearModel", "initial_parameters", "likeliest", "log_probabilities"]
 
 CHUNK = 8192  # rows that are converted to doubles at once
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
@@ -61,13 +61,17 @@ class LinearModel:
         return logits[:, 0] if len(self.intercept) == 1 else logits
 
     def predict_codes(self, features: Any) -> NDArray[np.int64]:
-        """Predict the position of each sample's class; a logit of exactly 0 is the first class."""
-        logits = self.decision(features)
-        return (logits > 0).astype(np.int64) if logits.ndim == 1 else logits.argmax(axis=1)
+        """Predict the position of each sample's class."""
+        return likeliest(self.decision(features))
 
     def probabilities(self, features: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""
         return np.asarray(np.exp(log_probabilities(self.decision(features))))
+
+
+def likeliest(decision: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the position of the likeliest class; one logit of exactly 0 is the first class."""
+    return (decision > 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
 def log_probabilities(decision: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import require
 from fairsieve.selection.cells import as_array
-from fairsieve.training.linear_model import LinearModel
+from fairsieve.training.linear_model import LinearModel, likeliest, log_probabilities
 
 if TYPE_CHECKING:
     import torch
@@ -169,44 +169,30 @@ class Fitted:
         self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[Any]:
         """Predict labels. The groups are accepted for methods that look at them to predict."""
-        numbers = _check_numbers(features)
-        if isinstance(self.predictor, LinearModel):
-            codes = self.predictor.predict_codes(numbers)
-        else:
-            from fairsieve.sampling.losses import predicted_classes
-
-            codes = predicted_classes(self._outputs(numbers)).numpy()
-        labels: NDArray[Any] = np.asarray(self.classes)[codes]
+        labels: NDArray[Any] = np.asarray(self.classes)[likeliest(self._decide(features))]
         return labels
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""
+        return np.asarray(np.exp(log_probabilities(self._decide(features))))
+
+    def _decide(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
+        """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""
         numbers = _check_numbers(features)
         if isinstance(self.predictor, LinearModel):
-            return self.predictor.probabilities(numbers)
+            return self.predictor.decision(numbers)
         import torch
 
-        from fairsieve.sampling.losses import is_single
-
-        outputs = self._outputs(numbers).double()
-        if is_single(outputs):
-            positive = torch.sigmoid(outputs.reshape(-1))
-            return torch.stack([1 - positive, positive], dim=1).numpy()
-        return torch.softmax(outputs, dim=1).numpy()
-
-    def _outputs(self, numbers: NDArray[Any]) -> torch.Tensor:
-        """Compute the outputs of a module, on the CPU."""
-        import torch
-
-        from fairsieve.sampling.losses import compute_outputs
+        from fairsieve.sampling.losses import compute_outputs, is_single
 
         dtype = next(self.model.parameters()).dtype
         try:
-            return compute_outputs(self.model, torch.as_tensor(numbers).to(dtype)).cpu()
+            outputs = compute_outputs(self.model, torch.as_tensor(numbers).to(dtype)).double().cpu()
         except RuntimeError as error:
             raise InvalidInputError(
                 f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
             ) from error
+        return (outputs.reshape(-1) if is_single(outputs) else outputs).numpy()
 
 
 def _check_numbers(features: ArrayLike | torch.Tensor) -> NDArray[Any]:

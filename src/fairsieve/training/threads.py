@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["MOST_THREADS", "map_in_threads", "one_blas_thread", "one_openmp_thread", "run_together"]
+__all__ = ["MOST_THREADS", "map_in_threads", "one_blas_thread", "one_openmp_thread"]
 
 MOST_THREADS = 8
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Other = TypeVar("Other")
 
 
 @contextmanager
@@ -56,17 +55,6 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], th
     if threads <= 1:
         return [function(item) for item in items]
     return list(_pool(threads).map(function, items))
-
-
-def run_together(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
-    """Call two functions at the same time, if there are two processors; return both results.
-
-    As in :func:`map_in_threads`, neither may call this or that.
-    """
-    if (os.cpu_count() or 1) < 2:
-        return first(), second()
-    later = _pool(2).submit(second)
-    return first(), later.result()
 
 
 @cache
