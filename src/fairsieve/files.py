@@ -64,19 +64,21 @@ def write_whole(target: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Lock a file or folder, so that :func:`clear_stale` sees that it is in use; a process that ends lets go of it.
+def hold(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Lock a file or folder while it is in use; yield whether that worked. A process that ends lets go of it.
 
     With ``wait`` another process that holds it is waited for.
     """
     if fcntl is None:
-        yield
+        yield False
         return
     handle = os.open(path, os.O_RDONLY)
+    is_held = False
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
+        with contextlib.suppress(OSError):  # another holds it, or the file system has no locks
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+            is_held = True
+        yield is_held
     finally:
         os.close(handle)
 
@@ -85,28 +87,12 @@ def clear_stale(folder: Path, name: str) -> None:
     """Remove the parts of ``name`` that a killed process left in a folder, which nobody holds any more."""
     with contextlib.suppress(OSError):
         for part in folder.iterdir():
-            if part.name.startswith(f".{name}.") and part.name.endswith(".part") and _is_stale(part):
-                if part.is_dir() and not part.is_symlink():
-                    shutil.rmtree(part, ignore_errors=True)
-                else:
-                    part.unlink(missing_ok=True)
-
-
-def _is_stale(part: Path) -> bool:
-    """Return whether no process holds a part, where the system has locks."""
-    if fcntl is None:
-        return False
-    try:
-        handle = os.open(part, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
+            if part.name.startswith(f".{name}.") and part.name.endswith(".part"):
+                with contextlib.suppress(OSError), hold(part) as is_stale:
+                    if is_stale and part.is_dir() and not part.is_symlink():
+                        shutil.rmtree(part, ignore_errors=True)
+                    elif is_stale:
+                        part.unlink(missing_ok=True)
 
 
 def make_folder(option: str, folder: Path) -> None:

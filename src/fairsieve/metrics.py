@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.coding import as_array, encode, encode_groups, is_ungrouped
+from fairsieve.selection.coding import as_array, encode, encode_groups, fractions_in, is_ungrouped
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice, shown
 
@@ -164,19 +164,12 @@ def _check_same_kind(true: NDArray[Any], pred: NDArray[Any]) -> None:
             f"y_true and y_pred must be of one kind; got {true.dtype} and {pred.dtype}: convert one, for example with "
             "astype(str)"
         )
-    between = _fractions_in(pred)
-    if len(between) and not len(_fractions_in(true)):
+    between = fractions_in(pred)
+    if len(between) and not len(fractions_in(true)):
         raise InvalidInputError(
             f"y_pred must be labels as those in y_true; got {shown(between[0])}, which is none: pass predict(…), not "
             "predict_proba(…)"
         )
-
-
-def _fractions_in(values: NDArray[Any]) -> NDArray[Any]:
-    """Select those that are no whole numbers."""
-    return (
-        values[np.isfinite(values) & (values != np.floor(values))] if values.dtype.kind == "f" else values[:0]
-    )
 
 
 def grouped_part(table: Table, groups: Sequence[Any]) -> Table:

@@ -107,7 +107,7 @@ def test_inputs_stay(clean):
         (lambda s: flip_group_targeted(s, 0.1, group=0), "rate must leave under half of a group's labels"),
         (lambda s: flip_group_targeted(s, 0.9), "rate must leave under half of a group's labels"),
         (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
-        (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"one per cell, the shape \(2, 2\); got \(3,\)"),
+        (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"the shape \(2, 2\); got \[0.1, 0.2, 0.3\]"),
         (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),
         (lambda s: flip_margin(s.take(s.labels == 1), 0.1), "two or more classes"),
     ],

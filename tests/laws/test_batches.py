@@ -112,16 +112,9 @@ def test_without_replacement(drawing):
         assert size == 0 or times.max() - times.min() <= 1
 
 
-@given(draws())
-def test_repeated(drawing):
-    """Batches are a function of the selection, the shares, the seed and the epoch."""
-    first = draw_batches(*drawing)
-    assert (draw_batches(*drawing) == first).all()
-
-
 @given(draws(), st.integers(1, 12))
 def test_more_batches(drawing, more):
-    """More batches begin with the same ones."""
+    """Batches are a function of selection, shares, seed and epoch; more of them begin with the same ones."""
     *rest, batches, seed, epoch = drawing
     longer = draw_batches(*rest, batches + more, seed, epoch)
     assert (longer[:batches] == draw_batches(*drawing)).all()

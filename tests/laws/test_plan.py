@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.literal import literal_selection, literal_shares
+from tests.support.literal import literal_caps, literal_selection, literal_shares
 
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
@@ -134,7 +134,9 @@ def test_resuming(drawn, stop):
     losses = int(rng.integers(2**32))
     whole = run(Plan(cells, **options), np.random.default_rng(losses), 6)
     again = np.random.default_rng(losses)
-    state = run(Plan(cells, **options), again, stop).state_dict()
+    half = run(Plan(cells, **options), again, stop)
+    state = half.state_dict()
+    run(half, np.random.default_rng(0), 2)  # which leaves the state as it is
     text = json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in state.items()})
     resumed = Plan(cells, **(options | {"seed": 0}))
     resumed.load_state_dict(json.loads(text))
@@ -142,6 +144,51 @@ def test_resuming(drawn, stop):
     assert resumed.ratios.tolist() == whole.ratios.tolist()
     assert resumed.indices.tolist() == whole.indices.tolist()
     assert resumed.batches().tolist() == whole.batches().tolist()
+
+
+@given(SEEDS, st.sampled_from(["numpy", "torch"]))
+def test_caps(seed, backend):
+    """A table of clean ratios, or a mapping, takes the share of lowest losses of each cell, and no more."""
+    rng = np.random.default_rng(seed)
+    cells, table = random_cells(rng, 80, 3), rng.uniform(0.05, 1, (2, 3))
+    losses = rng.choice([0.1, 0.2, 0.5, *rng.random(30)], 80)
+    expected = literal_caps(losses, cells.label_codes, cells.group_codes, table)
+    for clean_ratio in (table, {(y, z): table[y, z] for y in range(2) for z in range(3)}):
+        plan = Plan(cells, 10, clean_ratio=clean_ratio, warmup_epochs=0, backend=backend)
+        plan.update(losses)
+        assert plan.indices.tolist() == expected
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(-10, 10)] * 2), min_size=1, max_size=12),
+    st.sampled_from([0.01, 0.05, 0.15]),
+    st.sampled_from([0.0, 0.15, 0.35]),
+)
+def test_adaptive_steps(gaps, first, tolerance):
+    """Steps grow by a fifth while a gap keeps its sign, and are halved when it changes; classes whose gap is within the
+    tolerance rest, and a group that has given what it may gives no more."""
+    cells = Cells.of([0, 0, 1, 1] * 10, [0, 1] * 20)
+    options = {"step_size": "auto", "first_step": first, "tolerance": tolerance, "warmup_epochs": 0}
+    plan = Plan(cells, 10, **options)
+    ratios, steps, signs = np.full((2, 2), 0.5), [first, first], [0, 0]
+    for pair in np.array(gaps) / 10:
+        means = np.column_stack([-pair, pair]).ravel() / 2  # the second group is worse by the gap
+        judged = 100 * means[None], 100 * means[None] ** 2, np.full(4, 100)
+        plan.update(np.zeros(40), judged=judged)
+        for label in np.flatnonzero(np.abs(pair) > tolerance):
+            sign = int(np.sign(pair[label]))
+            step = min(0.2, steps[label] * {0: 1.0, 1: 1.2, -1: 0.5}[sign * signs[label]])
+            falling = 0 if sign > 0 else 1
+            room = ratios[label, falling] - 0.6 * 0.5
+            amount = min(step * abs(pair[label]) / np.abs(pair).max(), room)
+            if amount > 1e-12:
+                steps[label], signs[label] = step, sign
+                ratios[label, falling] -= amount
+                ratios[label, 1 - falling] += amount
+        assert plan.ratios == pytest.approx(ratios)
+        resumed = Plan(cells, 10, **options)
+        resumed.load_state_dict(plan.state_dict())
+        plan = resumed
 
 
 def partly_grouped(rng, n, groups=2):

@@ -137,9 +137,10 @@ def test_a_missing_update_is_reported(data):
 
 
 @pytest.mark.parametrize("shape", [(N - 1,), (N, 3), (N, 2, 2)])
-def test_outputs_of_the_wrong_shape_are_refused(data, shape):
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_outputs_of_the_wrong_shape_are_refused(data, shape, warmup):
     with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
-        new_sampler(data, warmup_epochs=0).update(torch.zeros(shape))
+        new_sampler(data, warmup_epochs=warmup).update(torch.zeros(shape))
 
 
 def test_three_classes_and_crossed_groups():
@@ -189,34 +190,19 @@ def test_losses_restore_the_mode_after_an_error():
         sample_losses(model, TensorDataset(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long)))
 
 
-class Sentences(torch.utils.data.Dataset):
-    """Items that are neither tensors nor tuples."""
-
-    def __len__(self):
-        return 30
-
-    def __getitem__(self, index):
-        return {"words": [float(index), 1.0], "label": index % 2}
-
-
 def test_losses_of_any_map_style_dataset():
     def pairs(items):
-        return torch.tensor([item["words"] for item in items]), torch.tensor(
-            [item["label"] for item in items]
-        )
+        words, labels = zip(*(item.values() for item in items), strict=True)
+        return torch.tensor(words), torch.tensor(labels)
 
+    sentences = [{"words": [float(i), 1.0], "label": i % 2} for i in range(30)]
     model = torch.nn.Linear(2, 2)
     before = torch.random.get_rng_state()
-    losses = sample_losses(model, Sentences(), chunk_size=7, collate_fn=pairs)
+    losses = sample_losses(model, sentences, chunk_size=7, collate_fn=pairs)
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert losses == pytest.approx(sample_losses(model, pairs([Sentences()[i] for i in range(30)])))
+    assert losses == pytest.approx(sample_losses(model, pairs(sentences)))
     with pytest.raises(InvalidInputError, match=r"items \(features, class index\).*its batches are dict"):
-        sample_losses(model, Sentences())
-
-
-def test_outputs_of_too_few_samples_are_refused_in_the_warm_up(data):
-    with pytest.raises(InvalidInputError, match="outputs must be the logits of all 120 samples"):
-        new_sampler(data).update(torch.zeros(10, 2))
+        sample_losses(model, sentences)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

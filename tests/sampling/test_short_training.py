@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.support.literal import literal_caps
 from torch.utils.data import BatchSampler, RandomSampler
 
 from fairsieve import FairRobustBatchSampler, equalized_odds_disparity
@@ -53,21 +52,6 @@ def test_twenty_epochs_are_fairer_and_no_less_accurate_by_defaults():
 
 def new_sampler(**options):
     return FairRobustBatchSampler([0, 1] * 60, list("aabb") * 30, 10, **({"warmup_epochs": 0} | options))
-
-
-def test_a_table_caps_each_cell_at_its_share_of_lowest_losses():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        labels, groups, table = rng.integers(0, 2, 80), rng.integers(0, 3, 80), rng.uniform(0.05, 1, (2, 3))
-        losses = rng.choice([0.1, 0.2, 0.5, *rng.random(30)], 80)
-        expected = literal_caps(losses, labels, groups, table)
-        mapping = {(y, z): table[y, z] for y in range(2) for z in range(3)}
-        for clean_ratio in (table, mapping):
-            sampler = FairRobustBatchSampler(
-                labels, groups, 10, clean_ratio=clean_ratio, warmup_epochs=0, step_size=0.001
-            )
-            sampler.update_losses(losses)
-            assert sampler.indices.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -159,8 +143,3 @@ def test_a_summary_has_a_row_for_every_cell():
     assert "0.50" in text
     assert html.count("<tr>") == 5
     assert "clean ratio" in html
-
-
-def test_the_papers_settings_have_a_name():
-    rules = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9).plan.rules
-    assert (rules.step_size, rules.warmup_epochs) == (0.001, 100)

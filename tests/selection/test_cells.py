@@ -48,30 +48,15 @@ def test_several_columns_are_crossed(frame):
     assert cells.group_codes.tolist() == [0, 2, 1, 3]
 
 
-def test_only_combinations_that_occur_become_groups():
-    cells = Cells.of([0, 1], np.array([["f", "x"], ["m", "y"]]))
-    assert cells.groups == [("f", "x"), ("m", "y")]
-
-
 def test_booleans_have_both_classes():
     assert Cells.of([True, True], [0, 1]).classes == [False, True]
-
-
-def test_known_values_keep_their_places():
-    cells = Cells.of(["b"], [2], classes=["a", "b", "c"], group_values=[1, 2])
-    assert cells.shape == (3, 2)
-    assert cells.codes.tolist() == [3]
 
 
 def test_many_cells_need_wider_codes():
     cells = Cells.of(np.arange(400) % 2, np.arange(400))
     assert cells.codes.dtype == np.uint16
     assert cells.counts.sum() == 400
-
-
-def test_many_known_values():
-    cells = Cells.of([299, 0], [0, 0], classes=range(300))
-    assert cells.codes.tolist() == [299, 0]
+    assert Cells.of([299, 0], [0, 0], classes=range(300)).codes.tolist() == [299, 0]
 
 
 def test_more_values_than_a_table_holds():

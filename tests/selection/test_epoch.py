@@ -41,13 +41,6 @@ def test_constraints_and_weights_can_be_left_out():
     assert fairbatch.ratios.tolist() != Plan(cells, 10).ratios.tolist()
 
 
-def test_a_state_does_not_change_with_its_plan():
-    plan = Plan(random_cells(np.random.default_rng(0)), 10, clean_ratio=0.8, warmup_epochs=0)
-    state = plan.state_dict()
-    plan.update(np.arange(60.0))
-    assert len(state["indices"]) == 60
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -103,11 +96,3 @@ def test_losses_are_checked():
         plan.update(np.ones(59))
     with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1, the first at 7"):
         plan.update(np.where(np.arange(60) == 7, np.nan, 1.0))
-
-
-def test_the_defaults_are_those_of_the_paper():
-    rules = Plan(random_cells(np.random.default_rng(0)), 10).rules
-    assert (rules.warmup_epochs, rules.step_size, rules.budget, rules.seed) == (100, 0.001, 60, 0)
-    assert rules.constrained
-    assert rules.weighted
-    assert len(rules.rows) == 2

@@ -71,12 +71,6 @@ def test_all_groups_may_be_missing(groups):
     assert Plan(cells, 10).ratios.tolist() == [[1.0], [1.0]]
 
 
-def test_without_missing_values_both_options_agree():
-    cells = Cells.of(LABELS, ["b", "a", "a", "b"], missing="own")
-    assert cells.groups == ["a", "b"]
-    assert not cells.has_ungrouped
-
-
 def test_part_of_the_samples_keeps_the_column_of_missing_groups():
     samples = Samples(np.zeros((4, 1)), LABELS, ["b", None, "a", "b"], missing="own")
     part = samples.take([0, 2])

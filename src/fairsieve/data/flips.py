@@ -7,6 +7,7 @@ was flipped; nothing is changed in place.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,8 +88,18 @@ def flip_margin(
     100
     """
     check_samples_object(samples)
-    candidates = mask_of(among, len(samples))
-    wanted = flips_of(rate, len(samples), int(candidates.sum()))
+    candidates = np.ones(len(samples), bool) if among is None else np.asarray(among)
+    if candidates.shape != (len(samples),) or candidates.dtype != bool:
+        raise InvalidInputError(
+            f"among must be a boolean mask of the {len(samples)} samples; got {candidates.dtype} of shape "
+            f"{candidates.shape}"
+        )
+    wanted = _count_flips(rate, len(samples))
+    if wanted > candidates.sum():
+        raise InvalidInputError(
+            f"rate must not ask for more flips than there are candidates; {rate} of {len(samples)} samples is "
+            f"{wanted}, of {candidates.sum()}"
+        )
     codes, rows = samples.cells.label_codes, np.arange(len(samples))
     seen, fitted_on, labels = _regression_inputs(samples, validation, sees_group)
     if len(np.unique(labels)) < 2:
@@ -157,7 +168,7 @@ def flip_group_targeted(
     (100, {1})
     """
     check_samples_object(samples)
-    cells, wanted = samples.cells, flips_of(rate, len(samples), len(samples))
+    cells, wanted = samples.cells, _count_flips(rate, len(samples))
     if group is not None and group not in cells.groups:
         raise InvalidInputError(f"group must be one of {cells.groups}; got {group!r}")
     sizes = cells.counts.sum(axis=0)
@@ -212,8 +223,8 @@ def flip_uniform(
     """
     check_samples_object(samples)
     cells = samples.cells
+    table = np.zeros(cells.shape)
     if isinstance(rates, Mapping):
-        table = np.zeros(cells.shape)
         for cell, rate in rates.items():
             label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)
             if label not in cells.classes or group not in cells.groups:
@@ -223,15 +234,12 @@ def flip_uniform(
                 )
             table[cells.classes.index(label), cells.groups.index(group)] = rate
     else:
-        try:
+        table = np.zeros(0)
+        with suppress(TypeError, ValueError):
             table = np.asarray(rates, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidInputError(
-                f"rates must be one number or one per cell, the shape {cells.shape}; got {shown(rates)}"
-            ) from None
         if table.shape not in ((), cells.shape):
             raise InvalidInputError(
-                f"rates must be one number or one per cell, the shape {cells.shape}; got {table.shape}"
+                f"rates must be one number or one per cell, the shape {cells.shape}; got {shown(rates)}"
             )
         table = np.broadcast_to(table, cells.shape)
     if not ((table >= 0) & (table <= 1)).all():
@@ -252,27 +260,9 @@ def check_samples_object(samples: Samples) -> None:
         )
 
 
-def mask_of(among: ArrayLike | None, size: int) -> NDArray[np.bool_]:
-    """Check the mask of who may be flipped; everybody when None."""
-    if among is None:
-        return np.ones(size, dtype=bool)
-    mask = np.asarray(among)
-    if mask.shape != (size,) or mask.dtype != bool:
-        raise InvalidInputError(
-            f"among must be a boolean mask of the {size} samples; got {mask.dtype} of shape {mask.shape}"
-        )
-    return mask
-
-
-def flips_of(rate: float, samples: int, candidates: int) -> int:
+def _count_flips(rate: float, samples: int) -> int:
     """Compute how many labels a rate flips."""
-    wanted = count_budget(rate, samples) if check_share("rate", rate) > 0 else 0
-    if wanted > candidates:
-        raise InvalidInputError(
-            f"rate must not ask for more flips than there are candidates; {rate} of {samples} samples is {wanted}, "
-            f"of {candidates}"
-        )
-    return wanted
+    return count_budget(rate, samples) if check_share("rate", rate) > 0 else 0
 
 
 def flipped_to(samples: Samples, chosen: NDArray[np.int64], codes: NDArray[np.int64]) -> NoisyLabels:

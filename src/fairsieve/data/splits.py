@@ -74,15 +74,13 @@ def split(
     >>> bool(abs(parts.train.features.mean()) < 1e-6)
     True
     """
-    train_rows, test_rows, validation_rows = split_indices(
-        samples.cells, test=test, validation=validation, seed=seed
-    )
-    train = samples.take(train_rows)
-    others = samples.take(test_rows), samples.take(validation_rows)
-    if not scale or not len(train):
-        return Splits(train, *others)
-    scaling = _Scaling.of(train.features)
-    return Splits(*(replace(part, features=scaling(part.features)) for part in (train, *others)))
+    rows = split_indices(samples.cells, test=test, validation=validation, seed=seed)
+    parts = [samples.take(part) for part in rows]
+    if scale and len(parts[0]):
+        shift, factor = _scaling(parts[0].features)
+        dtype = samples.features.dtype
+        parts = [replace(part, features=((part.features - shift) / factor).astype(dtype)) for part in parts]
+    return Splits(*parts)
 
 
 def split_indices(
@@ -137,38 +135,21 @@ def _allot(sizes: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     return counts
 
 
-@dataclass(frozen=True, eq=False)
-class _Scaling:
-    """Standardisation of the columns that are not 0/1, as learnt from some features.
+def _scaling(features: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean and deviation of each column; 0 and 1 for columns of 0/1, and a constant is only shifted.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scaling = _Scaling.of(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))
-    >>> scaling(np.array([[1.0, 40.0, 8.0]])).tolist()
-    [[1.0, 2.0, 1.0]]
+    >>> shift, factor = _scaling(np.array([[0.0, 10.0, 7.0], [1.0, 30.0, 7.0]]))
+    >>> shift.tolist(), factor.tolist()
+    ([0.0, 20.0, 7.0], [1.0, 10.0, 1.0])
     """
-
-    shift: NDArray[np.float64]
-    factor: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, features: NDArray[Any]) -> _Scaling:
-        """Learn the mean and deviation of each column; a constant one is only shifted."""
-        low, high = features.min(axis=0), features.max(axis=0)
-        is_binary = ((features == 0) | (features == 1)).all(axis=0)
-        mean = features.mean(axis=0, dtype=np.float64)
-        deviation = features.std(axis=0, dtype=np.float64)
-        # By its range: the computed deviation of a constant may be a rounding error instead of 0.
-        is_constant = low == high
-        shift = np.where(is_binary, 0.0, np.where(is_constant, low, mean))
-        factor = np.where(is_binary | is_constant | (deviation == 0), 1.0, deviation)
-        return cls(shift, factor)
-
-    def __call__(self, features: NDArray[Any]) -> NDArray[Any]:
-        """Scale features, and keep their type."""
-        scaled: NDArray[Any] = ((features - self.shift) / self.factor).astype(features.dtype)
-        return scaled
+    low, high = features.min(axis=0), features.max(axis=0)
+    is_binary = ((features == 0) | (features == 1)).all(axis=0)
+    mean = features.mean(axis=0, dtype=np.float64)
+    deviation = features.std(axis=0, dtype=np.float64)
+    # By its range: the computed deviation of a constant may be a rounding error instead of 0.
+    is_constant = low == high
+    shift = np.where(is_binary, 0.0, np.where(is_constant, low, mean))
+    return shift, np.where(is_binary | is_constant | (deviation == 0), 1.0, deviation)
 
 
 def fold_numbers(cells: Cells, folds: int, seed: int) -> NDArray[np.int64]:

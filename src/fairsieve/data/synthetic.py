@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
 
 from fairsieve.data.splits import Splits
 from fairsieve.errors import InvalidInputError, MissingDataError
@@ -53,19 +54,10 @@ def make_synthetic(n: int, *, seed: int, rotation: Literal["arrays", "printed"] 
     angle = -ANGLE if rotation == "arrays" else ANGLE
     cos, sin = np.cos(angle), np.sin(angle)
     turned = points @ np.array([[cos, sin], [-sin, cos]])  # (x₁cos − x₂sin, x₁sin + x₂cos)
-    likely, unlikely = ODDS * _density(turned, *POSITIVE), _density(turned, *NEGATIVE)
-    groups = (rng.random(n) < likely / (likely + unlikely)).astype(np.int64)
+    likely, unlikely = (multivariate_normal(*each).pdf(turned) for each in (POSITIVE, NEGATIVE))
+    groups = (rng.random(n) < ODDS * likely / (ODDS * likely + unlikely)).astype(np.int64)
     features = np.column_stack([points, groups]).astype(np.float32)
     return Samples(features, labels, groups, NAMES, classes=[0, 1], group_values=[0, 1])
-
-
-def _density(
-    points: NDArray[np.float64], mean: NDArray[Any], covariance: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Compute the density of a Gaussian in the plane."""
-    offset = points - mean
-    distance = np.einsum("ni,ij,nj->n", offset, np.linalg.inv(covariance), offset)
-    return np.asarray(np.exp(-distance / 2) / (2 * np.pi * np.sqrt(np.linalg.det(covariance))))
 
 
 def synthetic_splits(seed: int, *, rotation: Literal["arrays", "printed"] = "arrays") -> Splits:

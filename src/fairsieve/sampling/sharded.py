@@ -128,6 +128,9 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     each gets its own samples of every global batch. Only tables of counts travel, whose size does not
     depend on the number of samples.
 
+    :meth:`state_dict`, which all workers call together, is this worker's part of the state: save it under a name of
+    its own.
+
     A step must weigh samples, not workers: ``(losses.sum() * sampler.scale).backward()`` under
     ``DistributedDataParallel`` is the mean over the global batch.
 
@@ -215,10 +218,6 @@ class ShardedBatchSampler(FairRobustBatchSampler):
     def _checksum(self) -> int:
         own = np.array([cells_checksum(self.plan.cells, self.first)])
         return int(self.workers.sum(own)[0] % 2**62)
-
-    def state_dict(self, *, trained: int | None = None) -> dict[str, Any]:
-        """Return this worker's part of the state: save it under a name of its own. All workers call it together."""
-        return super().state_dict(trained=trained)
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""

@@ -18,6 +18,7 @@ __all__ = [
     "encode",
     "encode_groups",
     "encode_labels",
+    "fractions_in",
     "is_ungrouped",
     "merged",
     "missing_in",
@@ -77,14 +78,20 @@ def encode(
 def encode_labels(values: Any, known: Sequence[Any] | None = None) -> tuple[NDArray[Any], list[Any]]:
     """Encode labels; refuse numbers that are no classes, floats that are not whole."""
     array = as_array("labels", values)
-    if known is None and array.dtype.kind == "f" and array.ndim == 1:
-        fractions = array[(array != np.floor(array)) & ~np.isnan(array)]
-        if len(fractions):
-            raise InvalidInputError(
-                f"labels must be classes; got continuous numbers such as {shown(fractions[0])}: cut them into "
-                "classes, for example with values > threshold"
-            )
+    fractions = fractions_in(array)
+    if known is None and array.ndim == 1 and len(fractions):
+        raise InvalidInputError(
+            f"labels must be classes; got continuous numbers such as {shown(fractions[0])}: cut them into "
+            "classes, for example with values > threshold"
+        )
     return encode("labels", array, known)
+
+
+def fractions_in(array: NDArray[Any]) -> NDArray[Any]:
+    """Select the numbers that are not whole."""
+    if array.dtype.kind != "f":
+        return array[:0]
+    return array[np.isfinite(array) & (array != np.floor(array))]
 
 
 def encode_groups(

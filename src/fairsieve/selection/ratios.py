@@ -241,11 +241,7 @@ def cell_sizes(counts: NDArray[np.int64], by_group: bool, offset: float) -> NDAr
     The paper's text has no offset; its authors' code has 1 for equalized odds. A cell without samples stays without.
     """
     sizes = counts.astype(np.float64)
-    if not by_group:
-        for cell in range(sizes.size):
-            if sizes[cell] > 0:
-                sizes[cell] += offset
-    return sizes
+    return sizes if by_group else np.where(counts > 0, sizes + offset, sizes)
 
 
 def selection_bounds(ratios: NDArray[np.float64], has_ungrouped: bool) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.notebook import cells_html
 from fairsieve.optional import is_tensor
-from fairsieve.selection.backends.base import Backend, check_shape, choose_backend
+from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio
@@ -129,10 +129,8 @@ def select_cells(
 ) -> Selection:
     """Do what :func:`select` does for cells that are known and ratios that are valid."""
     budget = count_budget(clean_ratio, len(cells))
-    device = tensor_device(losses)
-    engine = choose_backend(backend, cells, device)
+    engine = choose_backend(backend, cells, tensor_device(losses))
     values = losses if is_tensor(losses) else as_array("losses", losses)
-    check_shape(values, len(cells))
     limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
     selected, found = engine.select(engine.measure(values, None), limits)
     indices, counts = engine.indices(selected), found.reshape(cells.shape)
