@@ -13,7 +13,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, as_array
 from fairsieve.validation import shown
 
-__all__ = ["Samples", "check_weights", "merge_rows", "weighted_rows"]
+__all__ = ["Samples", "check_weights", "draw_rows", "merge_rows", "weighted_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,17 @@ def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]
             "sample_weight must be above zero for some sample; all weights are zero: leave it out"
         )
     return weights.astype(np.float64)
+
+
+def draw_rows(samples: int, most: int) -> NDArray[np.int64]:
+    """Draw ``most`` of so many rows, ascending and always the same ones; all where there are no more.
+
+    >>> draw_rows(3, 5).tolist()
+    [0, 1, 2]
+    """
+    if samples <= most:
+        return np.arange(samples)
+    return np.sort(np.random.default_rng(0).choice(samples, most, replace=False, shuffle=False))
 
 
 def merge_rows(samples: int, *parts: NDArray[np.int64]) -> NDArray[np.int64]:

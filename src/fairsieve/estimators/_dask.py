@@ -23,13 +23,13 @@ from fairsieve.inputs import Checked, check_samples
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
-from fairsieve.samples import Samples, check_weights
+from fairsieve.samples import Samples, check_weights, draw_rows
 from fairsieve.selection.cells import Cells, as_array, merged
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit, add_up
 from fairsieve.training.solver import MANY, Point
 
-__all__ = ["DaskTable", "predict_lazily", "read_dask"]
+__all__ = ["DaskTable", "predict_lazily"]
 
 Floats = NDArray[np.float64]
 
@@ -145,14 +145,31 @@ class DaskTable:
     Parameters
     ----------
     estimator
-        Learns the number and the names of the features.
+        Learns the number and the names of the features. Where it estimates the clean ratio of a sample, it warns.
     X, y, sensitive_features, sample_weight : dask arrays, data frames or series
         With the same rows in each partition.
+    verified_labels : None
+        Needs rows in memory.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        verified_labels: Any,
     ) -> None:
+        if verified_labels is not None:
+            raise InvalidInputError(
+                "verified_labels must be None where X is a dask collection: fit a sample of the rows in memory, and "
+                "pass the clean ratio that it finds"
+            )
+        if estimator.device not in (None, "cpu"):
+            raise InvalidInputError(
+                f"device must be None where X is a dask collection; got {estimator.device!r}: leave it out"
+            )
         dask = _dask()
         given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
         blocks = {"X": _blocks("X", X, None)}
@@ -176,14 +193,17 @@ class DaskTable:
         # What fits into one process many times over is solved there.
         few = self.parts.samples <= MANY
         self.rows: Any = self.parts.take(np.arange(self.parts.samples)) if few else self.parts
+        if estimator.clean_ratio == "auto" and self.checked.given < self.parts.samples:
+            warnings.warn(
+                f"the share of right labels is estimated on a sample of {self.checked.given:,} of "
+                f"{self.parts.samples:,} rows; pass clean_ratio to give it",
+                FairsieveWarning,
+                stacklevel=3,
+            )
 
     def _sample(self, estimator: Any, X: Any, classes: list[Any], groups: list[Any]) -> Checked:
         """Fetch the sample of rows that labels are estimated on, checked as rows in memory are."""
-        samples = self.parts.samples
-        chosen = np.arange(min(samples, SAMPLE))
-        if samples > SAMPLE:
-            chosen = np.sort(np.random.default_rng(0).choice(samples, SAMPLE, replace=False, shuffle=False))
-        data, weights = self.parts.fetch(chosen)
+        data, weights = self.parts.fetch(draw_rows(self.parts.samples, SAMPLE))
         named = pd.DataFrame(data.features, columns=X.columns) if hasattr(X, "columns") else data.features
         checked = check_samples(estimator, named, data.labels, data.groups, weights)
         return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
@@ -214,30 +234,6 @@ class DaskTable:
         """Pair each partition with the number of its first row."""
         ends = np.cumsum(self.parts.sizes)
         return list(zip(self.parts.parts, (ends - self.parts.sizes).tolist(), strict=True))
-
-
-def read_dask(
-    estimator: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, verified_labels: Any
-) -> DaskTable:
-    """Read dask collections for a classifier; warn where its estimate will be of a sample."""
-    if verified_labels is not None:
-        raise InvalidInputError(
-            "verified_labels must be None where X is a dask collection: fit a sample of the rows in memory, and pass "
-            "the clean ratio that it finds"
-        )
-    if estimator.device not in (None, "cpu"):
-        raise InvalidInputError(
-            f"device must be None where X is a dask collection; got {estimator.device!r}: leave it out"
-        )
-    table = DaskTable(estimator, X, y, sensitive_features, sample_weight)
-    if estimator.clean_ratio == "auto" and table.checked.given < table.parts.samples:
-        warnings.warn(
-            f"the share of right labels is estimated on a sample of {table.checked.given:,} of "
-            f"{table.parts.samples:,} rows; pass clean_ratio to give it",
-            FairsieveWarning,
-            stacklevel=4,
-        )
-    return table
 
 
 def _blocks(name: str, values: Any, like: list[Any] | None, X: Any = None) -> list[Any]:

@@ -39,7 +39,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons, fairness_name
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.newton import to_model
 from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
 from fairsieve.training.solver import Point, solve
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
@@ -341,9 +340,9 @@ class FairRobustClassifier(FairEstimator):
         self._check_parameters()
         table, verified = None, None
         if is_dask(X):
-            from fairsieve.estimators._dask import read_dask
+            from fairsieve.estimators._dask import DaskTable
 
-            table = read_dask(self, X, y, sensitive_features, sample_weight, verified_labels)
+            table = DaskTable(self, X, y, sensitive_features, sample_weight, verified_labels)
             checked = table.checked
         else:
             checked = check_samples(self, X, y, sensitive_features, sample_weight, keep_sparse=True)
@@ -383,8 +382,8 @@ class FairRobustClassifier(FairEstimator):
             )
         self.is_plain_ = self._prefers_plain()
         self.classes_ = np.asarray(cells.classes, dtype=checked.data.labels.dtype)
-        self.plain_model_ = self._as_sklearn(solution.plain)
-        self.path_models_ = [self._as_sklearn(point) for point in solution.points]
+        self.plain_model_ = self._as_sklearn(solution.plain.linear)
+        self.path_models_ = [self._as_sklearn(point.linear) for point in solution.points]
         self.sensitive_values_ = cells.groups
         self._store(solution.plain if self.is_plain_ else solution.points[solution.chosen])
         # A plain model drops nobody: its suspects are those of the natural ratios, as many as clean_ratio says.
@@ -465,8 +464,7 @@ class FairRobustClassifier(FairEstimator):
 
     def _store(self, point: Point) -> None:
         """Store a model of the path, or the plain one."""
-        model = to_model(point.models[0].parameters)
-        self.coef_, self.intercept_ = model.coef, model.intercept
+        self.coef_, self.intercept_ = point.linear.coef, point.linear.intercept
         self.gap_ = point.gap
         self.gap_held_out_ = point.gap if self._solution.held_out else None
         self.ratios_, self.effective_weights_ = point.ratios, self._solution.effective_weights(point)
@@ -519,12 +517,9 @@ class FairRobustClassifier(FairEstimator):
         fairsieve: skops, MLflow, skl2onnx, shap.
         """
         check_is_fitted(self)
-        return self._make_sklearn(LinearModel(self.coef_, self.intercept_))
+        return self._as_sklearn(LinearModel(self.coef_, self.intercept_))
 
-    def _as_sklearn(self, point: Point) -> LogisticRegression:
-        return self._make_sklearn(to_model(point.models[0].parameters))
-
-    def _make_sklearn(self, model: LinearModel) -> LogisticRegression:
+    def _as_sklearn(self, model: LinearModel) -> LogisticRegression:
         made = LogisticRegression()
         made.coef_, made.intercept_ = model.coef.copy(), model.intercept.copy()
         made.classes_, made.n_features_in_ = self.classes_.copy(), self.n_features_in_

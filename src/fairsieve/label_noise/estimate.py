@@ -30,7 +30,7 @@ from fairsieve.notebook import cells_html
 from fairsieve.report.text import upper
 from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
-from fairsieve.training.threads import one_blas_thread
+from fairsieve.training.threads import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
 __all__ = [
@@ -265,7 +265,7 @@ def estimate_clean_ratio(
     return estimate_of(checked, read_seed(random_state), verified)
 
 
-@one_blas_thread()
+@one_thread("blas")
 def estimate_of(checked: Checked, seed: int, verified: Verification | None = None) -> CleanRatioEstimate:
     """Estimate from samples that have been checked, and labels that somebody verified, if any.
 

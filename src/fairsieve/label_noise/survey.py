@@ -25,7 +25,7 @@ from pandas.util import hash_array
 from fairsieve.inputs import dense
 from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, log_losses
 from fairsieve.samples import Samples
-from fairsieve.training.threads import one_openmp_thread
+from fairsieve.training.threads import one_thread
 
 __all__ = [
     "Predictor",
@@ -294,7 +294,7 @@ def boosted_predictor(survey: Survey) -> Predictor | None:
     scores, models = np.empty((len(survey), survey.classes - 1)), []
     features, folds = survey.features.astype(np.float32), survey.folds % count
     weighted = (survey.weights != survey.weights[0]).any()  # binning with weights takes longer
-    with one_openmp_thread():  # trees of a few thousand samples gain nothing from several
+    with one_thread("openmp"):  # trees of a few thousand samples gain nothing from several
         for fold in range(count):
             inside = folds == fold
             model = HistGradientBoostingClassifier(

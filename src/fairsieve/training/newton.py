@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows
 
-__all__ = ["Newton", "Step", "to_model"]
+__all__ = ["Newton", "Step"]
 
 Floats = NDArray[np.float64]
 
@@ -27,15 +26,6 @@ HALVINGS = 30
 MATRIX_SIZE = 700  # parameters up to which the curvature is a matrix; beyond, conjugate gradients
 CG_STEPS, CG_ACCURACY = 50, 0.01
 JITTERS = (1e-12, 1e-8, 1e-4, 1e-2)  # tried in turn where columns are collinear
-
-
-def to_model(parameters: Floats) -> LinearModel:
-    """Make a model of parameters whose last column holds the intercepts.
-
-    Of many classes only the differences between intercepts matter: they are given with mean 0.
-    """
-    shift = parameters[:, -1].mean() if len(parameters) > 1 else 0.0
-    return LinearModel(parameters[:, :-1].copy(), parameters[:, -1] - shift)
 
 
 class Step(NamedTuple):

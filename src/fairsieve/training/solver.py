@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairsieve.samples import draw_rows
+from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit
 from fairsieve.training.newton import Newton
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped, choose_point
-from fairsieve.training.threads import one_blas_thread
+from fairsieve.training.threads import one_thread
 
 __all__ = ["Point", "Solution", "solve"]
 
@@ -60,6 +62,14 @@ class Point(State):
 
     models: list[Model]
 
+    @property
+    def linear(self) -> LinearModel:
+        """The model of all rows. Of many classes only the differences between intercepts matter: their mean is 0."""
+        parameters = self.models[0].parameters.copy()
+        if len(parameters) > 1:
+            parameters[:, -1] -= parameters[:, -1].mean()
+        return LinearModel(parameters[:, :-1], parameters[:, -1])
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -99,7 +109,7 @@ class Solution:
         return np.asarray(np.divide(shares, expected, out=np.ones_like(shares), where=given > 0))
 
 
-@one_blas_thread()
+@one_thread("blas")
 def solve(
     rows: LinearRows, plain_rows: LinearRows, settings: SolverSettings, folds: NDArray[np.int64] | None = None
 ) -> Solution:
@@ -116,7 +126,7 @@ def solve(
     """
     if rows.samples <= MANY:
         return _Search(rows, plain_rows, settings, folds).run(None)
-    part = np.sort(np.random.default_rng(0).choice(rows.samples, PART, replace=False, shuffle=False))
+    part = draw_rows(rows.samples, PART)
     coarse = solve(rows.take(part), plain_rows.take(part), settings)
     return _Search(rows, plain_rows, settings, None).run(coarse)
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["MOST_THREADS", "map_in_threads", "one_blas_thread", "one_openmp_thread"]
+__all__ = ["MOST_THREADS", "map_in_threads", "one_thread"]
 
 MOST_THREADS = 8
 
@@ -25,19 +25,13 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let BLAS libraries use one thread, in a block or in a function that this decorates.
+def one_thread(kind: str) -> Iterator[None]:
+    """Let libraries of a kind, "blas" or "openmp", use one thread, in a block or a function that this decorates.
 
-    Where several threads of Python do so at once, threadpoolctl lets the first one decide.
+    Where several threads of Python limit BLAS at once, threadpoolctl lets the first one decide. OpenMP is limited
+    where it is called from this thread.
     """
-    with _libraries("blas").limit(limits=1):
-        yield
-
-
-@contextmanager
-def one_openmp_thread() -> Iterator[None]:
-    """Let OpenMP use one thread where it is called from this thread."""
-    with _libraries("openmp").limit(limits=1):
+    with _libraries(kind).limit(limits=1):
         yield
 
 
@@ -45,7 +39,7 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], th
     """Apply a function to each item on some threads; return the results in order.
 
     The function must not call this again: all calls share one pool. Where it multiplies matrices, call this inside
-    of :func:`one_blas_thread`.
+    of :func:`one_thread`.
 
     Examples
     --------
