@@ -82,8 +82,7 @@ def test_twenty_answers_by_keyboard_are_saved_and_trained_with(page, place):
     found = tabular.train(
         place / "people.csv", label="income", sensitive="sex", verified=answers
     ).run.verified
-    assert found.wrong == (5, 19)
-    assert found.unsure == 1
+    assert (found["wrong"], found["unsure"]) == ((5, 19), 1)
 
 
 def test_answers_stay_and_can_be_changed(page, place):

@@ -35,7 +35,10 @@ def result(frame):
     return tabular.train(frame, **QUICK)
 
 
-def test_a_data_frame_gives_the_run_that_its_file_gives(run, result, frame):
+def test_frames_and_parquet_give_the_run_that_csv_gives(run, result, frame, tmp_path):
+    frame.to_parquet(tmp_path / "people.parquet")
+    parquet = tabular.train(tmp_path / "people.parquet", **QUICK)
+    np.testing.assert_array_equal(parquet.model["model"].coef_, run.model["model"].coef_)
     np.testing.assert_array_equal(result.model["model"].coef_, run.model["model"].coef_)
     np.testing.assert_array_equal(result.run.suspects["row"], run.suspects["row"] - 2)
     again = tabular.train(polars.from_pandas(frame), **QUICK)
@@ -75,7 +78,7 @@ def test_a_result_and_its_folder_predict_the_same(result, frame, tmp_path):
     assert first.predicted.tolist() == second.predicted.tolist()
     assert first.frame["predicted"].tolist() == ["mine"] * len(frame)
     assert first.frame["predicted_"].tolist() == second.frame["predicted_"].to_list()
-    assert first.renamed == ["The table has a column 'predicted' already; that of the model is 'predicted_'."]
+    assert first.notes == ["The table has a column 'predicted' already; that of the model is 'predicted_'."]
     first.save(tmp_path / "out.csv")
     assert pandas.read_csv(tmp_path / "out.csv")["predicted_"].tolist() == first.predicted.tolist()
 

@@ -143,7 +143,15 @@ def record(data, sensitive="sex", **settings):
         "classes": list(whole.labels.classes),
         "groups": list(whole.groups.names),
         "features": [
-            [one.column, one.kind, one.missing, one.distinct, bool(one.left_out), one.large, one.dates]
+            [
+                one.column,
+                one.kind,
+                one.missing,
+                one.distinct,
+                bool(one.left_out),
+                "beyond" in one.hint,
+                one.dates,
+            ]
             for one in whole.features
         ],
         "values": {
@@ -154,7 +162,7 @@ def record(data, sensitive="sex", **settings):
             for name, column in part.values.items()
         },
         "labels": part.class_names(part.label_codes[:SHOWN]),
-        "checksums": [one.checksum for one in sorted(whole.rows, key=lambda one: one.row)][0:4:3],
+        "checksums": whole.rows.sort_values("row")["row_checksum"].tolist()[0:4:3],
         "group codes": [None if code != code else int(code) for code in part.group_codes[:SHOWN]],
     }
 

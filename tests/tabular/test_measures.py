@@ -90,13 +90,13 @@ def test_calibration_is_that_of_scikit_learn():
     for one in found:
         mine = frame[frame["sex"] == one["group"]]
         hits = mine["y"] == "b"
-        assert one["mean_score"] == pytest.approx(mine["score"].mean())
-        assert one["observed"] == pytest.approx(hits.mean())
+        assert one["predicted"] == pytest.approx(mine["score"].mean())
+        assert one["observed"]["value"] == pytest.approx(hits.mean())
         parts = np.digitize(mine["score"], edges[1:-1])
-        assert [part["total"] for part in one["bins"]] == np.bincount(parts).tolist()
+        assert [part["observed"]["total"] for part in one["bins"]] == np.bincount(parts).tolist()
     together = [
-        sum(one["bins"][place]["hits"] for one in found) / sum(one["bins"][place]["total"] for one in found)
-        for place in range(10)
+        sum(part["hits"] for part in parts) / sum(part["total"] for part in parts)
+        for parts in zip(*([part["observed"] for part in one["bins"]] for one in found), strict=True)
     ]
     shares, _ = calibration_curve(frame["y"] == "b", frame["score"], n_bins=10, strategy="quantile")
     np.testing.assert_allclose(together, shares)

@@ -105,11 +105,8 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
             {"prediction": "gues"},
             "--prediction must be a column of people.csv; got 'gues'. Did you mean 'guess'",
         ),
-        (
-            {"prediction": "job"},
-            r"--prediction must hold labels of 'income', high, low; 'job' has also 'baker'",
-        ),
-        ({"prediction": "hours"}, "these look like scores; give a column of labels, and this one as --score"),
+        ({"prediction": "job"}, "labels in 'job' of people.csv must be among high, low; got also 'baker'"),
+        ({"prediction": "hours"}, "if these are scores, give them as --score"),
         ({"prediction": "sex"}, "--prediction must be a column of its own; got 'sex'"),
         ({"prediction": "guess", "score": "hours"}, "--score must hold probabilities, numbers from 0 to 1"),
         ({"score": "chance"}, "--score must go with --prediction; got 'chance' alone"),
@@ -125,7 +122,7 @@ def test_missing_scores_are_counted_and_a_column_without_any_is_refused(tmp_path
     columns["chance"][3] = columns["chance"][9] = ""
     path = write_csv(tmp_path / "gaps.csv", columns)
     options = {"label": "income", "sensitive": "sex", "prediction": "guess", "score": "chance"}
-    notes = tabular.audit(path, **options).predictions.label_audit.notes
+    notes = tabular.audit(path, **options).predictions.notes
     assert (
         "Rows without a score in 'chance', which do not count for what scores mean: 2 (rows 5, 11)." in notes
     )

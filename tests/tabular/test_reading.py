@@ -93,12 +93,8 @@ def test_broken_files_are_refused_in_words(read, content, message):
         read(content)
 
 
-def test_a_misspelt_column_is_met_with_the_closest(tmp_path):
+def test_a_table_without_names_is_recognised(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("age,income\n1,2\n")
-    told = r"--label must be a column of table.csv; got 'Incom'. Did you mean 'income'\?"
-    with pytest.raises(InvalidInputError, match=told):
-        tabular.audit(path, label="Incom", sensitive="age")
     path.write_text("39,50000\n1,2\n")
     with pytest.raises(InvalidInputError, match="The first row must hold the columns' names"):
         tabular.audit(path, label="income", sensitive="age")
@@ -129,10 +125,6 @@ def test_parquet_is_read_as_csv_is(read, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"separator": "::"},
-            "--separator must be one character, or tab, and no quote or line end, or auto; got '::'",
-        ),
         ({"separator": '"'}, "no quote or line end"),
         ({"separator": "\n"}, "no quote or line end"),
         ({"decimal": "x"}, "--decimal must be . or ,"),

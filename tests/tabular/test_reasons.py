@@ -29,7 +29,7 @@ VERDICTS = st.lists(st.builds(TableVerdict, st.text(), st.sampled_from(["holds",
 
 @given(VERDICTS, REASONS)
 def test_the_worst_reason_decides_and_failed_verdicts_come_first(verdicts, reasons):
-    found = decide("labels", verdicts, reasons)
+    found = decide("labels", [*reasons, *verdicts])
     worst = max((OUTCOMES.index(reason.outcome) for reason in reasons), default=0)
     assert found.outcome == OUTCOMES[worst]
     order = [["fails", "inconclusive", "holds"].index(one.status) for one in found.verdicts]
@@ -81,12 +81,7 @@ def test_an_interval_that_includes_no_change_is_inconclusive(run, accuracy, disp
 
 
 def test_a_model_that_flags_nobody_is_not_to_be_used(run):
-    nobody = []
-    for measure in run.measures:
-        none = [Share(0, share.total) for share in measure.plain]
-        told = measure.kind != "accuracy"
-        nobody.append(replace(measure, plain=none, fair=none) if told else measure)
-    decision = decide_run(with_change(replace(run, measures=nobody), (0.0, 0.0), (0.0, 0.0)))
+    decision = decide_run(with_change(replace(run, predicted=[{"low": 120}] * 2), (0.0, 0.0), (0.0, 0.0)))
     assert decision.outcome == "do-not-use"
     assert (decision.findings[0].kind, decision.findings[0].facts["label"]) == ("one_label", "low")
 

@@ -37,7 +37,6 @@ OTHER = {  # than the defaults
     "separator": ";",
     "decimal": ",",
     "missing": ["unknown", "-99"],
-    "show_columns": True,
 }
 
 

@@ -113,27 +113,3 @@ def test_a_rare_label_that_nobody_gets_is_told(tmp_path):
         for one in again.decision.reasons
     )
     assert not any("nobody is told apart" in reason for reason in again.decision.reasons)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"threshold": "often"}, r"--threshold must be a probability .*got 'often'"),
-        ({"tolerance": 3}, r"--tolerance must be"),
-        ({"max_accuracy_loss": 3}, r"--max-accuracy-loss must be"),
-        ({"trees": 0}, r"--trees must be"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(people_csv, settings, message):
-    with pytest.raises(InvalidInputError, match=message):
-        tabular.train(people_csv, label="income", sensitive="sex", **settings)
-
-
-def test_a_threshold_needs_two_labels(tmp_path):
-    table = people(90)
-    table["income"] = ["low", "high", "middle"] * 30
-    path = write_csv(tmp_path / "three.csv", table)
-    with pytest.raises(
-        InvalidInputError, match=r"--threshold must be 0.5 for more than two labels.*with 3 labels"
-    ):
-        tabular.train(path, label="income", sensitive="sex", threshold="balanced")

@@ -46,29 +46,29 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
     """
 
     def decorate(function: Command) -> Command:
-        empty, names = inspect.Parameter.empty, dict(settings_of(command))
+        empty, keyword, names = (
+            inspect.Parameter.empty,
+            inspect.Parameter.KEYWORD_ONLY,
+            dict(settings_of(command)),
+        )
         *own, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
-        first, last = ([one for one in own if (one.default is empty) is needed] for needed in (True, False))
+        own = [one.replace(kind=keyword) for one in own]
         made = [
             inspect.Parameter(
                 name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                keyword,
                 default=empty if name in ("label", "sensitive") and not optional else None,
                 annotation=_option(name),
             )
             for name in names
         ]
-        needed, added = (
-            [one for one in made if (one.default is empty) is wanted] for wanted in (True, False)
-        )
 
         def call(**given: Any) -> None:
             unset = [name for name in names if given[name] in (None, [])]
             function(**{name: value for name, value in given.items() if name not in unset})
 
-        # A command without an argument of its own is not only about tables: its own options come first.
-        rest = [*added, *last] if first else [*last, *added]
-        signature = inspect.Signature([*first[:1], *needed, *first[1:], *rest])
+        # To compare is not only about tables: its own options come first.
+        signature = inspect.Signature([*own, *made] if command == "compare" else [*made, *own])
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
         call.__name__, call.__doc__ = function.__name__, function.__doc__

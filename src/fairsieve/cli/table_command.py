@@ -79,7 +79,7 @@ def predict_command(
 ) -> None:
     """Predict the label of every row of a table.
 
-    The rows are copied byte for byte, with two columns added: the predicted label and its probability; with
+    The values stay as they are written, with two columns added: the predicted label and its probability; with
     --probabilities, one more for each label.
 
     Example: fairsieve predict run new-people.csv -o predicted.csv
@@ -93,7 +93,7 @@ def predict_command(
         found = tabular.predict(run, data, probabilities=probabilities, **settings)
         found.save(out, force=force, escape_formulas=escape_formulas)
     count = "1 row" if len(found.predicted) == 1 else f"{len(found.predicted):,} rows"
-    say(*found.notes, *found.renamed, f"{count} predicted, in {out}")
+    say(*found.notes, f"{count} predicted, in {out}")
 
 
 @table_settings("audit")

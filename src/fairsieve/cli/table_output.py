@@ -67,7 +67,7 @@ def say_audit(result: AuditResult) -> None:
 
 def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     """Print the decision on predictions, and their rates by group."""
-    say(*_decision_lines(decision), *found.label_audit.notes)
+    say(*_decision_lines(decision), *found.notes)
     table = Table(title="Rates by group; the report has their 95 % intervals")
     heads = ["group", *(one.title for one in found.measures), *(["mean score"] if found.calibration else [])]
     for place, title in enumerate(heads):
@@ -78,7 +78,7 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
         told += [scores.get(group, "–")] if scores else []
         table.add_row(Text(printable(group_name(group))), *told)
     Console().print(table)
-    count = len(found.label_audit.suspects["row"])
+    count = len(found.suspects["row"])
     left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
     say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")

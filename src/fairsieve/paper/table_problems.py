@@ -9,14 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.data.splits import Splits, split_indices
-from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveWarning
 from fairsieve.label_noise.estimate import estimate_clean_ratio
 from fairsieve.paper.problems import NoisyProblem, attack_problem
 from fairsieve.samples import Samples
-from fairsieve.tabular.answers import table_checksum
 from fairsieve.tabular.evaluation import FEW
 from fairsieve.tabular.preparation import TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
@@ -47,14 +47,10 @@ class TableSource:
 
 
 def table_source(asked: TableSettings) -> tuple[TableSource, TableProblem]:
-    """Read a table, check that it can be compared on, and name it."""
+    """Read a table, and name it."""
     whole = read_whole(asked)
-    if asked.fairness == "equal_opportunity" and whole.labels.positive is None:
-        raise InvalidInputError(
-            f"--positive must be given for equal opportunity with {len(whole.labels.classes)} labels; they are "
-            f"{', '.join(whole.labels.classes)}"
-        )
-    digest = hashlib.sha256(table_checksum(whole.table).encode())
+    digest = hashlib.sha256(repr(whole.table.columns).encode())
+    digest.update(pd.util.hash_pandas_object(whole.table.frame, index=False).to_numpy().tobytes())
     if whole.answers is not None:
         for array in (whole.answers.rows, whole.answers.codes, whole.answers.weights):
             digest.update(array.tobytes())

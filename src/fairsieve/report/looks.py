@@ -7,9 +7,9 @@ that sees two primaries; a symbol tells those of one hue apart. The tests measur
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from types import ModuleType
 from typing import Any
 
@@ -115,8 +115,12 @@ NAMED_LOOKS = {
     "plain model": Look("grey"),
     "fair model": Look("blue"),
 }
-# Hues of series that have no look of their own; black comes when these are gone.
-FREE_HUES = ("blue", "orange", "sky", "green", "red", "pink")
+# Looks of series that have none of their own, in turn: a new hue each time, with another symbol in each round.
+FREE_LOOKS = [
+    Look(hue, (*SYMBOLS, *SYMBOLS)[place % len(SYMBOLS) + turn])
+    for turn in range(len(SYMBOLS))
+    for place, hue in enumerate(("blue", "orange", "sky", "green", "red", "pink", "black"))
+]
 
 
 SETTINGS: Any = {
@@ -152,27 +156,8 @@ def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> d
     found = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
     found |= {name: given[name] for name in distinct if name in given} if given else {}
     taken = set(found.values())
-    hues = {look.hue for look in taken}
-    for name in distinct:
-        if name not in found:
-            found[name] = _free_look(name, taken, hues, len(found))
-            taken.add(found[name])
-            hues.add(found[name].hue)
-    return {name: found[name] for name in distinct}
-
-
-def _free_look(name: str, taken: set[Look], hues: set[str], place: int) -> Look:
-    """Choose a look for a name that has none of its own: of a new hue while there is one, then merely new.
-
-    The hue goes by the name, so that it is likely the same in the next figure, the symbol by the place.
-    """
-    start = zlib.crc32(name.encode()) % len(FREE_HUES)
-    hues_in_turn = (*FREE_HUES[start:], *FREE_HUES[:start], "black")
-    symbols = list(SYMBOLS)
-    symbols = [symbols[(place + step) % len(symbols)] for step in range(len(symbols))]
-    order = [Look(hue, symbol) for symbol in symbols for hue in hues_in_turn]
-    fresh = [look for look in order if look.hue not in hues] or [look for look in order if look not in taken]
-    return (fresh or order)[0]
+    free = (look for look in cycle(FREE_LOOKS) if look not in taken)
+    return {name: found[name] if name in found else next(free) for name in distinct}
 
 
 def colour(look: Look) -> str:

@@ -180,18 +180,23 @@ def _entry(cell: Cell) -> str:
     return f"{text} ({markdown(cell.reference)})" if cell.reference else text
 
 
-def csv_text(rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
-    """Write rows as CSV in which no field is a formula, and none ends its row."""
+def csv_text(
+    rows: Iterable[Iterable[Any]],
+    separator: str = ",",
+    *,
+    escape_formulas: bool = True,
+    line_end: str = "\n",
+) -> str:
+    """Write rows as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to."""
     stream = io.StringIO()
-    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
-    writer.writerows([_safe_field(value) for value in row] for row in rows)
+    if escape_formulas:
+        rows = ([safe_text("" if value is None else str(value)) for value in row] for row in rows)
+    csv.writer(stream, delimiter=separator, lineterminator=line_end).writerows(rows)
     return stream.getvalue()
 
 
-def columns_csv(
-    columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True, separator: str = ","
-) -> str:
-    r"""Write columns as CSV; put an apostrophe before what a spreadsheet could take for a formula, if asked to.
+def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True) -> str:
+    r"""Write columns under their names as CSV.
 
     Examples
     --------
@@ -202,29 +207,16 @@ def columns_csv(
     -3
     """
     rows = chain([columns], zip(*columns.values(), strict=True))
-    if escape_formulas:
-        return csv_text(rows, separator)
-    stream = io.StringIO()
-    csv.writer(stream, delimiter=separator, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
-
-
-def _safe_field(value: Any) -> str:
-    r"""Write a value as text that is no formula, wherever a spreadsheet splits it.
-
-    Examples
-    --------
-    >>> _safe_field("a;=1"), _safe_field("a\r=1"), _safe_field(-3), _safe_field("-0.5+cmd()")
-    ("a;'=1", "a\n'=1", '-3', "'-0.5+cmd()")
-    """
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return str(value)
-    return _safe_text("" if value is None else value if isinstance(value, str) else str(value))
+    return csv_text(rows, escape_formulas=escape_formulas)
 
 
 @functools.lru_cache(maxsize=4096)  # the same categories come again and again
-def _safe_text(text: str) -> str:
-    """Write a text that is no formula: an apostrophe stands before what a spreadsheet could take for one."""
+def safe_text(text: str) -> str:
+    r"""Write a text that is no formula, wherever a spreadsheet splits it, and that does not end its row.
+
+    >>> safe_text("a;=1"), safe_text("a\r=1"), safe_text("-3"), safe_text("-0.5+cmd()")
+    ("a;'=1", "a\n'=1", '-3', "'-0.5+cmd()")
+    """
     if NUMBER.fullmatch(text):
         return text
     one_kind = text.replace("\r\n", "\n").replace("\r", "\n")  # a bare \r would end the row

@@ -1,28 +1,40 @@
-"""Read the answers of people who checked labels, and find the rows of a table that they belong to."""
+"""Read the answers of people who checked labels, say what they changed, and what models are worth on true labels."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.tabular.reading.columns import InputTable, closest, exact_value, is_text, parse_numbers
+from fairsieve.errors import FairsieveWarning, InvalidInputError
+from fairsieve.intervals import wilson
+from fairsieve.label_noise.estimate import ALL_WRONG_LABELS, CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.label_noise.true_measures import TrueMeasures, measure_true_labels
+from fairsieve.report.text import load_sentences
+from fairsieve.selection.fairness import ABBREVIATIONS
+from fairsieve.tabular.evaluation import Score, Share, score_models
+from fairsieve.tabular.model_files import decide, probabilities
+from fairsieve.tabular.reading.columns import InputTable, as_objects, did_you_mean, exact_value, parse_numbers
+from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
 from fairsieve.tabular.reading.roles import Labels
 
+if TYPE_CHECKING:
+    from fairsieve.tabular.preparation import TableProblem
+    from fairsieve.tabular.table_run import TableRun
+
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
 NEEDED = ("row", "verified_label", "sampling_weight", "row_checksum")
-# A file's rows are numbered as in a spreadsheet, from 2, and a data frame's from 0.
-SHIFTS = (0, -2, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +151,10 @@ def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
         )
     numbers = parse_numbers(file.frame["row"], file.reading.decimal).numbers
     sums = file.cells("row_checksum")
-    for shift in SHIFTS:
-        if np.isin(numbers + shift, table.rows).all():
-            places = np.searchsorted(table.rows, numbers + shift)
-            if row_checksums(table, places) == sums:
-                return places
+    if np.isin(numbers, table.rows).all():
+        places = np.searchsorted(table.rows, numbers)
+        if row_checksums(table, places) == sums:
+            return places
     return _find_checksums(numbers, sums, file.name, table)
 
 
@@ -217,11 +228,9 @@ def _find_code(text: str, labels: Labels, row: int, name: str) -> int:
     matching = [code for code, label in enumerate(labels.classes) if _same(text, label)]
     if len(matching) == 1:
         return matching[0]
-    close = closest(text, labels.classes)
-    hint = f"Did you mean {close!r}? " if close else ""
     raise InvalidInputError(
         f"verified_label in {name} must be one of {', '.join(labels.classes)}, empty, or "
-        f"{unsure_word(labels.classes)}; got {text!r} for row {row}. {hint}Correct it"
+        f"{unsure_word(labels.classes)}; got {text!r} for row {row}. {did_you_mean(text, labels.classes)}Correct it"
     )
 
 
@@ -256,14 +265,201 @@ def row_checksums(table: InputTable, places: NDArray[Any] | Sequence[int]) -> li
     ]
 
 
-def table_checksum(table: InputTable) -> str:
-    """Compute a checksum of a whole table as it was read."""
-    found = hashlib.sha256(json.dumps([list(table.columns), len(table)]).encode())
-    for name in table.columns:
-        column = table.frame[name]
-        if is_text(column):
-            found.update(json.dumps(column.array.categories.tolist()).encode())
-            found.update(column.array.codes.astype(np.int32).tobytes())
-        else:
-            found.update(column.to_numpy(dtype=np.float64, na_value=np.nan).tobytes())
-    return found.hexdigest()[:16]
+# ---- What the answers say
+
+MORE = 10  # checks, by which intervals would narrow
+
+
+def _say() -> Any:
+    return load_sentences("fairsieve.tabular", "templates/review.j2")
+
+
+@dataclass(frozen=True, eq=False)
+class TrueLabelMeasures:
+    """What models are worth on the true labels, as far as checked rows say.
+
+    Attributes
+    ----------
+    models : dict of TrueMeasures
+        By the name of the model.
+    rows : int
+        Rows that are measured on.
+    checked : int
+        How many of them somebody checked.
+    fairness : str
+    """
+
+    models: dict[str, TrueMeasures]
+    rows: int
+    checked: int
+    fairness: str
+
+    @property
+    def sentence(self) -> str:
+        """The estimates in plain words."""
+        return str(_say().true_labels(self, _disparity_title(self.fairness)))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The estimates as values that JSON can express."""
+        models = {
+            name: {
+                part: {"value": one.value, "interval": [one.low, one.high]}
+                for part, one in (("accuracy", found.accuracy), ("disparity", found.disparity))
+            }
+            for name, found in self.models.items()
+        }
+        return {"rows": self.rows, "checked": self.checked, **models}
+
+
+def _disparity_title(fairness: str) -> str:
+    return f"{ABBREVIATIONS[fairness]} disparity"
+
+
+def compare_with_answers(run: TableRun, without: TableRun) -> tuple[dict[str, Any], list[str]]:
+    """Compare a run that used answers with the same run without them: as ``metrics.json`` says it, and in words."""
+    problem, answers, test, asked = run.problem, run.problem.answers, run.problem.test, run.asked
+    assert answers is not None
+    assert run.estimate is not None  # verified labels need clean_ratio="auto"
+    assert without.estimate is not None
+    wrong = answers.codes != answers.given
+    inside = np.searchsorted(problem.table.rows, answers.rows)
+    groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
+    models = (without.model, run.model, run.trade_off[0].model)
+    before, after, plain = (decide(one, probabilities([one], test.values)[0]) for one in models)
+    positive = problem.labels.positive_code
+    scores, change = score_models(test.cells, [before, after], asked.fairness, positive, asked.seed)
+    share = float(np.average(wrong, weights=answers.weights))
+    worth = float(answers.weights.sum() ** 2 / (answers.weights**2).sum())  # as so many rows of one weight
+    true_labels = _measure_problem(problem, {"plain model": plain, "fair model": after})
+    found = {
+        "wrong": Share(int(wrong.sum()), len(wrong)),
+        "by_group": {
+            name: Share(int(its.sum()), len(its)) for name, its in pd.Series(wrong).groupby(groups.to_numpy())
+        },
+        "unsure": answers.unsure,
+        "unanswered": answers.unanswered,
+        # Checked rows that were set aside are measured on by their verified labels.
+        "in_test": 0 if test.verified is None else int((test.verified >= 0).sum()),
+        # By the checked rows and their chances to be chosen.
+        "share_wrong": Score(share, wilson(share * worth, worth)),
+        "change": change,
+        "rates": rate_records(run.estimate),
+        "estimate_without": estimate_record(without.estimate),
+        "estimate_with": estimate_record(run.estimate),
+        "fair_without": scores[0],
+        "true_labels": None if true_labels is None else true_labels.record,
+    }
+    say, titles = _say(), {"accuracy": "accuracy", "disparity": _disparity_title(asked.fairness)}
+    sentences = [
+        say.counted(found),
+        say.estimated(found, ALL_WRONG_LABELS),
+        say.measured(found, scores[1], titles),
+        *([] if true_labels is None else [true_labels.sentence]),
+        *tell_rates(run.estimate),
+    ]
+    return found, sentences
+
+
+def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
+    """Collect what was found of the labels."""
+    names = ("clean_ratio", "interval", "covers", "aimed")
+    told = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    return told | {name: getattr(estimate, name) for name in names}
+
+
+def measure_by_estimate(
+    estimate: CleanRatioEstimate,
+    rows: NDArray[np.int64],
+    predicted: dict[str, Sequence[Any]],
+    fairness: str,
+    positive: Any,
+    seed: int,
+) -> TrueLabelMeasures | None:
+    """Measure predictions of some rows of an estimate; None where too few were checked to learn from.
+
+    Parameters
+    ----------
+    predicted : dict of labels
+        Of those rows, by the name of the model; as the estimate calls them.
+    positive : label or None
+    """
+    codes = estimate.verified_codes
+    if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
+        return None
+    models = {
+        name: measure_true_labels(
+            np.asarray(labels), estimate, rows=rows, fairness=fairness, pos_label=positive, seed=seed
+        )
+        for name, labels in predicted.items()
+    }
+    return TrueLabelMeasures(models, len(rows), int((codes[rows] >= 0).sum()), fairness)
+
+
+def _measure_problem(
+    problem: TableProblem, predicted: dict[str, NDArray[np.int64]]
+) -> TrueLabelMeasures | None:
+    """Measure predictions of the test part; None where nobody checked a row of it.
+
+    The chances of the true labels are learnt from the checked rows of both parts, but a checked row is measured on by
+    what was thought of it without its check.
+
+    Parameters
+    ----------
+    predicted : dict of integer arrays
+        Codes of the test part's labels, by the name of the model.
+    """
+    train, test, answers = problem.train, problem.test, problem.answers
+    if test.verified is None or answers is None or not (test.verified >= 0).any():
+        return None
+    prepared, both = Preparation().fit(train.values), (train, test)
+    checked = [answers.over(part.rows) for part in both]
+    # The test part has its verified labels; here those given count, as they do in the training part.
+    own = dict(zip(answers.rows.tolist(), answers.given.tolist(), strict=True))
+    given = [own.get(row, code) for row, code in zip(test.rows.tolist(), test.label_codes, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
+        estimate = estimate_clean_ratio(
+            np.concatenate([prepared.transform(part.values) for part in both]),
+            np.concatenate([train.label_codes, given]),
+            sensitive_features=np.concatenate([part.group_codes.astype(np.float64) for part in both]),
+            verified_labels=as_objects(
+                None if code < 0 else int(code) for codes, _ in checked for code in codes
+            ),
+            verified_weight=np.concatenate([weights for _, weights in checked]),
+            random_state=problem.asked.seed,
+        )
+    rows = np.arange(len(train), len(train) + len(test))
+    labels = {name: codes.tolist() for name, codes in predicted.items()}
+    return measure_by_estimate(
+        estimate, rows, labels, problem.asked.fairness, problem.pos_label, problem.asked.seed
+    )
+
+
+def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
+    """Collect the flip rates that checked labels show, with intervals; empty where there are none."""
+    rates, cells = estimate.verified, estimate.cells
+    if rates is None:
+        return []
+    narrowing, by_group = rates.narrowing(MORE), rates.checked.sum(axis=0)
+    return [
+        {
+            "label": str(label),
+            "group": None if group is None else str(group),
+            "checked_in_group": int(by_group[column]),
+            "flip_rate": {
+                "value": float(rates.flip_rates[row, column]),
+                "interval": [float(rates.low[row, column]), float(rates.high[row, column])],
+            },
+            "narrowed_by_ten_checks": float(narrowing[row, column]),
+        }
+        for row, label in enumerate(cells.classes)
+        for column, group in enumerate(cells.groups)
+        if cells.counts[:, column].any()
+    ]
+
+
+def tell_rates(estimate: CleanRatioEstimate) -> list[str]:
+    """Say the flip rates that checked labels show, and what more checks would be worth; empty where there are none."""
+    found = rate_records(estimate)
+    return [_say().rates(found, MORE)] if found else []

@@ -234,21 +234,21 @@ class Decision:
 
 
 def decide(
-    subject: Subject,
-    verdicts: Iterable[TableVerdict],
-    reasons: Iterable[Reason],
-    facts: dict[str, Any] | None = None,
+    subject: Subject, found: Iterable[TableVerdict | Reason], facts: dict[str, Any] | None = None
 ) -> Decision:
     """Decide as the weightiest reason says; without any, to use.
 
     Examples
     --------
     >>> leak, few = (Reason(one, to, {"text": one}) for one, to in (("leak", "do-not-use"), ("few", "inconclusive")))
-    >>> found = decide("model", [], [few, leak])
+    >>> found = decide("model", [few, leak])
     >>> found.outcome, found.reasons
     ('do-not-use', ['leak', 'few'])
     """
+    given = list(found)
+    reasons = (one for one in given if isinstance(one, Reason))
     ordered = sorted(reasons, key=lambda reason: -OUTCOMES.index(reason.outcome))
+    verdicts = (one for one in given if isinstance(one, TableVerdict))
     judged = sorted(verdicts, key=lambda verdict: STATUSES.index(verdict.status))
     return Decision(subject, ordered[0].outcome if ordered else "use", judged, ordered, facts or {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,23 +15,25 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, keep_inputs, write_output
 from fairsieve.notebook import Bar, cells_html, table_html
-from fairsieve.report.text import columns_csv, percent
-from fairsieve.tabular import label_review, predictions, table_run
+from fairsieve.report.text import percent
+from fairsieve.tabular import label_review, table_run
 from fairsieve.tabular.decision import Decision, say
 from fairsieve.tabular.label_review import Audit, LabelReview
-from fairsieve.tabular.model_files import ARCHIVE, read_model
+from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
-from fairsieve.tabular.predictions import predictions_csv
 from fairsieve.tabular.reading.columns import InputTable, Reading
 from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run, main_rates
 from fairsieve.tabular.report.files import (
+    audit_record,
     new_folder,
+    prediction_record,
+    predictions_csv,
+    run_record,
     suspects_csv,
     write_prediction_audit,
     write_run,
 )
-from fairsieve.tabular.report.metrics import audit_record, prediction_record, run_record
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
@@ -110,7 +112,7 @@ def audit(
     asked = TableSettings(data, **settings)
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
-        return AuditResult(measured.label_audit, decide_predictions(measured), predictions=measured)
+        return AuditResult(measured, decide_predictions(measured), predictions=measured)
     if score is not None:
         raise InvalidInputError(
             f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
@@ -211,10 +213,17 @@ def predict(
         model, origin = run.model, Path(ARCHIVE)
     else:
         model, origin = read_model(Path(run)), Path(run) / ARCHIVE
-    table, codes, chances, notes = predictions.predict_table(model, data, Reading(**settings), origin)
+    table, codes, chances, notes = predict_table(model, data, Reading(**settings), origin)
     of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
-    own = chances[np.arange(len(codes)), codes]
-    return Predictions(data, table, model.classes_[codes], own, notes, of_labels)
+    wanted = {"predicted": model.classes_[codes], "probability": chances[np.arange(len(codes)), codes]}
+    wanted |= {f"probability_{label}": values for label, values in of_labels.items()}
+    added = {free_name(name, table.columns): values for name, values in wanted.items()}
+    notes += [
+        f"The table has a column {name!r} already; that of the model is {own!r}."
+        for name, own in zip(wanted, added, strict=True)
+        if name != own
+    ]
+    return Predictions(data, table, wanted["predicted"], wanted["probability"], notes, of_labels, added)
 
 
 MOST_ROWS = 10  # in a notebook
@@ -389,6 +398,8 @@ class Predictions:
         What was given, and the rows as they were read.
     chances : dict of arrays
         The probability of each label, where that was asked for.
+    added : dict of arrays
+        All of these, by the names that their columns get.
 
     Examples
     --------
@@ -409,58 +420,34 @@ class Predictions:
     predicted: NDArray[np.str_]
     probability: NDArray[np.float64]
     notes: list[str]
-    chances: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-
-    @property
-    def _added(self) -> dict[str, NDArray[Any]]:
-        """The columns to add, by the names that they are meant to have."""
-        of_labels = {f"probability_{label}": values for label, values in self.chances.items()}
-        return {"predicted": self.predicted, "probability": self.probability} | of_labels
+    chances: dict[str, NDArray[np.float64]]
+    added: dict[str, NDArray[Any]]
 
     @cached_property
     def frame(self) -> Any:
         """The rows with the predictions and their probabilities added, as a data frame."""
-        rows = np.arange(len(self.table))
-        frame = self.data if is_frame(self.data) else as_pandas(self.table, rows)
-        return add_columns(frame, rows, self._added)
+        return _add_columns(self.data, self.table, np.arange(len(self.table)), self.added)
 
     def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
         """Write the rows and the predictions to a CSV file; return where.
 
-        The rows of a CSV file are copied byte for byte.
+        The values of a CSV file stay as they are written.
         """
         path = Path(path)
         if not is_frame(self.data):
             keep_inputs("--out", path, self.data)
         check_new("--out", path, force=force)
-        added = self.added_columns()
-        if is_frame(self.data):
-            columns = {name: self.frame[name].to_list() for name in self.frame.columns} | added
-            content = columns_csv(columns, escape_formulas=escape_formulas).encode()
-        else:
-            content = predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
+        mark = self.table.reading.decimal
+        added = {
+            name: [f"{value:.4f}".replace(".", mark) for value in values]
+            if values.dtype.kind == "f"
+            else values.tolist()
+            for name, values in self.added.items()
+        }
+        source = None if is_frame(self.data) else self.data
+        content = predictions_csv(source, self.table, added, escape_formulas=escape_formulas)
         write_output(path, content)
         return path
-
-    def added_columns(self) -> dict[str, list[str]]:
-        """Return the columns that a file gets, as texts, under names that no column of the table has."""
-        taken, mark = list(self.table.columns), self.table.reading.decimal
-        return {
-            free_name(name, taken): values.tolist()
-            if name == "predicted"
-            else [f"{value:.4f}".replace(".", mark) for value in values]
-            for name, values in self._added.items()
-        }
-
-    @property
-    def renamed(self) -> list[str]:
-        """Sentences on names that a column of the table has already."""
-        pairs = zip(self._added, self.added_columns(), strict=True)
-        return [
-            f"The table has a column {wanted!r} already; that of the model is {name!r}."
-            for wanted, name in pairs
-            if wanted != name
-        ]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
@@ -537,10 +524,18 @@ def _frame_html(title: str, frame: Any) -> str:
 def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:
     """Return the rows of suspects with their original columns, and what is known of each beside them."""
     rows = np.searchsorted(table.rows, suspects["row"])
-    frame = data if is_frame(data) else as_pandas(table, rows)
     added = {
-        "suggested_label" if name == "suggested" else name: values
+        name: values
         for name, values in suspects.items()
         if name != "label" and (name != "row" or table.name == FRAME_NAME)
     }
-    return add_columns(frame, rows if is_frame(data) else np.arange(len(rows)), added)
+    return _add_columns(data, table, rows, added)
+
+
+def _add_columns(
+    data: Any, table: InputTable, rows: NDArray[np.int64], added: dict[str, NDArray[Any]]
+) -> Any:
+    """Return some rows of a table with columns added: of the data frame that was given, or of one of pandas."""
+    if is_frame(data):
+        return add_columns(data, rows, added)
+    return add_columns(as_pandas(table, rows), np.arange(len(rows)), added)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
@@ -19,15 +18,13 @@ from sklearn.neighbors import NearestNeighbors
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.report.text import load_sentences
-from fairsieve.tabular.answers import row_checksums
-from fairsieve.tabular.model_files import ARCHIVE, read_model
-from fairsieve.tabular.models import choose_model, record_warnings, weigh_by_trees
-from fairsieve.tabular.predictions import predict_table
+from fairsieve.tabular.answers import row_checksums, tell_rates
+from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.columns import as_objects, find_column, is_text
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.verified_change import tell_rates
+from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
 
@@ -41,13 +38,10 @@ class Audit(TableProblem):
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
     suspects : dict of arrays
         The rows whose labels are more likely wrong than right, the surest first.
-    model_name : str
-        The kind of model that says which labels are wrong.
     """
 
     estimate: CleanRatioEstimate
     suspects: dict[str, NDArray[Any]]
-    model_name: str = "logistic"
 
 
 def audit_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> Audit:
@@ -55,37 +49,16 @@ def audit_table(asked: TableSettings, report: Callable[[str], None] | None = Non
     tell = report or (lambda stage: None)
     tell("reading the table")
     problem = read_whole(asked)
-    part, notes = problem.train, problem.notes
+    part = problem.train
     tell("estimating how many labels are wrong")
-    choice = choose_model(problem) if asked.model == "auto" else None
-    name = asked.model if choice is None else choice.name
-    notes = notes if choice is None else [*notes, choice.note]
-    if name == "logistic":
-        # The models that the estimate itself compares say which labels are wrong.
-        estimate, more = estimate_part(
-            part, Preparation().fit(part.values).transform(part.values), asked.seed
-        )
-        notes = [*notes, *more]
-        wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
-        rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
-        suggested = estimate.true_class[rows].argmax(axis=1)
-        chances = estimate.true_class[rows, suggested]
-    else:
-        # Boosted trees say it out of fold.
-        sieve = weigh_by_trees(problem, name)
-        assert sieve.estimate_ is not None  # the flips are always estimated
-        estimate, found = named_estimate(sieve.estimate_, part), sieve.suspects()
-        found = found[(found["label"] != found["suggested"]) & bool(estimate.credible)]
-        rows, suggested, chances = (found[name].to_numpy() for name in ("row", "suggested", "probability"))
-    suspects = {
-        "row": part.rows[rows],
-        "label": as_objects(part.class_names(part.labels.codes[rows])),
-        "suggested": as_objects(part.class_names(suggested)),
-        "probability": chances,
-        "group": as_objects(part.group_names(part.groups.codes[rows])),
-    }
-    problem = replace(problem, notes=[*tell_rates(estimate), *notes])
-    return Audit(**vars(problem), estimate=estimate, suspects=suspects, model_name=name)
+    estimate, warned = estimate_part(part, Preparation().fit(part.values).transform(part.values), asked.seed)
+    wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
+    rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
+    chances = estimate.true_class[rows]
+    found = {"row": rows, "label": part.label_codes[rows], "suggested": chances.argmax(axis=1)}
+    suspects = part.named_suspects(pd.DataFrame(found | {"probability": chances.max(axis=1)}))
+    problem = replace(problem, notes=[*tell_rates(estimate), *problem.notes, *warned])
+    return Audit(**vars(problem), estimate=estimate, suspects=suspects)
 
 
 def estimate_part(
@@ -100,37 +73,6 @@ def estimate_part(
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowToCheck:
-    """A row whose label a person should check.
-
-    Attributes
-    ----------
-    row : int
-        Numbered as in a spreadsheet.
-    identifier : str or None
-    given, suggested : str
-        Labels.
-    group : str or None
-    reasons : list of str
-    values : dict of str
-        What stands in each column, those that matter first.
-    weight : float
-        The inverse of its chance to be chosen, up to a factor.
-    checksum : str
-    """
-
-    row: int
-    identifier: str | None
-    given: str
-    suggested: str
-    group: str | None
-    reasons: list[str]
-    values: dict[str, str]
-    weight: float
-    checksum: str
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelReview(TableProblem):
     """Rows of a table to check, and what is known of its labels.
@@ -138,33 +80,26 @@ class LabelReview(TableProblem):
     Attributes
     ----------
     id_column : str or None
-    rows : list of RowToCheck
-    columns : list of str
-        Those that matter most over all rows first.
+    rows : DataFrame
+        For each row its number as in a spreadsheet (``row``), ``id``, ``given_label``, ``suggested_label``, ``group``,
+        ``sampling_weight`` (the inverse of its chance to be chosen, up to a factor), ``reasons`` (a list), ``matters``
+        (the columns that matter for it, the most first) and ``row_checksum``.
+    values : DataFrame
+        What stands in the other columns, as texts; those that matter most over all rows first.
     estimate : CleanRatioEstimate
     """
 
     id_column: str | None
-    rows: list[RowToCheck]
-    columns: list[str]
+    rows: pd.DataFrame
+    values: pd.DataFrame
     estimate: CleanRatioEstimate
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows as a data frame: what identifies them, the labels, and the original columns."""
-        found = [
-            {
-                "row": one.row,
-                "given_label": one.given,
-                "suggested_label": one.suggested,
-                "group": one.group,
-                "sampling_weight": one.weight,
-                "reasons": " ".join(one.reasons),
-            }
-            | {column: one.values[column] for column in self.columns}
-            for one in self.rows
-        ]
-        return pd.DataFrame(found)
+        """The rows to check: what identifies them, the labels, and the original columns."""
+        told = self.rows.drop(columns=["id", "matters", "row_checksum"])
+        told["reasons"] = told["reasons"].str.join(" ")
+        return told.assign(**{str(name): values for name, values in self.values.items()})
 
 
 def review_labels(
@@ -213,92 +148,53 @@ def review_labels(
     places, weights = estimate.next_to_verify(min(count, left), asked.seed)
     true_class = estimate.true_class[places] if estimate.credible else None
     explained = explain_labels(part, numbers, prepared.sources, places, true_class, asked.seed)
-    rows = _describe_rows(whole, places, weights, explained, id_column, _predicted(run, asked, whole))
-    # Columns that no model sees come last.
-    matters = {name: sum(one.weight.get(name, -1.0) for one in explained) for name in rows[0].values}
-    return LabelReview(
-        **vars(replace(whole, notes=[*whole.notes, *warned])),
-        id_column=id_column,
-        rows=rows,
-        columns=sorted(matters, key=lambda name: -matters[name]),
-        estimate=estimate,
-    )
-
-
-def _predicted(run: Path | None, asked: TableSettings, whole: TableProblem) -> dict[int, str]:
-    """Say what the model of a run predicts for each row, by its number; nothing without a run."""
-    if run is None:
-        return {}
-    model = read_model(run)
-    _, codes, chances, _ = predict_table(model, asked.data, asked.reading, run / ARCHIVE)
-    say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
-    told = [say(run.name, model.classes_[code], row[code]) for code, row in zip(codes, chances, strict=True)]
-    return dict(zip(whole.table.rows.tolist(), told, strict=True))
-
-
-def _describe_rows(
-    whole: TableProblem,
-    places: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    explained: Sequence[Explained],
-    id_column: str | None,
-    predicted: dict[int, str],
-) -> list[RowToCheck]:
-    """Collect everything that is shown of the chosen rows."""
-    part, classes = whole.train, whole.labels.classes
-    numbers = part.rows[places]
-    inside = np.searchsorted(whole.table.rows, numbers)
+    suggested, matters, reasons = map(list, zip(*explained, strict=True))
+    if run is not None:
+        predicted = _predicted(run, asked)[np.isin(whole.table.rows, part.rows)]
+        reasons = [[*told, predicted[place]] for told, place in zip(reasons, places, strict=True)]
+    inside = np.searchsorted(whole.table.rows, part.rows[places])
     chosen = whole.table.take(inside)
     texts = {
         name: ["" if value is None else str(value) for value in chosen.cells(name)] for name in chosen.columns
     }
-    identifiers = texts.pop(id_column, None) if id_column is not None else None
-    texts.pop(whole.labels.column, None)
-    sums, groups = row_checksums(whole.table, inside), part.group_names(part.groups.codes[places])
-    given = [classes[code] for code in part.labels.codes[places]]
-    found = []
-    for i, (row, one) in enumerate(zip(numbers.tolist(), explained, strict=True)):
-        order = [name for name in dict.fromkeys((*one.weight, *texts)) if name in texts]
-        found.append(
-            RowToCheck(
-                row=row,
-                identifier=None if identifiers is None else identifiers[i],
-                given=given[i],
-                suggested=classes[one.suggested],
-                group=groups[i],
-                reasons=[*one.reasons, *([predicted[row]] if row in predicted else [])],
-                values={name: texts[name][i] for name in order},
-                weight=float(weights[i]),
-                checksum=sums[i],
-            )
-        )
-    return found
+    rows = pd.DataFrame(
+        {
+            "row": part.rows[places],
+            "id": "" if id_column is None else texts.pop(id_column),
+            "given_label": part.class_names(part.labels.codes[places]),
+            "suggested_label": part.class_names(suggested),
+            "group": part.group_names(part.groups.codes[places]),
+            "sampling_weight": weights,
+            "reasons": reasons,
+            "matters": [[*weight] for weight in matters],
+            "row_checksum": row_checksums(whole.table, inside),
+        }
+    )
+    # Columns that no model sees come last.
+    total = {name: sum(one.get(name, -1.0) for one in matters) for name in texts if name != asked.label}
+    return LabelReview(
+        **vars(replace(whole, notes=[*whole.notes, *warned])),
+        id_column=id_column,
+        rows=rows,
+        values=pd.DataFrame(texts)[sorted(total, key=lambda name: -total[name])],
+        estimate=estimate,
+    )
+
+
+def _predicted(run: Path, asked: TableSettings) -> NDArray[np.object_]:
+    """Say what the model of a run predicts for each row."""
+    model = read_model(run)
+    _, codes, chances, _ = predict_table(model, asked.data, asked.reading, run / ARCHIVE)
+    say = load_sentences("fairsieve.tabular", "templates/review.j2").predicted
+    pairs = zip(codes, chances, strict=True)
+    return as_objects(say(run.name, model.classes_[code], row[code]) for code, row in pairs)
 
 
 MOST_ROWS = 20_000  # that the model and the neighbours are taken from
 MOST_WORK = 2e10  # multiplications spent on neighbours, so that many rows to explain get fewer candidates
-CHUNK = 2**22  # numbers in memory together
 NEIGHBOURS = 20
 TELLING = 3  # columns that are named
 UNUSUAL = 0.01  # share of the rows with such a value, or one farther out
-
-
-@dataclass(frozen=True)
-class Explained:
-    """What is said about the label of one row.
-
-    Attributes
-    ----------
-    suggested : int
-        Code of the likeliest label.
-    weight : dict of float
-        How much each column that a model sees matters for this row, the most first.
-    reasons : list of str
-    """
-
-    suggested: int
-    weight: dict[str, float]
-    reasons: list[str]
 
 
 def explain_labels(
@@ -308,8 +204,11 @@ def explain_labels(
     places: NDArray[np.int64],
     true_class: NDArray[np.float64] | None = None,
     seed: int = 0,
-) -> list[Explained]:
+) -> Iterator[tuple[int, dict[str, float], list[str]]]:
     """Explain the labels of the rows at ``places`` by a model and by similar rows.
+
+    Yields the code of the likeliest label of each, how much each column that a model sees matters (the most first), and
+    reasons in words.
 
     Parameters
     ----------
@@ -326,29 +225,36 @@ def explain_labels(
     """
     codes, classes = part.label_codes, part.labels.categories.tolist()
     learnt, unseen = _reference_rows(codes, places, seed)
-    model = _fit_model(numbers[learnt], codes[learnt], len(classes))
+    chances, coef = _fit_model(numbers, codes, learnt, places, len(classes))
+    given, suggested = codes[places], (chances if true_class is None else true_class).argmax(axis=1)
+    other = np.where(np.arange(len(classes)) == given[:, None], -1.0, chances).argmax(axis=1)
+    rival = np.where(suggested == given, other, suggested)
+    # How columns speak for the rival, the label that the given one is compared with.
+    names = list(dict.fromkeys(columns))
+    from_mean = numbers[places] - numbers[learnt].mean(axis=0)
+    pulls = ((coef[rival] - coef[given]) * from_mean) @ np.equal.outer(columns, names).astype(np.float64)
+    order = np.argsort(-np.abs(pulls), axis=1, kind="stable")
     near = _find_neighbours(numbers, codes, learnt, places)
     shown = {str(name): _describe_values(column, places) for name, column in part.values.items()}
     say = load_sentences("fairsieve.tabular", "templates/review.j2")
-    found = []
-    for i, one in enumerate(_judge_rows(*model, numbers, columns, codes, places, learnt, true_class)):
-        given, suggested, rival, chances, pull = one
-        names = classes[given], classes[rival]
-        reasons = [say.at_random()] if suggested == given else []
-        reasons.append(say.model(unseen, names[0], chances[given], names[1], chances[rival]))
-        same, other = int((near[i] == given).sum()), int((near[i] == rival).sum())
-        reasons.append(say.similar(near.shape[1], names[0], same, names[1], other))
+    for i, (own, another) in enumerate(zip(given, rival, strict=True)):
+        pull = {names[place]: float(pulls[i, place]) for place in order[i]}
+        reasons = [say.at_random()] if suggested[i] == own else []
+        reasons.append(
+            say.model(unseen, classes[own], chances[i, own], classes[another], chances[i, another])
+        )
+        same, others = int((near[i] == own).sum()), int((near[i] == another).sum())
+        reasons.append(say.similar(near.shape[1], classes[own], same, classes[another], others))
         least = max(0.1 * max(map(abs, pull.values()), default=0.0), 1e-9)
         telling = [name for name, amount in pull.items() if amount > least][:TELLING]
         if telling:
-            reasons.append(say.telling(names[1], [(name, shown[name][i][0]) for name in telling]))
+            reasons.append(say.telling(classes[another], [(name, shown[name][i][0]) for name in telling]))
         if true_class is not None:
-            reasons.append(say.doubt(1 - true_class[i, given]))
+            reasons.append(say.doubt(1 - true_class[i, own]))
         unusual = [(name, *shown[name][i]) for name in pull if shown[name][i][1] <= UNUSUAL]
         if unusual:
             reasons.append(say.unusual(unusual[:TELLING]))
-        found.append(Explained(suggested, {name: abs(x) for name, x in pull.items()}, reasons))
-    return found
+        yield int(suggested[i]), {name: abs(amount) for name, amount in pull.items()}, reasons
 
 
 def _reference_rows(
@@ -362,19 +268,21 @@ def _reference_rows(
 
 
 def _fit_model(
-    numbers: NDArray[Any], codes: NDArray[np.int64], classes: int
+    numbers: NDArray[np.float32],
+    codes: NDArray[np.int64],
+    learnt: NDArray[np.int64],
+    places: NDArray[np.int64],
+    classes: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit a logistic regression to given labels; return the coefficients of each class, and intercepts."""
+    """Fit a logistic regression to given labels; return the chances of the rows at ``places``, and coefficients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = LogisticRegression(max_iter=200).fit(numbers, codes)
-    coef, intercept = np.zeros((classes, numbers.shape[1])), np.full(classes, -1e3)
-    if len(fitted.classes_) == 2:
-        low, high = fitted.classes_
-        coef[high], intercept[[low, high]] = fitted.coef_[0], [0.0, fitted.intercept_[0]]
-    else:
-        coef[fitted.classes_], intercept[fitted.classes_] = fitted.coef_, fitted.intercept_
-    return coef, intercept
+        fitted = LogisticRegression(max_iter=200).fit(numbers[learnt], codes[learnt])
+    known, weights = fitted.classes_, fitted.coef_
+    chances, coef = np.zeros((len(places), classes)), np.zeros((classes, numbers.shape[1]))
+    chances[:, known] = fitted.predict_proba(numbers[places])
+    coef[known] = weights if len(known) > 2 else np.concatenate([0 * weights, weights])
+    return chances, coef
 
 
 def _find_neighbours(
@@ -390,39 +298,6 @@ def _find_neighbours(
     learnt = learnt[::step]
     near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(learnt)), algorithm="brute").fit(numbers[learnt])
     return np.asarray(codes[learnt][near.kneighbors(numbers[places], return_distance=False)])
-
-
-def _judge_rows(
-    coef: NDArray[np.float64],
-    intercept: NDArray[np.float64],
-    numbers: NDArray[np.float32],
-    columns: Sequence[str],
-    codes: NDArray[np.int64],
-    places: NDArray[np.int64],
-    learnt: NDArray[np.int64],
-    true_class: NDArray[np.float64] | None,
-) -> Iterator[tuple[int, int, int, NDArray[np.float64], dict[str, float]]]:
-    """Compare the given label of each row with the likeliest other one.
-
-    Yields the codes of the given label, of the suggested one and of the rival that the given one is compared with, the
-    chances of all, and how columns speak for the rival, the most first.
-    """
-    names = list(dict.fromkeys(columns))
-    made_of = np.equal.outer(columns, names).astype(np.float64)
-    centre = numbers[learnt].mean(axis=0)
-    size = max(CHUNK // max(numbers.shape[1], 1), 1)
-    for start in range(0, len(places), size):
-        here, given = numbers[places[start : start + size]], codes[places[start : start + size]]
-        chances = softmax(here @ coef.T + intercept, axis=1)
-        likely = chances if true_class is None else true_class[start : start + size]
-        suggested = likely.argmax(axis=1)
-        other = np.where(np.arange(chances.shape[1]) == given[:, None], -1.0, chances).argmax(axis=1)
-        rival = np.where(suggested == given, other, suggested)
-        pull = ((coef[rival] - coef[given]) * (here - centre)) @ made_of
-        order = np.argsort(-np.abs(pull), axis=1, kind="stable")
-        for i in range(len(here)):
-            by_column = {names[place]: float(pull[i, place]) for place in order[i]}
-            yield int(given[i]), int(suggested[i]), int(rival[i]), chances[i], by_column
 
 
 def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> list[tuple[str, float, str]]:

@@ -1,4 +1,4 @@
-"""Store the model of a run in its folder, whatever its kind, and read it again.
+"""Store the model of a run in its folder, whatever its kind, read it again, and predict by it.
 
 Every model is one file, ``model.skops``, without code and without pickle. LightGBM's trees stand in it as a text, in
 LightGBM's own format.
@@ -12,6 +12,7 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package, require
-from fairsieve.tabular.reading.encoding import Preparation
+from fairsieve.tabular.reading.columns import InputTable, Reading, did_you_mean
+from fairsieve.tabular.reading.encoding import Preparation, feature_values, notes_on_new
+from fairsieve.tabular.reading.read import read_data
 
 # Beside what skops trusts of itself: scikit-learn's estimators, NumPy's arrays, plain values. The last three are parts
 # of scikit-learn's trees; what a partial calls must be trusted too, and check_array is all that is.
@@ -42,11 +45,7 @@ TRUSTED = (
 )
 ARCHIVE, OLD_FILE = "model.skops", "model.json"  # the latter was LightGBM's in version 0.1
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
-# Where scikit-learn's trees hold infinities, and encoders of categories a NaN, with a meaning.
-INFINITE, UNKNOWN = (
-    ("bin_thresholds_", "nodes.num_threshold", "low", "high"),
-    ("categories_", "_infrequent_indices"),
-)
+UNKNOWN = ("categories_", "_infrequent_indices")  # where a NaN has a meaning
 
 
 def import_lightgbm(purpose: str) -> Any:
@@ -128,18 +127,9 @@ def decision_threshold(pipeline: Pipeline) -> tuple[float, str] | None:
 
 
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
-    """Compute the probability of each class for every row, (n, classes), by each of some models.
-
-    Models that share a preparation share the encoded columns, which of a million rows take a while to make.
-    """
-    encoded: dict[int, NDArray[Any]] = {}
-    found = []
-    for pipeline in pipelines:
-        prepared = pipeline["prepare"]
-        if id(prepared) not in encoded:
-            encoded[id(prepared)] = prepared.transform(values)
-        found.append(np.asarray(pipeline["model"].predict_proba(encoded[id(prepared)]), dtype=np.float64))
-    return found
+    """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
+    encoded = pipelines[0]["prepare"].transform(values)
+    return [np.asarray(one["model"].predict_proba(encoded), dtype=np.float64) for one in pipelines]
 
 
 def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -197,7 +187,7 @@ def read_model(folder: Path) -> Pipeline:
         ) from error
     try:
         pipeline = _load(path, content)
-        _check_numbers(pipeline)
+        _check_numbers(pipeline.steps)
     except FairsieveError:
         raise
     except Exception as error:  # zip, JSON, NumPy, skops and LightGBM have many, and none of them matters
@@ -250,23 +240,59 @@ def _load(path: Path, content: bytes) -> Pipeline:
 
 
 def _check_numbers(model: Any, name: str = "") -> None:
-    """Check that every number that a fitted model has learnt is finite."""
-    if isinstance(model, Pipeline):
-        for step in model.named_steps.values():
-            _check_numbers(step)
-    elif isinstance(model, Mapping | list | tuple):
-        for one in model.values() if isinstance(model, Mapping) else model:
-            _check_numbers(one, name)
+    """Check that no number that a fitted model has learnt is NaN; infinite ones have a meaning in trees."""
+    parts: list[tuple[str, Any]] = []
+    if isinstance(model, Mapping | list | tuple):
+        parts = [(name, one) for one in (model.values() if isinstance(model, Mapping) else model)]
     elif isinstance(model, np.ndarray) and model.dtype.names:
-        for field in model.dtype.names:
-            _check_numbers(model[field], f"{name}.{field}")
-    elif isinstance(model, np.ndarray | float | np.floating):
-        numbers = np.asarray(model)
-        allowed = np.isinf(numbers) if name in INFINITE and numbers.dtype.kind == "f" else False
-        if numbers.dtype.kind == "f" and name not in UNKNOWN and not (np.isfinite(numbers) | allowed).all():
-            raise ValueError(f"its {name} holds a number that is not finite")
+        parts = [(name, model[field]) for field in model.dtype.names]
     elif hasattr(model, "__dict__"):
         params = model.get_params(deep=False) if isinstance(model, BaseEstimator) else {}
-        for own, value in vars(model).items():  # what a user may set has meanings of its own for NaN
-            if own not in params or isinstance(value, BaseEstimator) or own == "threshold":
-                _check_numbers(value, own)
+        # What a user may set has meanings of its own for NaN.
+        kept = {own for own in params if own != "threshold" and not isinstance(params[own], BaseEstimator)}
+        parts = [(own, value) for own, value in vars(model).items() if own not in kept]
+    elif name not in UNKNOWN and np.asarray(model).dtype.kind == "f" and np.isnan(model).any():
+        raise ValueError(f"its {name} holds a number that is not finite")
+    for own, part in parts:
+        _check_numbers(part, own)
+
+
+def predict_table(
+    model: Pipeline, data: Any, reading: Reading, origin: Path
+) -> tuple[InputTable, NDArray[np.int64], NDArray[np.float64], list[str]]:
+    """Predict the label of every row of a file or data frame.
+
+    Parameters
+    ----------
+    origin : Path
+        The file that the model came from.
+
+    Returns
+    -------
+    table : InputTable
+        The rows as they were read.
+    codes : integer array
+        Places of the predicted labels in ``model.classes_``.
+    chances : array of shape (n, classes)
+    notes : list of str
+        What to know, in plain words.
+    """
+    prepared = model["prepare"]
+    table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
+    absent = [column for column in prepared.kinds if column not in table.frame]
+    if absent:
+        hint = did_you_mean(absent[0], table.columns)
+        raise InvalidInputError(
+            f"{table.name} must have every column that the model learnt from; missing: "
+            f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}. "
+            f"{hint}Give a table of the form that was trained on"
+        )
+    values = feature_values(table, prepared.kinds)
+    try:
+        notes = [*table.notes, *notes_on_new(values, prepared)]
+        chances = probabilities([model], values)[0]
+        if not np.isfinite(chances).all():
+            raise ValueError("it predicts probabilities that are not numbers")
+        return table, decide(model, chances), chances, notes
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # the values are as they should be
+        raise damaged(origin, error) from error

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular.answers import TrueLabelMeasures, measure_by_estimate
 from fairsieve.tabular.evaluation import (
     FEW,
+    Calibration,
     Gap,
     Measure,
     Score,
+    calibrate_scores,
+    count_predicted,
     list_gaps,
     measure_groups,
     order_gaps,
@@ -23,28 +26,24 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.label_review import Audit, audit_table
 from fairsieve.tabular.preparation import TablePart
-from fairsieve.tabular.quality import Calibration, calibrate_scores
-from fairsieve.tabular.reading.columns import InputTable, canonical, find_column, parse_numbers, used_texts
+from fairsieve.tabular.reading.columns import InputTable, find_column, parse_numbers
 from fairsieve.tabular.reading.read import named_rows, read_data
-from fairsieve.tabular.reading.roles import Labels, coded_by
+from fairsieve.tabular.reading.roles import Labels
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.verified_change import TrueLabelMeasures, measure_by_estimate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PredictionAudit:
-    """What predictions of any system are worth, group by group.
+class PredictionAudit(Audit):
+    """What predictions of any system are worth, group by group, beside what the data say about the labels.
 
     Attributes
     ----------
-    asked : TableSettings
     prediction, score : str
         The columns of the predictions and of the positive label's probability; the latter may be None.
-    labels : Labels
     cells : Cells
         Label and group of the rows that are measured on.
-    predicted : list of str
-        The labels that somebody is predicted.
+    predicted : dict of int
+        How many are predicted each label.
     measures : list of Measure
         Their ``plain`` and ``fair`` shares are the same: there is one system.
     scores : dict of Score
@@ -53,23 +52,18 @@ class PredictionAudit:
         Empty without a column of scores.
     left_out : int
         Rows without a prediction.
-    label_audit : Audit
-        What the data say about the labels.
     true_labels : TrueLabelMeasures or None
         What the predictions are worth on the true labels, where answers say enough about these.
     """
 
-    asked: TableSettings
     prediction: str
     score: str | None
-    labels: Labels
     cells: Cells
-    predicted: list[str]
+    predicted: dict[str, int]
     measures: list[Measure]
     scores: dict[str, Score]
     calibration: list[Calibration]
     left_out: int
-    label_audit: Audit
     true_labels: TrueLabelMeasures | None = None
 
     def gaps(self) -> list[Gap]:
@@ -108,9 +102,9 @@ def audit_predictions(
                 "another"
             )
     found = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
-    found, labels = replace(found, asked=asked), found.labels
+    labels, notes = found.labels, found.notes
     given, groups = labels.read(table), found.groups.read(table)
-    guessed = _read_predictions(table, labels, prediction)
+    guessed = labels.read(table, prediction)
     known, predicted = given.codes >= 0, guessed.codes >= 0
     rows = np.flatnonzero(known & predicted)
     if not len(rows):
@@ -119,7 +113,6 @@ def audit_predictions(
         )
     cells = TablePart(table.frame.iloc[rows], given[rows], groups[rows]).cells
     codes = guessed.codes[rows].astype(np.int64)
-    positive = -1 if labels.positive is None else labels.classes.index(labels.positive)
     places = np.searchsorted(np.flatnonzero(known), rows)  # among the rows of the estimate
     true_labels = measure_by_estimate(
         found.estimate,
@@ -135,37 +128,21 @@ def audit_predictions(
         unscored = rows[np.isnan(given_scores)]
         if len(unscored):
             told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
-            found = replace(found, notes=[*found.notes, f"{told}{named_rows(table.rows[unscored])}."])
+            notes = [*notes, f"{told}{named_rows(table.rows[unscored])}."]
         calibration = _calibrate(cells, given_scores, labels)
-    scores, _ = score_models(cells, [codes], asked.fairness, positive, asked.seed)
+    scores, _ = score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
     return PredictionAudit(
-        asked=asked,
+        **vars(replace(found, asked=asked, notes=notes)),
         prediction=prediction,
         score=score,
-        labels=labels,
         cells=cells,
-        predicted=[labels.classes[code] for code in np.unique(codes)],
+        predicted=count_predicted(codes, labels),
         measures=measure_groups(cells, codes, codes, labels),
         scores=scores[0],
         calibration=calibration,
         left_out=int((known & ~predicted).sum()),
-        label_audit=found,
         true_labels=true_labels,
     )
-
-
-def _read_predictions(table: InputTable, labels: Labels, column: str) -> Any:
-    """Read predicted labels, coded as the labels are; refuse what is no label."""
-    values = canonical(find_column(table, column, "--prediction"), table.reading.decimal)
-    new = sorted(set(used_texts(values)) - set(labels.classes))
-    if new:
-        number = parse_numbers(values).odd.sum() == 0 and len(new) > len(labels.classes)
-        hint = ": these look like scores; give a column of labels, and this one as --score" if number else ""
-        raise InvalidInputError(
-            f"--prediction must hold labels of {labels.column!r}, {', '.join(labels.classes)}; {column!r} has also "
-            f"{', '.join(map(repr, new[:3]))}{hint}"
-        )
-    return coded_by(values, labels.classes)
 
 
 def _read_scores(table: InputTable, labels: Labels, column: str) -> NDArray[np.float64]:

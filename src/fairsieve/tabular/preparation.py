@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
@@ -17,7 +18,7 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.reading.columns import InputTable, Note, as_objects, count_distinct, is_text
+from fairsieve.tabular.reading.columns import InputTable, Note, as_objects, is_text
 from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, used
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
@@ -113,6 +114,16 @@ class TablePart:
             found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
         return found
 
+    def named_suspects(self, found: pd.DataFrame) -> dict[str, NDArray[Any]]:
+        """Select the rows that are suggested another label, and name rows, labels and groups by what they are."""
+        found = found[found["label"] != found["suggested"]]
+        rows = found["row"].to_numpy()
+        found = found.rename(columns={"suggested": "suggested_label"})
+        named = {name: found[name].to_numpy() for name in found.columns} | {"row": self.rows[rows]}
+        for name in ("label", "suggested_label"):
+            named[name] = as_objects(self.class_names(named[name]))
+        return named | {"group": as_objects(self.group_names(self.groups.codes[rows]))}
+
     def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
         if self.verified is None:
@@ -158,16 +169,25 @@ class TableProblem:
     answers: Answers | None = None
 
     @property
-    def positive_code(self) -> int | None:
-        """The place of the positive label among the classes; None where there is none."""
-        positive = self.labels.positive
-        return None if positive is None else self.labels.classes.index(positive)
+    def pos_label(self) -> int | None:
+        """The code of the positive label, as estimators take it; None where there is none."""
+        return None if self.labels.positive is None else self.labels.positive_code
 
 
 def read_whole(asked: TableSettings) -> TableProblem:
     """Read the whole table in its roles, less the rows without a label."""
     table = read_data(asked.data, asked.reading)
     labels = find_labels(table, asked.label, asked.positive)
+    count = len(labels.classes)
+    if count > 2 and not asked.threshold.is_default:
+        raise InvalidInputError(
+            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
+            f"{asked.threshold} with {count} labels: leave it out, or make two labels of them"
+        )
+    if asked.fairness == "equal_opportunity" and labels.positive is None:
+        raise InvalidInputError(
+            f"--positive must be given for equal opportunity with {count} labels; they are {', '.join(labels.classes)}"
+        )
     groups, notes = find_groups(table, asked.sensitive, asked.bins, asked.small_groups)
     features = describe_features(table, asked)
     part, more = _read_part(table, labels, groups, features)
@@ -176,11 +196,6 @@ def read_whole(asked: TableSettings) -> TableProblem:
         codes, weights = answers.over(part.rows)
         part = replace(part, verified=codes, verified_weight=weights)
     leaks = leak_notes(part.values, part.labels, part.groups, labels.column, groups.columns)
-    large = ", ".join(repr(feature.column) for feature in features if feature.large)
-    if large:
-        notes.append(
-            f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {large}."
-        )
     hints = [feature.hint for feature in features if feature.hint]
     return TableProblem(
         asked=asked,
@@ -335,7 +350,7 @@ def leak_notes(
 def _codes(content: pd.Series, most: int) -> NDArray[Any] | None:
     """Code a column's values, −1 where missing; return None where it has too many to be a copy."""
     if is_text(content):
-        return content.array.codes if count_distinct(content) <= most else None
+        return content.array.codes if content.nunique() <= most else None
     if content.iloc[: 50 * (most + 1)].nunique() > most:  # numbers mostly show here that they are many
         return None
     codes, found = pd.factorize(content)
@@ -357,8 +372,7 @@ def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
     rows, columns = (int(codes.max()) + 1 for codes in (values, targets))
     pairs = values[known].astype(np.int64) * columns + targets[known]
     table = np.bincount(pairs, minlength=rows * columns).reshape(rows, columns)
-    table = table[np.bincount(values[values >= 0], minlength=rows) > 0]
-    table = table[:, np.bincount(targets[targets >= 0], minlength=columns) > 0]
+    table = table[table.any(axis=1)][:, table.any(axis=0)]
     if table.shape[0] != table.shape[1] or len(table) < 2:
         return False
     partner = table.argmax(axis=1)
@@ -401,7 +415,7 @@ def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int =
     found: dict[str, float] = {}
     for name, column in values.items():
         codes = _codes_for(column, rows)
-        areas = [_area(codes, one, np.arange(half), np.arange(half, len(rows))) for one in hits]
+        areas = [_area(codes, one, half) for one in hits]
         found[str(name)] = float(np.average(areas, weights=shares[told]))
     return found
 
@@ -411,23 +425,14 @@ def _codes_for(column: pd.Series, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     if is_text(column):
         codes = column.array.codes[rows].astype(np.int64)
         return np.where(codes >= 0, codes, len(column.array.categories))
-    numbers = column.to_numpy()[rows]
-    ordered = np.sort(numbers)  # NaN is last
-    known = len(ordered) - int(np.isnan(ordered).sum())
-    edges = np.unique(ordered[np.arange(1, PARTS) * known // PARTS]) if known else ordered[:0]
-    return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="left"))
+    ranks = column.iloc[rows].rank(pct=True).to_numpy()
+    return np.where(np.isnan(ranks), PARTS + 1, np.floor(PARTS * ranks)).astype(np.int64)
 
 
-def _area(
-    codes: NDArray[np.int64], hits: NDArray[np.bool_], learnt: NDArray[np.int64], held: NDArray[np.int64]
-) -> float:
-    """Compute the area under the ROC curve of the rates that one half of the rows shows, on the other half."""
+def _area(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> float:
+    """Compute the area under the ROC curve of the rates that the first half of the rows shows, on the others."""
     width = int(codes.max()) + 1
-    total = np.bincount(codes[learnt], minlength=width)
-    right = np.bincount(codes[learnt], weights=hits[learnt], minlength=width)
-    rates = (right + hits[learnt].mean()) / (total + 1)
-    ranks = np.unique(rates.round(12), return_inverse=True)[1]
-    positive = np.bincount(ranks[codes[held]], weights=hits[held])
-    negative = np.bincount(ranks[codes[held]], weights=~hits[held])
-    below = np.cumsum(negative) - negative / 2
-    return float((positive @ below) / max(positive.sum() * negative.sum(), 1.0))
+    total = np.bincount(codes[:half], minlength=width)
+    right = np.bincount(codes[:half], weights=hits[:half], minlength=width)
+    rates = (right + hits[:half].mean()) / (total + 1)
+    return float(roc_auc_score(hits[half:], rates.round(12)[codes[half:]]))

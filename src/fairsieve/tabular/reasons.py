@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import starmap
-from typing import Any, Literal
+from typing import Any
 
 from fairsieve.tabular.decision import (
     Decision,
@@ -25,7 +25,7 @@ from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.report.review_files import review_step
-from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.table_run import BETTER, TableRun
 
 PRICE = 0.01  # of accuracy, that fairness may cost
 SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
@@ -36,7 +36,6 @@ MOST = 0.5  # of a cell, that is dropped
 USELESS = 0.05  # above a guess; a model that recognises labels no better tells little
 RARE = 0.05  # a label of fewer of the rows
 HARDLY_THERE = 0.02  # a label of fewer of the rows, among which wrong ones would hardly show
-BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
 MUCH_WRONG = 0.01  # of the labels
 
 
@@ -67,82 +66,61 @@ def main_rates(run: TableRun) -> tuple[Measure, list[GroupRate]] | None:
 
 def decide_run(run: TableRun) -> Decision:
     """Decide whether to use the model that a run made."""
-    if run.keeps_plain:
-        reasons, verdicts = [*_plain_kept(run)], [_comparison_verdict(run)]
-    else:
-        accuracy, fairness = _accuracy_verdict(run), _fairness_verdict(run)
-        reasons = [*_dropped(run), *_accuracy(run, accuracy), *_fairness(run, fairness)]
-        verdicts = [accuracy, fairness, dropping_verdict(run), *_weight_verdict(run)]
-    reasons += [reason for find in RUN_REASONS for reason in find(run)]
     measure, rates = main_rates(run) or (None, [])
-    return decide("model", verdicts, reasons, {"run": run, "measure": measure, "rates": rates})
+    found = [one for find in (PLAIN if run.keeps_plain else FAIR) for one in find(run)]
+    return decide("model", found, {"run": run, "measure": measure, "rates": rates})
 
 
-def _comparison_verdict(run: TableRun) -> TableVerdict:
-    """Say of a plain model whether a fair one would be better."""
-    status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
-    return TableVerdict("comparison", status, facts={"run": run}, source="training part")
-
-
-def _plain_kept(run: TableRun) -> Iterator[Reason]:
+def _plain_kept(run: TableRun) -> Iterator[TableVerdict | Reason]:
     """Remark that the plain model is kept; refuse it where robust training came to something certainly worse."""
+    status: Status = "inconclusive" if run.comparison is None or not run.comparison.believed else "fails"
+    yield TableVerdict("comparison", status, facts={"run": run}, source="training part")
     if run.comparison is not None and run.comparison.has_collapsed:
         yield Reason("collapse", "do-not-use", {"run": run}, (Step("lower_ratio"),))
     else:
         yield Reason("plain_kept", "use", {"run": run}, (Step("name_tolerance"),))
 
 
-def _accuracy_verdict(run: TableRun) -> TableVerdict:
+def _accuracy(run: TableRun) -> Iterator[TableVerdict | Reason]:
     """Judge whether fairness cost more accuracy than one point, or than was granted beyond."""
     change, price = run.change["accuracy"], max(PRICE, run.asked.max_accuracy_loss or 0.0)
     low, high = change.interval
     status: Status = "holds" if low > -price else "fails" if high < -price else "inconclusive"
-    return TableVerdict("accuracy", status, *change, {"price": price, "run": run})
-
-
-def _accuracy(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
-    """Doubt or refuse a model that is less accurate than it may be."""
-    if verdict.status == "fails":
+    facts = {"price": price, "run": run}
+    yield TableVerdict("accuracy", status, *change, facts)
+    if status == "fails":
         step = Step("plain_is_better", {"measure": "disparity", "run": run})
-        yield Reason("accuracy_lost", "do-not-use", verdict.facts, (step,))
-    elif verdict.status == "inconclusive":
-        yield Reason("accuracy_unknown", "inconclusive", verdict.facts, _more_rows(run, "accuracy"))
+        yield Reason("accuracy_lost", "do-not-use", facts, (step,))
+    elif status == "inconclusive":
+        yield Reason("accuracy_unknown", "inconclusive", facts, _more_rows(run, "accuracy"))
 
 
-def _fairness_verdict(run: TableRun) -> TableVerdict:
+def _fairness(run: TableRun) -> Iterator[TableVerdict | Reason]:
     """Judge whether the disparity fell by more than chance explains."""
-    gaps, change = main_gaps(run), run.change["disparity"]
+    gaps, change, plain = main_gaps(run), run.change["disparity"], run.scores[0]["disparity"]
+    facts, (low, high) = {"run": run}, change.interval
     if gaps is None:
-        return TableVerdict("fairness", "inconclusive", kind="fairness_of_few")
-    low, high = change.interval
+        yield TableVerdict("fairness", "inconclusive", kind="fairness_of_few")
+        yield Reason("fairness_unknown", "inconclusive", facts)
+        return
     status: Status = "holds" if high < 0 else "fails" if low > 0 else "inconclusive"
     told = [_gap_facts(run, gaps[0], gaps[0].plain), _gap_facts(run, gaps[1], gaps[1].fair)]
-    return TableVerdict("fairness", status, *change, {"run": run, "gaps": told})
+    yield TableVerdict("fairness", status, *change, {"run": run, "gaps": told})
+    if status == "fails":
+        step = Step("plain_is_better", {"measure": "accuracy", "run": run})
+        yield Reason("fairness_lost", "do-not-use", facts, (step,))
+    elif status == "inconclusive" and max(-low, high) <= max(SAME, plain.value / 5):
+        yield Reason("hardly_changes", "inconclusive", facts, (Step("plain_is_as_good", {"value": None}),))
+    elif status == "inconclusive":
+        as_good = Step("plain_is_as_good", {"value": plain.value})
+        steps = (as_good,) if 0 < plain.interval[1] < SMALL else _more_rows(run, "disparity")
+        yield Reason("fairness_unknown", "inconclusive", facts, steps)
 
 
 def _gap_facts(run: TableRun, gap: Gap, score: Score) -> dict[str, Any]:
     """Collect what is said of a gap between two groups."""
     low, high = (group_name(run.test_groups[place]) for place in (gap.low, gap.high))
     return {"measure": gap.measure, "low": low, "high": high, "value": score.value, "bounds": score.interval}
-
-
-def _fairness(run: TableRun, verdict: TableVerdict) -> Iterator[Reason]:
-    """Doubt or refuse a model that does not treat groups more alike than the plain one."""
-    plain, (low, high) = run.scores[0]["disparity"], run.change["disparity"].interval
-    facts = {"run": run}
-    if verdict.status == "fails":
-        step = Step("plain_is_better", {"measure": "accuracy", "run": run})
-        yield Reason("fairness_lost", "do-not-use", facts, (step,))
-    elif verdict.status == "inconclusive" and verdict.value is None:
-        yield Reason("fairness_unknown", "inconclusive", facts)
-    elif verdict.status == "inconclusive" and max(-low, high) <= max(SAME, plain.value / 5):
-        yield Reason("hardly_changes", "inconclusive", facts, (Step("plain_is_as_good", {"value": None}),))
-    elif verdict.status == "inconclusive":
-        is_small = 0 < plain.interval[1] < SMALL
-        steps = (
-            (Step("plain_is_as_good", {"value": plain.value}),) if is_small else _more_rows(run, "disparity")
-        )
-        yield Reason("fairness_unknown", "inconclusive", facts, steps)
 
 
 def _more_rows(run: TableRun, name: str) -> tuple[Step, ...]:
@@ -175,8 +153,9 @@ def dropping_verdict(run: TableRun) -> TableVerdict:
     return TableVerdict("dropping", status, *found.difference, facts, source="training part")
 
 
-def _weight_verdict(run: TableRun) -> Iterator[TableVerdict]:
-    """Judge whether every label of every group still counts in training; nothing where weights are not known."""
+def _left_out(run: TableRun) -> Iterator[TableVerdict]:
+    """Judge whether a group lost more rows than wrong labels explain, and whether all still count, as far as known."""
+    yield dropping_verdict(run)
     cells = [cell for cell in run.dropped if cell.effective_weight is not None and cell.group is not None]
     if cells:
         least = min(cells, key=lambda cell: cell.effective_weight or 0.0)
@@ -212,21 +191,9 @@ def _dropped(run: TableRun) -> Iterator[Reason]:
         yield Reason("ignored", "use", {"cells": ignored}, (Step("looser"),), warning=True)
 
 
-def predicted_labels(run: TableRun, model: Literal["plain", "fair"]) -> dict[str, int]:
-    """Count how often a model predicts each label on the test part; labels that it never predicts are left out."""
-    found = {
-        one.label: sum(share.hits for share in getattr(one, model))
-        for one in run.measures
-        if one.kind == "selection"
-    }
-    for other in run.problem.labels.classes:  # of two labels, the rates of one are reported
-        found.setdefault(other, len(run.problem.test) - sum(found.values()))
-    return {label: count for label, count in found.items() if count}
-
-
 def _one_label(run: TableRun) -> Iterator[Reason]:
     """Refuse a model that predicts one label for everyone: it is fair and of no use."""
-    plain, fair = predicted_labels(run, "plain"), predicted_labels(run, "fair")
+    plain, fair = run.predicted
     if len(fair) > 1:
         return
     (label,) = fair
@@ -268,7 +235,7 @@ def _try_models(run: TableRun) -> tuple[Step, ...]:
 def _chance(run: TableRun) -> Iterator[Reason]:
     """Refuse a model that recognises labels no better than a guess, as far as the test part can say."""
     found, guess = run.quality[-1].fair[-1], 1 / len(run.problem.labels.classes)  # balanced accuracy
-    if found is None or found.interval[0] > guess or len(predicted_labels(run, "fair")) == 1:
+    if found is None or found.interval[0] > guess or len(run.predicted[1]) == 1:
         return
     useless = found.interval[1] < guess + USELESS
     outcome: Outcome = "do-not-use" if useless else "inconclusive"
@@ -279,7 +246,7 @@ def _commonest_label(run: TableRun) -> Iterator[Reason]:
     """Compare the accuracy of the kept model with that of predicting the commonest label for everyone."""
     label, share = _commonest(run.problem.test.cells)
     kept = run.scores[-1]["accuracy"]
-    if kept.value > share or len(predicted_labels(run, "fair")) == 1 or not run.asked.threshold.is_default:
+    if kept.value > share or len(run.predicted[1]) == 1 or not run.asked.threshold.is_default:
         return
     worse = kept.interval[1] < share
     facts = {"label": label, "share": share, "accuracy": kept, "worse": worse}
@@ -341,7 +308,8 @@ def _suspects(run: TableRun) -> Iterator[Reason]:
         yield Reason("suspects", "use", {"run": run}, steps)
 
 
-RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
+PLAIN: list[Callable[[TableRun], Iterator[TableVerdict | Reason]]] = [
+    _plain_kept,
     _one_label,
     _chance,
     _commonest_label,
@@ -350,6 +318,7 @@ RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
     _gap_remains,
     _suspects,
 ]
+FAIR = [_dropped, _accuracy, _fairness, _left_out, *PLAIN[1:]]
 
 
 # ---- Labels
@@ -357,7 +326,7 @@ RUN_REASONS: list[Callable[[TableRun], Iterator[Reason]]] = [
 
 def decide_audit(audit: Audit) -> Decision:
     """Decide whether the labels of a table can be used as they are."""
-    return decide("labels", [], _labels(audit))
+    return decide("labels", _labels(audit))
 
 
 def _labels(audit: Audit) -> Iterator[Reason]:
@@ -383,7 +352,7 @@ def _labels(audit: Audit) -> Iterator[Reason]:
 def decide_predictions(found: PredictionAudit) -> Decision:
     """Decide whether to use predictions that a table has already."""
     verdicts = [_beats_a_guess(found), _gaps_verdict(found), *_calibration_verdict(found)]
-    return decide("predictions", verdicts, _prediction_reasons(found, verdicts))
+    return decide("predictions", [*verdicts, *_prediction_reasons(found, verdicts)])
 
 
 def _judge(bounds: list[tuple[float, float]]) -> Status:
@@ -430,7 +399,7 @@ def _calibration_verdict(found: PredictionAudit) -> Iterator[TableVerdict]:
 def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) -> Iterator[Reason]:
     """Turn verdicts into reasons, name groups of too few people, and doubt the labels themselves."""
     if len(found.predicted) == 1:
-        facts: dict[str, Any] = {"label": found.predicted[0]}
+        facts: dict[str, Any] = {"label": next(iter(found.predicted))}
         yield Reason("predictions_one_label", "do-not-use", facts, (Step("look_at_threshold"),))
     for verdict in verdicts:
         if verdict.status == "fails":
@@ -445,7 +414,5 @@ def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) ->
         if few:
             facts = {"group": group_name(group), "few": few}
             yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
-    audit = found.label_audit
-    if not audit.estimate.credible or len(audit.suspects["row"]):
-        facts = {"it": audit.estimate}
-        yield Reason("labels_in_doubt", "use", facts, (Step("check_labels"),))
+    if not found.estimate.credible or len(found.suspects["row"]):
+        yield Reason("labels_in_doubt", "use", {"it": found.estimate}, (Step("check_labels"),))

@@ -45,10 +45,10 @@ class Setting(NamedTuple):
     ----------
     help : str
         What it means, in one line.
-    panel : str
-        The part of the help that it is shown in; empty for what most need.
     metavar : str
         What stands for its value.
+    panel : str
+        The part of the help that it is shown in; empty for what most need.
     choices : tuple of str
         Values to complete, where it has a few.
     commands : str
@@ -60,8 +60,8 @@ class Setting(NamedTuple):
     """
 
     help: str
-    panel: str = ""
     metavar: str | None = None
+    panel: str = ""
     choices: tuple[str, ...] = ()
     commands: str = EVERYWHERE
     kind: type = str
@@ -78,113 +78,112 @@ class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
     data: Any
-    label: str = _setting(MISSING, "The column to predict.", "", "COLUMN")
+    label: str = _setting(MISSING, "The column to predict.", "COLUMN")
     sensitive: Sequence[str] = _setting(
-        MISSING, "A column whose groups are compared; give it again to cross several.", "", "COLUMN"
+        MISSING, "A column whose groups are compared; give it again to cross several.", "COLUMN"
     )
     positive: str | None = _setting(
         None,
         "The label whose rates are reported; by default the last of two.",
-        "",
         "LABEL",
         commands="train audit compare",
     )
     fairness: str = _setting(
         "equalized_odds",
         "equalized-odds, demographic-parity or equal-opportunity.",
-        "",
         "NAME",
-        ("equalized-odds", "demographic-parity", "equal-opportunity"),
-        "train audit compare",
+        choices=("equalized-odds", "demographic-parity", "equal-opportunity"),
+        commands="train audit compare",
     )
     tolerance: float | None = _setting(
         None,
         "The largest difference between groups that may remain, such as 0.02; by default 0.02, and the plain model "
         "is kept where the fair one is clearly not better.",
-        "",
         "GAP",
         commands="train",
     )
     model: str = _setting(
         "logistic",
-        "logistic, lightgbm, hist-gradient-boosting, or auto: the one of them that predicts best.",
-        "",
+        "logistic, lightgbm, hist-gradient-boosting, or auto: trees where a linear model is clearly worse.",
         "NAME",
-        MODELS,
-        "train audit",
+        choices=MODELS,
+        commands="train",
     )
     max_accuracy_loss: float | None = _setting(
         None,
         "The most accuracy that fairness may cost, such as 0.01: the fairest model within it is kept.",
-        "model",
         "SHARE",
+        "model",
         commands="train",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto", "The share of labels believed right, or auto.", "model", "SHARE", commands="train compare"
+        "auto",
+        "The share of labels believed right, or auto.",
+        "SHARE",
+        panel="model",
+        commands="train compare",
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
         "The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or rate:SHARE.",
-        "model",
         "RULE",
+        "model",
         ("balanced", "cost:", "rate:"),
         "train",
     )
-    trees: int = _setting(100, "How many trees boosting makes.", "model", commands="train audit")
+    trees: int = _setting(100, "How many trees boosting makes.", panel="model", commands="train")
     max_iter: int | None = _setting(
-        None, "Most updates of training, by default 200; most rounds with trees.", "model", commands="train"
+        None,
+        "Most updates of training, by default 200; most rounds with trees.",
+        panel="model",
+        commands="train",
     )
-    keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", "model", commands="train")
+    keep_sensitive: bool = _setting(
+        False, "Learn from the sensitive columns too.", panel="model", commands="train"
+    )
     test: float = _setting(
-        None, "The share of the rows to measure on; by default 0.2.", "model", "SHARE", commands="train"
+        None, "The share of the rows to measure on; by default 0.2.", "SHARE", panel="model", commands="train"
     )
     test_file: Any = _setting(  # noqa: RUF009 - a field
-        None, "A table to measure on instead.", "model", "FILE", commands="train"
+        None, "A table to measure on instead.", "FILE", panel="model", commands="train"
     )
-    seed: int = _setting(0, "Where chance begins.", "model", commands="train audit review")
+    seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
     bins: Sequence[str] = _setting(
         (),
         "Make groups of a sensitive column of numbers: age=25,45,65, or age=4 for four.",
-        "reading",
         "COLUMN=EDGES",
+        "reading",
     )
     small_groups: Literal["stop", "merge", "ignore"] = _setting(
         "stop",
         "Groups of fewer than 30 people: stop, merge (into one) or ignore (do not compare).",
-        "reading",
         "NAME",
+        "reading",
         ("stop", "merge", "ignore"),
     )
-    drop: Sequence[str] = _setting((), "A column to leave out.", "reading", "COLUMN")
+    drop: Sequence[str] = _setting((), "A column to leave out.", "COLUMN", "reading")
     categories: Sequence[str] = _setting(
-        (), "A column of categories that looks like numbers.", "reading", "COLUMN"
+        (), "A column of categories that looks like numbers.", "COLUMN", "reading"
     )
     dates: Sequence[str] = _setting(
-        (), "A column of dates to learn from, as days; dates are left out otherwise.", "reading", "COLUMN"
+        (), "A column of dates to learn from, as days; dates are left out otherwise.", "COLUMN", "reading"
     )
     separator: str = _setting(
         "auto",
         "The character between fields: , ; | tab, or auto.",
-        "reading",
         "CHARACTER",
+        "reading",
         (",", ";", "|", "tab", "auto"),
         TO_READ,
     )
     decimal: str = _setting(
-        "auto", "The decimal mark: . , or auto.", "reading", "CHARACTER", (".", ",", "auto"), TO_READ
+        "auto", "The decimal mark: . , or auto.", "CHARACTER", "reading", (".", ",", "auto"), TO_READ
     )
     missing: Sequence[str] = _setting(
-        (), "A value that means missing, beside NA, ? and such.", "reading", "VALUE", (), TO_READ
+        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", (), TO_READ
     )
     verified: Sequence[Any] = _setting(
-        (), "Answers to fairsieve review; give it again for several files.", "review", "FILE"
-    )
-    show_columns: bool = _setting(
-        False,
-        "Show the columns of single people in the report, which may then hold personal data.",
-        "output",
-        commands="train",
+        (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
     )
 
     def __post_init__(self) -> None:
@@ -213,39 +212,33 @@ class TableSettings:
 
     def _check(self) -> None:
         """Refuse values that cannot be, each with the way out."""
-        from fairsieve.validation import (
-            check_at_least,
-            check_choice,
-            check_clean_ratio,
-            check_seed,
-            check_share,
-            percent_hint,
-        )
+        from fairsieve import validation
 
-        check_choice("--model", self.model, MODELS)
+        validation.check_choice("--model", self.model, MODELS)
         if self.model == "lightgbm" and find_spec("lightgbm") is None:
             raise MissingExtraError("lightgbm", extra="lightgbm", purpose="--model lightgbm")
-        check_at_least("--trees", self.trees, 1)
+        validation.check_at_least("--trees", self.trees, 1)
         for option, value in (
             ("--tolerance", self.tolerance),
             ("--max-accuracy-loss", self.max_accuracy_loss),
         ):
             if value is not None:
-                check_share(option, value)
-        check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
+                validation.check_share(option, value)
+        validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if self.test is not None and self.test_file is not None:
             raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
         if self.test is not None and not 0 < self.test < 1:
             raise InvalidInputError(
-                f"--test must be a share between 0 and 1, such as 0.2; got {self.test}{percent_hint(self.test)}"
+                f"--test must be a share between 0 and 1, such as 0.2; got {self.test}"
+                f"{validation.percent_hint(self.test)}"
             )
         if self.verified and self.clean_ratio != "auto":
             raise InvalidInputError(
                 "--verified says how many labels are right; got --clean-ratio "
                 f"{self.clean_ratio} too: leave one of the two out"
             )
-        check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
-        check_seed("--seed", self.seed)
+        validation.check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
+        validation.check_seed("--seed", self.seed)
         assert self.reading  # which checks itself
         if self.label in self.sensitive:
             raise InvalidInputError(
@@ -337,13 +330,13 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
 
 def _refuse_name(name: str, known: Sequence[str]) -> None:
     """Refuse a name that is no setting: with the new one where it is of version 0.1, else with the closest."""
-    from fairsieve.tabular.reading.columns import closest
+    from fairsieve.tabular.reading.columns import did_you_mean
 
     if name in OLD_NAMES:
         raise InvalidInputError(f"{name!r} is no setting any more; since version 0.2 use {OLD_NAMES[name]}")
-    close = closest(name, known)
-    hint = f". Did you mean {close!r}?" if close else f"; the settings are {', '.join(known)}"
-    raise InvalidInputError(f"{name!r} is no setting of a table{hint}")
+    raise InvalidInputError(
+        f"{name!r} is no setting of a table. {did_you_mean(name, known)}The settings are {', '.join(known)}"
+    )
 
 
 def read_settings(run: Path) -> dict[str, Any]:
@@ -351,12 +344,11 @@ def read_settings(run: Path) -> dict[str, Any]:
 
     Which files were given is not taken: they are recorded by their names alone.
     """
+    known = [name for name, one in settings_of() if one.kind is not Path]
     try:
         recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        found = {name: recorded[name] for name in ("label", "sensitive")}
-        found |= {
-            name: recorded[name] for name, one in settings_of() if name in recorded and one.kind is not Path
-        }
+        names = ["label", "sensitive", *(name for name in recorded if name in known)]
+        found = {name: recorded[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
             f"--run must be a folder that fairsieve train made; {run} has no metrics.json that can be read "

@@ -1,59 +1,422 @@
-"""Train a plain and a fair model on a table, measure them, and find the labels to check."""
+"""Train the models of a table (a plain one, the fair one, and those on the way to it), and measure them."""
 
 from __future__ import annotations
 
 import contextlib
 import platform
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import metadata
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.classifier import PlainComparison
-from fairsieve.label_noise.estimate import CleanRatioEstimate
+from fairsieve.errors import FairnessWarning, FairsieveWarning
+from fairsieve.estimators.classifier import FairRobustClassifier, PlainComparison
+from fairsieve.estimators.sieve import SieveClassifier
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
+from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.answers import compare_with_answers
 from fairsieve.tabular.evaluation import (
+    Calibration,
     DroppedCell,
     Measure,
-    Score,
-    dropped_cells,
-    measure_groups,
-    score_models,
-)
-from fairsieve.tabular.model_files import decide, probabilities
-from fairsieve.tabular.models import (
-    ModelChoice,
-    TableModels,
-    TradeOffPoint,
-    choose_model,
-    train_linear,
-    train_trees,
-)
-from fairsieve.tabular.preparation import TableProblem, named_estimate, read_problem
-from fairsieve.tabular.quality import (
-    Calibration,
     ModelOutput,
     Quality,
+    Score,
+    count_predicted,
+    dropped_cells,
     measure_calibration,
+    measure_groups,
     measure_quality,
+    score_models,
 )
-from fairsieve.tabular.reading.columns import as_objects
-from fairsieve.tabular.reading.encoding import Feature, new_categories, notes_on_new
+from fairsieve.tabular.model_files import (
+    BoosterClassifier,
+    LikeliestClass,
+    decide,
+    import_lightgbm,
+    probabilities,
+    with_threshold,
+)
+from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
+from fairsieve.tabular.reading.encoding import Feature, Preparation, notes_on_new
 from fairsieve.tabular.settings import TableSettings
-from fairsieve.tabular.verified_change import VerifiedChange, compare_with_answers
+from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
+FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
+
+
+def has_lightgbm() -> bool:
+    """Return whether LightGBM is installed, without importing it."""
+    return find_spec("lightgbm") is not None
+
+
+class NativeTrees(LikeliestClass):
+    """Boosted trees that take categories, as codes, and missing values, as NaN.
+
+    Parameters
+    ----------
+    model : {"lightgbm", "hist-gradient-boosting"}
+    trees : int
+        How many, for each class where there are more than two.
+    random_state : int
+    categories : int
+        How many of the first columns are codes of categories.
+
+    Attributes
+    ----------
+    trees_ : LGBMClassifier or HistGradientBoostingClassifier
+        Fitted to numbers, categories being codes.
+    classes_ : array
+    """
+
+    def __init__(self, model: str, trees: int = 100, random_state: int = 0, categories: int = 0) -> None:
+        self.model = model
+        self.trees = trees
+        self.random_state = random_state
+        self.categories = categories
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> NativeTrees:
+        """Fit the trees to a matrix."""
+        categories, matrix = list(range(self.categories)), np.asarray(X, dtype=np.float64)
+        if self.model == "lightgbm":
+            new = import_lightgbm("--model lightgbm").LGBMClassifier(
+                n_estimators=self.trees,
+                random_state=self.random_state,
+                n_jobs=1 if len(matrix) < FEW_ROWS else 0,
+                deterministic=True,
+                force_col_wise=True,
+                verbose=-1,
+            )
+            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight, categorical_feature=categories)
+        else:
+            new = HistGradientBoostingClassifier(
+                max_iter=self.trees,
+                categorical_features=categories or None,
+                early_stopping=False,
+                random_state=self.random_state,
+            )
+            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight)
+        self.classes_ = self.trees_.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
+        return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+
+
+ROUNDS = 12
+
+
+class HeldOutScores(NamedTuple):
+    """Accuracy and disparity of a model on training rows that it did not see."""
+
+    accuracy: float
+    disparity: float
+
+
+def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
+    """Choose the fairest of the models whose accuracy is within ``tolerance`` of the best; return its place.
+
+    >>> choose_point([HeldOutScores(0.9, 0.2), HeldOutScores(0.89, 0.1), HeldOutScores(0.8, 0.0)], 0.02)
+    1
+    """
+    enough = max(each.accuracy for each in scores) - tolerance - 1e-12
+    able = [place for place, each in enumerate(scores) if each.accuracy >= enough]
+    return min(able, key=lambda place: (scores[place].disparity, -scores[place].accuracy))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableRun:
+class TradeOffPoint:
+    """A model on the way from the plain one to the fairest.
+
+    Attributes
+    ----------
+    title : str
+        Such as "plain model" or "round 3".
+    model : Pipeline
+        A preparation and a classifier of scikit-learn's interface, with labels by their names.
+    threshold : float or None
+        From which probability on the positive label is predicted; None for the likeliest label.
+    held_out : HeldOutScores or None
+        On training rows that the model did not see, by which one is chosen; None where none was to be.
+    scores : dict of Score
+        Accuracy and disparity on the test part, once they are measured.
+    kept : bool
+        Whether this is the model that is kept.
+    """
+
+    title: str
+    model: Pipeline
+    threshold: float | None
+    held_out: HeldOutScores | None
+    scores: dict[str, Score] = field(default_factory=dict)
+    kept: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableModels:
+    """The models of a table, and what training says of its rows.
+
+    Attributes
+    ----------
+    trade_off : list of TradeOffPoint
+        The plain model, those on the way to the fairest, and the fairest.
+    suspects : dict of arrays
+        Columns of a table: the training rows whose labels look wrong, the highest loss first.
+    dropped : list of DroppedCell
+        Who was left out at the end; nobody where labels are corrected by their chances.
+    clean_ratio : float
+    estimate : CleanRatioEstimate or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
+    notes : list of str
+        What training warned of.
+    """
+
+    trade_off: list[TradeOffPoint]
+    suspects: dict[str, NDArray[Any]]
+    dropped: list[DroppedCell]
+    clean_ratio: float
+    estimate: CleanRatioEstimate | None
+    comparison: PlainComparison | None
+    notes: list[str]
+
+
+def _point(
+    problem: TableProblem,
+    prepared: Preparation,
+    classifier: Any,
+    scores: Callable[[], NDArray[np.float64]],
+    estimate: CleanRatioEstimate | None,
+    **more: Any,
+) -> TradeOffPoint:
+    """Make the pipeline of a fitted classifier, with the threshold that the settings ask for.
+
+    ``scores`` gives probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
+    """
+    rule, positive, threshold = problem.asked.threshold, problem.labels.positive, None
+    if not rule.is_default and positive is not None:
+        place, cells = classifier.classes_.tolist().index(positive), problem.train.cells
+        # Without a conclusive estimate, labels are taken as they are.
+        chances = (cells.label_codes == place).astype(np.float64)
+        if estimate is not None and estimate.credible:
+            chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
+        threshold = rule.choose(scores()[:, place], chances)
+        classifier = with_threshold(classifier, threshold, positive)
+    pipeline = Pipeline([("prepare", prepared), ("model", classifier)])
+    return TradeOffPoint(model=pipeline, threshold=threshold, **more)
+
+
+@contextlib.contextmanager
+def record_warnings(part: TablePart) -> Iterator[list[str]]:
+    """Collect what learning from ``part`` warns of, in place of printing it; a collapse is told elsewhere."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairsieveWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield notes
+    for one in caught:
+        message = one.message
+        if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
+            message = UncheckedGroupWarning(part.group_names([message.group])[0])
+        if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
+            message, FairnessWarning
+        ):
+            notes.append(str(message))
+
+
+def train_linear(problem: TableProblem) -> TableModels:
+    """Train the plain model and the way to the fair one, of which each point is a model between the two."""
+    asked, part = problem.asked, problem.train
+    prepared = Preparation(missing=asked.reading.missing).fit(part.values)
+    features = prepared.transform(part.values)
+    model = FairRobustClassifier(
+        asked.fairness,
+        clean_ratio=asked.clean_ratio,
+        tolerance=asked.tolerance,
+        max_iter=asked.max_iter or 200,
+        random_state=asked.seed,
+        pos_label=problem.pos_label,
+    )
+    with record_warnings(part) as notes:
+        model.fit(features, part.label_codes, **part.facts)
+    if model.interrupted_:
+        raise KeyboardInterrupt
+    path = list(model.path_.itertuples())
+    scores = [HeldOutScores(one.accuracy, one.gap) for one in path]
+    kept = 0 if model.is_plain_ else 1 + choose_on_path(path, model.tolerance_)
+    if asked.max_accuracy_loss is not None:
+        kept = 1 + choose_point(scores, asked.max_accuracy_loss)
+    drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
+    models = [
+        _point(
+            problem,
+            prepared,
+            _with_names(one, problem.labels.classes),
+            partial(one.predict_proba, features),
+            model.estimate_,
+            title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
+            held_out=None if number == 0 else scores[number - 1],
+        )
+        for number, one in enumerate([model.plain_model_, *model.path_models_])
+    ]
+    selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
+    return _collect(model, models, kept, selected, notes, part)
+
+
+def _collect(
+    model: FairRobustClassifier | SieveClassifier,
+    models: list[TradeOffPoint],
+    kept: int,
+    selected: NDArray[np.int64],
+    notes: list[str],
+    part: TablePart,
+) -> TableModels:
+    """Collect what an estimator that was fitted to codes says of a table, with labels and groups by their names."""
+    cells, estimate, noise = part.cells, model.estimate_, np.full(part.cells.shape, np.nan)
+    if estimate is not None:
+        noise = _by_cell(cells, estimate.noise, estimate.cells.classes, estimate.cells.groups)
+    weights = _by_cell(cells, model.effective_weights_, model.classes_, model.sensitive_values_)
+    suspects = part.named_suspects(model.suspects())
+    wrong = np.isin(part.rows, suspects["row"])
+    return TableModels(
+        trade_off=[replace(one, kept=place == kept) for place, one in enumerate(models)],
+        suspects=suspects,
+        dropped=dropped_cells(cells, selected, wrong, noise, weights),
+        clean_ratio=model.clean_ratio_,
+        estimate=None if estimate is None else named_estimate(estimate, part),
+        comparison=model.comparison_,
+        notes=notes,
+    )
+
+
+def _by_cell(
+    cells: Cells, values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]
+) -> NDArray[np.float64]:
+    """Put values of the classes and groups that an estimator met, by their codes, into an array of all cells."""
+    found = np.full(cells.shape, np.nan)
+    columns = [-1 if group is None else int(group) for group in groups]  # no group is last
+    found[np.ix_([int(code) for code in classes], columns)] = values
+    return found
+
+
+def _with_names(model: Any, classes: Sequence[str]) -> Any:
+    """Let a model that was fitted to codes predict the labels themselves; take trees out of their shell."""
+    if isinstance(model, NativeTrees):
+        if model.model == "lightgbm":
+            return BoosterClassifier(model.trees_.booster_.model_to_string(), list(classes))
+        model = model.trees_
+    found = copy(model)
+    found.classes_ = np.asarray(classes, dtype=np.str_)
+    return found
+
+
+def train_trees(problem: TableProblem, model: str) -> TableModels:
+    """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
+    asked, part = problem.asked, problem.train
+    prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
+    sieve = SieveClassifier(
+        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
+        asked.fairness,
+        clean_ratio=asked.clean_ratio,
+        tolerance=asked.tolerance,
+        max_iter=asked.max_iter or ROUNDS,
+        threshold=asked.threshold,
+        keep_path=True,
+        pos_label=problem.pos_label,
+        random_state=asked.seed,
+    )
+    with record_warnings(part) as notes:
+        sieve.fit(prepared.transform(part.values), part.label_codes, **part.facts)
+        if sieve.estimate_ is not None:
+            warn_if_inconclusive(sieve.estimate_)
+    models: list[TradeOffPoint] = []
+    kept = 0
+    for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
+        if len(fitted.classes_) < len(problem.labels.classes):
+            continue  # a round that trained on no row of a label
+        kept = len(models) if fitted is sieve.estimator_ else kept
+        models.append(
+            _point(
+                problem,
+                prepared,
+                _with_names(fitted, problem.labels.classes),
+                partial(getattr, one, "probabilities"),
+                sieve.estimate_,
+                title="plain model" if number == 0 else f"round {number}",
+                held_out=HeldOutScores(one.accuracy, one.gap),
+            )
+        )
+    if asked.max_accuracy_loss is not None:
+        kept = choose_point([one.held_out for one in models if one.held_out], asked.max_accuracy_loss)
+    return _collect(sieve, models, kept, np.flatnonzero(sieve.weights_ > 0), notes, part)
+
+
+BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The kind of model that was chosen, and why.
+
+    Attributes
+    ----------
+    name : str
+    losses : dict of floats
+        The mean log loss of models on rows that they did not see; empty where somebody chose.
+    notes : list of str
+        The choice, in words.
+    """
+
+    name: str
+    losses: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def choose_model(problem: TableProblem) -> ModelChoice:
+    """Take the kind of model asked for; where that is "auto", trees if a model that is not linear is clearly better.
+
+    The models that the estimate of wrong labels compares tell.
+    """
+    asked, part = problem.asked, problem.train
+    if asked.model != "auto":
+        return ModelChoice(asked.model)
+    with record_warnings(part):
+        numbers = Preparation().fit(part.values).transform(part.values)
+        found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
+    losses = {"linear": 0.0} if found.predictor is None else found.predictor.losses
+    best = min(losses, key=lambda kind: losses[kind])
+    name, absent = "logistic", ""
+    if losses["linear"] - losses[best] >= BETTER:
+        name = "lightgbm" if has_lightgbm() else "hist-gradient-boosting"
+        absent = "" if has_lightgbm() else " LightGBM is not installed: pip install 'fairsieve[lightgbm]'."
+    note = (
+        f"--model auto chose {name}: on rows that they did not see, the log loss of a linear model is "
+        f"{losses['linear']:.4f}, and that of the best kind ({best}) {losses[best]:.4f}.{absent}"
+    )
+    return ModelChoice(name, losses, [note])
+
+
+# ---- A run
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableRun(TableModels):
     """The result of training on a table.
 
     Attributes
@@ -64,14 +427,14 @@ class TableRun:
         The fair model, a pipeline of scikit-learn's; the plain one where that is kept.
     model_name : str
         Its kind: "logistic", "lightgbm" or "hist-gradient-boosting".
-    choice : ModelChoice or None
-        How that was chosen, where it was.
+    choice : ModelChoice
+        How that was chosen.
     scores : list of dicts
         Accuracy and disparity on the test part, of the plain model and of the one that is kept.
-    trade_off : list of TradeOffPoint
-        The plain model, those on the way to the fairest, and the fairest.
     change : dict
         Fair less plain.
+    predicted : list of dicts
+        How often the plain model and the kept one predict each label on the test part.
     measures : list of Measure
         Group by group, on the test part.
     quality : list of Quality
@@ -80,40 +443,26 @@ class TableRun:
         Whether probabilities mean what they say, group by group, on the test part.
     test_groups : list
         The groups that the measures are of; a last None, people without a group.
-    dropped : list of DroppedCell
-    suspects : dict of arrays
-        Columns of a table: the training rows whose labels look wrong, the highest loss first.
-    clean_ratio : float
-    estimate : CleanRatioEstimate or None
-    comparison : PlainComparison or None
-        The fair model beside the plain one, on the rows that training judges by.
-    notes : list of str
     seconds : float
     versions : dict
-    verified : VerifiedChange or None
+    verified : dict or None
         What answers of people who checked labels changed.
     """
 
     problem: TableProblem
     model: Pipeline
     model_name: str
-    choice: ModelChoice | None
+    choice: ModelChoice
     scores: list[dict[str, Score]]
-    trade_off: list[TradeOffPoint]
     change: dict[str, Score]
+    predicted: list[dict[str, int]]
     measures: list[Measure]
     quality: list[Quality]
     calibration: list[Calibration]
     test_groups: list[Any]
-    dropped: list[DroppedCell]
-    suspects: dict[str, NDArray[Any]]
-    clean_ratio: float
-    estimate: CleanRatioEstimate | None
-    comparison: PlainComparison | None
-    notes: list[str]
-    seconds: float
     versions: dict[str, str]
-    verified: VerifiedChange | None = None
+    seconds: float = 0.0
+    verified: dict[str, Any] | None = None
 
     @property
     def asked(self) -> TableSettings:
@@ -157,13 +506,9 @@ def train_table(asked: TableSettings, report: Callable[[str], None] | None = Non
         return run
     tell(WITHOUT_ANSWERS)
     without = _train_once(replace(asked, verified=()), lambda stage: None)
-    changed = compare_with_answers(run, without)
-    return replace(
-        run,
-        verified=changed,
-        notes=[*changed.sentences, *run.notes],
-        seconds=run.seconds + without.seconds,
-    )
+    changed, sentences = compare_with_answers(run, without)
+    seconds = run.seconds + without.seconds
+    return replace(run, verified=changed, notes=[*sentences, *run.notes], seconds=seconds)
 
 
 def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
@@ -171,93 +516,46 @@ def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
     started = time.perf_counter()
     tell(STAGES[0])
     problem = read_problem(asked)
-    _check_labels(asked, problem)
     tell(STAGES[1])
-    choice = choose_model(problem) if asked.model == "auto" else None
-    name = asked.model if choice is None else choice.name
-    models = train_linear(problem) if name == "logistic" else train_trees(problem, name)
+    choice = choose_model(problem)
+    fitted = train_linear(problem) if choice.name == "logistic" else train_trees(problem, choice.name)
     tell(STAGES[2])
-    return _measured_run(problem, models, name, choice, started)
+    run = _measured_run(problem, fitted, choice)
+    return replace(run, seconds=time.perf_counter() - started)
 
 
-def _check_labels(asked: TableSettings, problem: TableProblem) -> None:
-    """Refuse equal opportunity without a positive label, and a threshold for more than two labels."""
-    if not asked.threshold.is_default and len(problem.labels.classes) > 2:
-        raise InvalidInputError(
-            f"--threshold must be 0.5 for more than two labels, of which the likeliest is predicted; got "
-            f"{asked.threshold} with {len(problem.labels.classes)} labels: leave it out, or make two labels of them"
-        )
-    if asked.fairness == "equal_opportunity" and problem.labels.positive is None:
-        raise InvalidInputError(
-            f"--positive must be given for equal opportunity with {len(problem.labels.classes)} labels; they are "
-            f"{', '.join(problem.labels.classes)}"
-        )
-
-
-def _measured_run(
-    problem: TableProblem, fitted: TableModels, name: str, choice: ModelChoice | None, started: float
-) -> TableRun:
+def _measured_run(problem: TableProblem, fitted: TableModels, choice: ModelChoice) -> TableRun:
     """Measure the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
-    pipelines = [one.model for one in fitted.models]
+    pipelines = [one.model for one in fitted.trade_off]
+    place = next(place for place, one in enumerate(fitted.trade_off) if one.kept)
     predicted = probabilities(pipelines, test.values)
     outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
-    positive = -1 if problem.positive_code is None else problem.positive_code
     codes = [one.codes for one in outputs]
-    scores, change = score_models(test.cells, codes, asked.fairness, positive, asked.seed, fitted.kept)
-    plain, kept = outputs[0], outputs[fitted.kept]
-    suspects = _named_suspects(fitted.suspects, problem)
-    estimate = None if fitted.estimate is None else named_estimate(fitted.estimate, problem.train)
-    noise = None if estimate is None else _noise_by_cell(estimate, problem)
-    model = pipelines[fitted.kept]
-    unseen = new_categories(test.values, model["prepare"]) if asked.test_file is not None else {}
-    new = notes_on_new(unseen, quoted=False)  # the page of a run names nobody
-    chosen = [] if choice is None else [choice.note]
+    scores, change = score_models(test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place)
+    plain, kept = outputs[0], outputs[place]
+    prepared = pipelines[place]["prepare"]  # the page of a run names nobody
+    new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []
+    measured = replace(
+        fitted,
+        trade_off=[replace(one, scores=its) for one, its in zip(fitted.trade_off, scores, strict=True)],
+        notes=[*problem.notes, *new, *choice.notes, *fitted.notes],
+    )
     return TableRun(
+        **vars(measured),
         problem=problem,
-        model=model,
-        model_name=name,
+        model=pipelines[place],
+        model_name=choice.name,
         choice=choice,
-        scores=[scores[0], scores[fitted.kept]],
-        trade_off=[
-            replace(one, scores=scores[place], kept=place == fitted.kept)
-            for place, one in enumerate(fitted.models)
-        ],
+        scores=[scores[0], scores[place]],
         change=change,
+        predicted=[count_predicted(one.codes, labels) for one in (plain, kept)],
         measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
         quality=measure_quality(test.cells, plain, kept, labels),
         calibration=measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
-        dropped=dropped_cells(problem.train.cells, fitted.selected, suspects["row"], noise, fitted.weights),
-        suspects=suspects | {"row": problem.train.rows[suspects["row"]]},
-        clean_ratio=fitted.clean_ratio,
-        estimate=estimate,
-        comparison=fitted.comparison,
-        notes=[*problem.notes, *new, *chosen, *fitted.notes],
-        seconds=time.perf_counter() - started,
         versions=_versions(),
     )
-
-
-def _named_suspects(found: dict[str, NDArray[Any]], problem: TableProblem) -> dict[str, NDArray[Any]]:
-    """Select the rows whose labels look wrong, and name their labels and groups."""
-    wrong = found["label"] != found["suggested"]
-    suspects = {name: column[wrong] for name, column in found.items()}
-    part, rows = problem.train, suspects["row"]
-    for name in ("label", "suggested"):
-        suspects[name] = as_objects(part.class_names(suspects[name]))
-    suspects["group"] = as_objects(part.group_names(part.groups.codes[rows]))
-    return suspects
-
-
-def _noise_by_cell(estimate: CleanRatioEstimate, problem: TableProblem) -> NDArray[np.float64]:
-    """Return the estimated share of wrong labels in every cell of the training part; NaN where there is none."""
-    cells = problem.train.cells
-    noise = np.full(cells.shape, np.nan)
-    columns = [cells.groups.index(group) for group in estimate.cells.groups]
-    rows = [cells.classes.index(name) for name in estimate.cells.classes]
-    noise[np.ix_(rows, columns)] = estimate.noise
-    return noise
 
 
 def _versions() -> dict[str, str]:

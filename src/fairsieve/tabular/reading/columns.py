@@ -40,8 +40,7 @@ class Note(str):
     ('leak', 'remark')
     """
 
-    __slots__ = ("kind",)
-    kind: NoteKind
+    kind: NoteKind = "remark"
 
     def __new__(cls, text: str, kind: NoteKind = "remark") -> Note:
         """Make a note of a text."""
@@ -49,13 +48,10 @@ class Note(str):
         note.kind = kind
         return note
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.kind
-
 
 def note_kind(text: str) -> NoteKind:
     """Return the kind of a note; a bare text is a remark."""
-    return text.kind if isinstance(text, Note) else "remark"
+    return getattr(text, "kind", "remark")
 
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
@@ -140,7 +136,10 @@ class InputTable:
 
     def cells(self, column: str) -> list[Any]:
         """Return the values of a column, None where missing."""
-        return listed(self.frame[column])
+        values = self.frame[column]
+        return [
+            None if gap else value for value, gap in zip(values.to_numpy(object), values.isna(), strict=True)
+        ]
 
 
 def is_text(column: pd.Series) -> bool:
@@ -149,11 +148,8 @@ def is_text(column: pd.Series) -> bool:
 
 
 def as_objects(values: Iterable[Any]) -> NDArray[np.object_]:
-    """Make an array of objects, whatever they are."""
-    given = list(values)
-    found = np.empty(len(given), dtype=object)
-    found[:] = given
-    return found
+    """Make an array of single values of any type."""
+    return np.array(list(values), dtype=object)
 
 
 def coded(
@@ -168,15 +164,9 @@ def coded(
     Categories (2, object): ['b', 'a']
     """
     used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
-    if used.all() and len({*texts}) == len(texts) and missing.isdisjoint(texts) and None not in texts:
-        return pd.Categorical.from_codes(codes, pd.Index(as_objects(texts), dtype=object))  # the usual case
-    places: dict[str, int] = {}
-    table = [
-        -1 if text is None or not there or text in missing else places.setdefault(text, len(places))
-        for text, there in zip(texts, used.tolist(), strict=True)
-    ]
-    lookup = np.array([*table, -1], dtype=np.int32)  # the last stands for the code −1
-    return pd.Categorical.from_codes(lookup[codes], pd.Index(as_objects(places), dtype=object))
+    kept = (text if there and text not in missing else None for text, there in zip(texts, used, strict=True))
+    places, names = pd.factorize(as_objects(kept))
+    return pd.Categorical.from_codes(np.append(places, -1)[codes], pd.Index(names, dtype=object))
 
 
 def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
@@ -187,29 +177,8 @@ def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
 
 def used_texts(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, for texts that some row has."""
-    codes, texts = column.array.codes, column.array.categories.tolist()
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    if counts.all():
-        return dict(zip(texts, counts.tolist(), strict=True))
-    return {text: count for text, count in zip(texts, counts.tolist(), strict=True) if count}
-
-
-def count_distinct(column: pd.Series) -> int:
-    """Count the different values of a column."""
-    if not is_text(column):
-        return int(column.nunique())
-    return int(np.count_nonzero(np.bincount(column.array.codes + 1)[1:]))
-
-
-def count_missing(column: pd.Series) -> int:
-    """Count the rows without a value."""
-    return int(np.count_nonzero(column.array.codes < 0)) if is_text(column) else int(column.isna().sum())
-
-
-def listed(column: pd.Series) -> list[Any]:
-    """Return the values of a column, None where missing."""
-    values = column.to_numpy(dtype=object)
-    return [None if gap else value for value, gap in zip(values, column.isna(), strict=True)]
+    counts = column.value_counts(sort=False)
+    return {str(text): count for text, count in counts.to_dict().items() if count}
 
 
 def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
@@ -217,11 +186,9 @@ def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
     if wanted not in table.frame:
         names = table.columns
         shown = ", ".join(names[:20]) + (f", … ({len(names)} in all)" if len(names) > 20 else "")
-        close = closest(wanted, names)
-        hint = f"Did you mean {close!r}? " if close else ""
         raise InvalidInputError(
-            f"{option} must be a column of {table.name}; got {wanted!r}. {hint}Its columns are {shown}"
-            f"{headless_hint(names)}"
+            f"{option} must be a column of {table.name}; got {wanted!r}. {did_you_mean(wanted, names)}Its columns are "
+            f"{shown}{headless_hint(names)}"
         )
     return table.frame[wanted]
 
@@ -232,15 +199,15 @@ def headless_hint(names: Sequence[str]) -> str:
     return ". The first row must hold the columns' names" if numbers * 2 > len(names) else ""
 
 
-def closest(wanted: str, names: Iterable[str]) -> str | None:
-    """Find the name most like ``wanted``, whatever the case.
+def did_you_mean(wanted: str, names: Iterable[str]) -> str:
+    """Offer the name most like ``wanted``, whatever the case; return nothing where none is close.
 
-    >>> closest("Incom", ["age", "income"])
-    'income'
+    >>> did_you_mean("Incom", ["age", "income"]), did_you_mean("x", ["age"])
+    ("Did you mean 'income'? ", '')
     """
     by_lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
-    return by_lower[found[0]] if found else None
+    return f"Did you mean {by_lower[found[0]]!r}? " if found else ""
 
 
 Kind = Literal["numbers", "categories"]
@@ -401,12 +368,6 @@ def as_numbers(table: InputTable, name: str) -> NDArray[np.float64]:
     return parsed.numbers
 
 
-def as_categories(table: InputTable, name: str) -> pd.Series:
-    """Return a column as texts; numbers are written in one way, without rounding."""
-    column = table.frame[name]
-    return column if is_text(column) else canonical(column)
-
-
 def canonical(column: pd.Series, decimal: str = ".") -> pd.Series:
     """Return a column as texts; where all are numbers, write each exact value in one way (1, not 1.0).
 
@@ -494,17 +455,15 @@ def days_since_1970(column: pd.Series) -> NDArray[np.float64] | None:
 
 def _days(text: str) -> float | None:
     """Read one date; None where it is none."""
+    clock = "00:00"
+    if match := ISO.fullmatch(text):
+        year, month, day, clock = (*match.groups()[:3], match[4] or clock)
+    elif match := DOTTED.fullmatch(text):
+        day, month, year = match.groups()
+    else:
+        return None
     try:
-        if match := ISO.fullmatch(text):
-            year, month, day = (int(part) for part in match.groups()[:3])
-            moment = datetime(year, month, day)
-            if match[4]:
-                clock = datetime.fromisoformat(f"1970-01-01T{match[4].strip()}").replace(tzinfo=None)
-                return ((moment - START) + (clock - START)).total_seconds() / SECONDS
-        elif match := DOTTED.fullmatch(text):
-            moment = datetime(int(match[3]), int(match[2]), int(match[1]))
-        else:
-            return None
+        moment = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{clock.strip()}")
     except ValueError:  # the 30th of February
         return None
-    return (moment - START).total_seconds() / SECONDS
+    return (moment.replace(tzinfo=None) - START).total_seconds() / SECONDS

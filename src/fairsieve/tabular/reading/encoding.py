@@ -18,10 +18,8 @@ from fairsieve.tabular.reading.columns import (
     InputTable,
     Kind,
     Reading,
-    as_categories,
     as_numbers,
-    count_distinct,
-    count_missing,
+    canonical,
     days_since_1970,
     find_column,
     is_text,
@@ -30,7 +28,6 @@ from fairsieve.tabular.reading.columns import (
     used_texts,
     whole_numbers,
 )
-from fairsieve.tabular.reading.columns import LARGEST as LARGEST_NUMBER
 from fairsieve.tabular.reading.read import read_frame
 from fairsieve.tabular.settings import TableSettings
 
@@ -52,8 +49,6 @@ class Feature:
         Different values.
     left_out : str
         Why it is not learnt from; empty where it is.
-    large : bool
-        Whether it holds whole numbers beyond 2**53, which are taken as categories.
     dates : bool
         Whether it holds dates, which are taken as days.
     hint : str
@@ -65,7 +60,6 @@ class Feature:
     missing: int
     distinct: int
     left_out: str = ""
-    large: bool = False
     dates: bool = False
     hint: str = ""
 
@@ -80,7 +74,7 @@ class Feature:
             return f"{days}{filled}standardised"
         many = self.distinct > MOST_CATEGORIES
         rest = f"; the {MOST_CATEGORIES - 1} commonest, the others as one" if many else ""
-        return f"one column for each value{', missing being one' if self.missing else ''}{rest}{self._large}"
+        return f"one column for each value{', missing being one' if self.missing else ''}{rest}"
 
     @property
     def tree_treatment(self) -> str:
@@ -88,11 +82,7 @@ class Feature:
         if self.left_out:
             return self.treatment
         kind = "as it is" if self.kind == "numbers" else "categories as they are"
-        return f"{kind}{'; missing ones stay missing' if self.missing else ''}{self._large}"
-
-    @property
-    def _large(self) -> str:
-        return " (whole numbers beyond 2**53, taken as categories)" if self.large else ""
+        return f"{kind}{'; missing ones stay missing' if self.missing else ''}"
 
 
 def describe_features(table: InputTable, asked: TableSettings) -> list[Feature]:
@@ -118,7 +108,7 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
     column = table.frame[name]
-    distinct, missing = count_distinct(column), count_missing(column)
+    distinct, missing = int(column.nunique()), int(column.isna().sum())
     if name in asked.drop:
         return Feature(name, "categories", missing, distinct, "you asked for it")
     if name in asked.dates:
@@ -148,7 +138,8 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     if many or distinct > MOST_CATEGORIES:
         which = IDENTIFIERS if many else "subtract a constant, or add --categories to take them as categories"
         return replace(made, left_out=f"whole numbers beyond 2**53, which doubles merge; {which}")
-    return replace(made, kind="categories", large=True)
+    hint = f"Whole numbers beyond 2**53, which doubles would merge, are taken as categories: {name!r}."
+    return replace(made, kind="categories", hint=hint)
 
 
 def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: bool) -> Feature:
@@ -175,10 +166,11 @@ def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
     """Return the columns that a model takes: doubles, NaN where missing, or texts."""
     values: dict[str, Any] = {}
     for column, kind in kinds.items():
-        find_column(table, column, "what the model learns from")
-        values[column] = (
-            as_numbers(table, column) if kind == "numbers" else as_categories(table, column).array
-        )
+        found = find_column(table, column, "what the model learns from")
+        if kind == "numbers":
+            values[column] = as_numbers(table, column)
+        else:
+            values[column] = (found if is_text(found) else canonical(found)).array
     return pd.DataFrame(values, index=table.frame.index, copy=False)
 
 
@@ -239,7 +231,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.rest_: list[str] = []
         for name in texts:
             found = used_texts(X[name])
-            if self.one_hot and (missing := count_missing(X[name])):
+            if self.one_hot and (missing := int(X[name].isna().sum())):
                 found[""] = missing
             kept = sorted(found)
             if len(kept) > most:
@@ -259,12 +251,7 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_numbers(self, numbers: NDArray[np.float64]) -> None:
         """Learn medians, means and deviations."""
         gaps = np.isnan(numbers)
-        self.fill_ = np.array(
-            [
-                float(np.median(column[~gap])) if not gap.all() else 0.0
-                for column, gap in zip(numbers.T, gaps.T, strict=True)
-            ]
-        )
+        self.fill_ = np.nan_to_num(pd.DataFrame(numbers).median().to_numpy())
         centres = [
             _center(np.where(gap, fill, column))
             for column, gap, fill in zip(numbers.T, gaps.T, self.fill_, strict=True)
@@ -297,17 +284,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"the table must have every column that the model learnt from; missing: "
                 f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}"
             )
-        types = dict(zip(X.columns, X.dtypes, strict=True))
-        doubles = [name for name in self.numbers_ if types[name] == np.float64]
-        if np.nanmax(np.abs(X[doubles].to_numpy()), initial=0.0) >= LARGEST_NUMBER:
-            doubles = []  # which are looked at one by one, to name the first
-        read = set(doubles)
-        rest = {name: kind for name, kind in self.kinds.items() if name not in read}
-        values = X[doubles]
-        if rest:
-            table = read_frame(X[list(rest)], Reading(missing=self.missing))
-            values = pd.concat([values.set_axis(table.frame.index), feature_values(table, rest)], axis=1)
-        return self._encode(values)
+        table = read_frame(X[list(self.kinds)], Reading(missing=self.missing))
+        return self._encode(feature_values(table, self.kinds))
 
     def _encode(self, values: pd.DataFrame) -> NDArray[Any]:
         """Encode columns of doubles and of texts."""
@@ -318,8 +296,14 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         first = len(self.numbers_) + len(self.gaps_)
         found = np.zeros((len(values), first + sum(widths)), dtype=np.float32)
         numbers = values[self.numbers_].to_numpy(dtype=np.float64)
+        with_gaps = [self.numbers_.index(name) for name in self.gaps_]
         for start in range(0, len(values) if first else 0, CHUNK):
-            self._encode_numbers(numbers[start : start + CHUNK], found[start : start + CHUNK, :first])
+            chunk = numbers[start : start + CHUNK]
+            gaps = np.isnan(chunk)
+            whole = np.concatenate([np.where(gaps, self.fill_, chunk), gaps[:, with_gaps]], axis=1)
+            # A value far from all in training stays finite.
+            scaled = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
+            found[start : start + CHUNK, :first] = scaled
         for (name, known), width in zip(self.categories_.items(), widths, strict=True):
             places = _places(
                 values[name], known, missing="", rest=width - 1 if name in self.rest_ else np.nan
@@ -328,13 +312,6 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found[rows, first + places[rows].astype(np.int64)] = 1.0
             first += width
         return found
-
-    def _encode_numbers(self, numbers: NDArray[np.float64], block: NDArray[np.float32]) -> None:
-        """Fill and standardise numbers; a value far from all in training stays finite."""
-        gaps = np.isnan(numbers)
-        with_gaps = [self.numbers_.index(name) for name in self.gaps_]
-        whole = np.concatenate([np.where(gaps, self.fill_, numbers), gaps[:, with_gaps]], axis=1)
-        block[:] = np.clip((whole - self.mean_) / self.scale_, -LARGEST, LARGEST)
 
 
 def _center(column: NDArray[np.float64]) -> tuple[float, float]:
@@ -356,25 +333,20 @@ def _places(
     return np.asarray(np.array(lookup)[column.array.codes])
 
 
-def new_categories(values: pd.DataFrame, prepared: Preparation) -> dict[str, list[str]]:
-    """List values that the preparation has not seen, by column; they say nothing to the model."""
-    found = {}
+def notes_on_new(values: pd.DataFrame, prepared: Preparation, *, quoted: bool = True) -> list[str]:
+    """Write a note on values that the preparation has not seen, which say nothing to the model.
+
+    It tells their number alone where they may not be ``quoted``.
+    """
+    notes = []
     for name, known in prepared.categories_.items():
         here = set(used_texts(values[name]))
         if prepared.one_hot and bool(values[name].isna().any()):  # trees know what is missing
             here.add("")
         new = sorted(here - set(known)) if name not in prepared.rest_ else []
         if new:
-            found[name] = new
-    return found
-
-
-def notes_on_new(new: Mapping[str, Sequence[str]], *, quoted: bool = True) -> list[str]:
-    """Write a note on values that are new; with their number alone where they may not be ``quoted``."""
-    notes = []
-    for column, values in new.items():
-        shown = ", ".join(repr(value) if value else "missing" for value in values[:3])
-        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-        told = f" ({shown}{more})" if quoted else f", {len(values):,} of them"
-        notes.append(f"Column {column!r} has values that training did not have{told}; they are ignored.")
+            shown = ", ".join(repr(value) if value else "missing" for value in new[:3])
+            more = f" and {len(new) - 3} more" if len(new) > 3 else ""
+            told = f" ({shown}{more})" if quoted else f", {len(new):,} of them"
+            notes.append(f"Column {name!r} has values that training did not have{told}; they are ignored.")
     return notes

@@ -28,7 +28,6 @@ from fairsieve.tabular.reading.columns import (
     InputTable,
     Note,
     Reading,
-    as_objects,
     coded,
     headless_hint,
     number_style,
@@ -172,20 +171,7 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     reading, assumed = assume_dialect(text, reading)
     _check_separator(name, text, reading.separator)
     _check_line_ends(name, text, reading.separator)
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(text.encode("utf-8", errors="surrogatepass")),  # a StringIO takes four bytes a letter
-            encoding_errors="surrogatepass",
-            sep=reading.separator,
-            header=None,
-            dtype=object,  # texts as they are written
-            na_filter=False,
-            skipinitialspace=True,
-            skip_blank_lines=False,
-            low_memory=False,
-        )
-    except (pd.errors.ParserError, ValueError):
-        raise InvalidInputError(f"{name} {_uneven_rows(text, reading.separator)}") from None
+    frame = split_rows(name, text, reading.separator)
     names, columns = [name.strip() for name in frame.iloc[0]], []
     blank, missing = np.ones(len(frame) - 1, dtype=bool), reading.all_missing
     for place in range(len(names)):
@@ -199,7 +185,9 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
     rows = np.arange(len(blank)) + FIRST_ROW
     notes = [*notes, *assumed]
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
-        short = _short_rows(text, reading.separator, len(names), len(rows)) & ~blank
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=reading.separator)
+        short = np.array([len(fields) < len(names) for fields in records])[1:]
+        short = short & ~blank if len(short) == len(blank) else np.zeros(len(blank), dtype=bool)
         if short.any():
             words = (
                 f"Rows of {name} have fewer fields than the first row has names, and the fields that are not there "
@@ -208,6 +196,24 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
             notes.append(Note(words, "warning"))
     table = _named_table(name, names, columns, rows, reading, notes)
     return table.take(~blank) if blank.any() else table
+
+
+def split_rows(name: str, text: str, separator: str) -> pd.DataFrame:
+    """Split the text of a CSV file into fields, as they are written; the first row holds the names."""
+    try:
+        return pd.read_csv(
+            io.BytesIO(text.encode("utf-8", errors="surrogatepass")),  # a StringIO takes four bytes a letter
+            encoding_errors="surrogatepass",
+            sep=separator,
+            header=None,
+            dtype=object,
+            na_filter=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            low_memory=False,
+        )
+    except (pd.errors.ParserError, ValueError):
+        raise InvalidInputError(f"{name} {_uneven_rows(text, separator)}") from None
 
 
 def named_rows(rows: NDArray[np.int64]) -> str:
@@ -243,32 +249,19 @@ def _named_table(
     return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
 
 
-def _without_quoted(text: str, separator: str) -> str:
-    """Leave out texts in quotes, which may hold separators and line ends."""
-    if '"' not in text:
-        return text
-    return re.sub(rf'(?:^|(?<=[\r\n{re.escape(separator)}])) *"(?:[^"]|"")*"', "", text)
-
-
 def _check_line_ends(name: str, text: str, separator: str) -> None:
     """Refuse a carriage return outside quotes in a file whose rows end otherwise: it would split a cell in two."""
     if "\n" not in text or text.count("\r") == text.count("\r\n"):
         return
-    bare = re.search(r"\r(?!\n)", _without_quoted(text, separator))
+    # Texts in quotes may hold separators and line ends.
+    quoted = rf'(?:^|(?<=[\r\n{re.escape(separator)}])) *"(?:[^"]|"")*"'
+    bare = re.search(r"\r(?!\n)", re.sub(quoted, "", text))
     if bare:
         row = bare.string.count("\n", 0, bare.start()) + 1
         raise InvalidInputError(
             f"{name} has a carriage return within row {row}, which would cut it in two: take it out, or put the text "
             "in quotes"
         )
-
-
-def _short_rows(text: str, separator: str, width: int, rows: int) -> NDArray[np.bool_]:
-    """Return which of the rows below the names have fewer fields than there are names."""
-    end = "\n" if "\n" in text else "\r"
-    lines = _without_quoted(text, separator).split(end)
-    counts = np.array([line.count(separator) + 1 for line in lines[1 : rows + 1]])
-    return counts < width if len(counts) == rows else np.zeros(rows, dtype=bool)
 
 
 def _uneven_rows(text: str, separator: str) -> str:
@@ -415,15 +408,9 @@ def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
     try:
         codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
-        codes, values = pd.factorize(as_objects(map(_nested_text, column)))
+        plain = column.astype(object).map(lambda one: one.tolist() if isinstance(one, np.ndarray) else one)
+        codes, values = pd.factorize(plain.map(str, na_action="ignore"))
     return coded(codes, [str(value).strip() for value in values], missing)
-
-
-def _nested_text(value: Any) -> str | None:
-    """Write a list or a dict as a text; None where there is none."""
-    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return None
-    return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]) -> Any:

@@ -15,9 +15,8 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.tabular.reading.columns import (
     InputTable,
     canonical,
-    closest,
     coded,
-    count_distinct,
+    did_you_mean,
     exact_value,
     find_column,
     parse_numbers,
@@ -55,14 +54,24 @@ class Labels:
     classes: tuple[str, ...]
     positive: str | None
 
-    def read(self, table: InputTable) -> pd.Categorical:
-        """Read the labels of a table, coded by their place in ``classes``; refuse values that training did not have."""
-        column = canonical(find_column(table, self.column, "the label"), table.reading.decimal)
+    @property
+    def positive_code(self) -> int:
+        """The place of the positive label among the classes; −1 where there is none."""
+        return -1 if self.positive is None else self.classes.index(self.positive)
+
+    def read(self, table: InputTable, predicted: str | None = None) -> pd.Categorical:
+        """Read the labels of a table, coded by their place in ``classes``; refuse values that are none of them.
+
+        ``predicted`` names a column of predicted labels to read instead.
+        """
+        name, option = (self.column, "the label") if predicted is None else (predicted, "--prediction")
+        column = canonical(find_column(table, name, option), table.reading.decimal)
         new = sorted(set(used_texts(column)) - set(self.classes))
         if new:
+            hint = "" if predicted is None else "; if these are scores, give them as --score"
             raise InvalidInputError(
-                f"labels in {self.column!r} of {table.name} must be among {', '.join(self.classes)}; got also "
-                f"{', '.join(map(repr, new[:3]))}"
+                f"labels in {name!r} of {table.name} must be among {', '.join(self.classes)}; got also "
+                f"{', '.join(map(repr, new[:3]))}{hint}"
             )
         return coded_by(column, self.classes)
 
@@ -107,10 +116,9 @@ def _find_positive(classes: tuple[str, ...], positive: str | None, column: str) 
     if positive not in classes:
         positive = exact_value(positive)  # 1.0 is 1
     if positive not in classes:
-        close = closest(positive, classes)
-        hint = f"Did you mean {close!r}? " if close else ""
         raise InvalidInputError(
-            f"--positive must be a value of {column!r}; got {positive!r}. {hint}Its values are {', '.join(classes)}"
+            f"--positive must be a value of {column!r}; got {positive!r}. {did_you_mean(positive, classes)}Its values "
+            f"are {', '.join(classes)}"
         )
     return positive
 
@@ -202,7 +210,7 @@ def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[flo
     """Return the edges of a sensitive column that is a quantity; None for one of categories."""
     values = find_column(table, column, "--sensitive")
     parsed = parse_numbers(values, table.reading.decimal)
-    distinct, title = count_distinct(values), f"{column!r} of {table.name}"
+    distinct, title = int(values.nunique()), f"{column!r} of {table.name}"
     numeric = bool(values.notna().any()) and not parsed.odd.any()
     if rule is not None:
         if not numeric:
@@ -231,22 +239,17 @@ def _refuse_many(title: str, count: int, advice: str) -> None:
 
 def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> pd.Series:
     """Name the group of every row; it is missing where one of its parts is."""
-    parts = []
+    parts = {}
     for name in columns:
         column = find_column(table, name, "--sensitive")
         if name in edges:
-            parts.append(_bin_numbers(parse_numbers(column, table.reading.decimal).numbers, edges[name]))
+            parts[name] = _bin_numbers(parse_numbers(column, table.reading.decimal).numbers, edges[name])
         else:
-            parts.append(canonical(column, table.reading.decimal).array)
-    crossed = parts[0]
-    for part in parts[1:]:
-        first, second = crossed.codes.astype(np.int64), part.codes.astype(np.int64)
-        pairs = np.where((first < 0) | (second < 0), -1, first * len(part.categories) + second)
-        found, codes = np.unique(pairs, return_inverse=True)
-        places = [divmod(pair, max(len(part.categories), 1)) for pair in found.tolist()]
-        names = [None if i < 0 else f"{crossed.categories[i]} / {part.categories[j]}" for i, j in places]
-        crossed = coded(codes, names)
-    return pd.Series(crossed, index=table.frame.index)
+            parts[name] = canonical(column, table.reading.decimal).array
+    crossed = pd.DataFrame(parts).groupby(list(columns), observed=True, sort=False)
+    names = [one if isinstance(one, str) else " / ".join(one) for one in crossed.size().index]
+    codes = crossed.ngroup().fillna(-1).to_numpy(dtype=np.int64)
+    return pd.Series(coded(codes, names), index=table.frame.index)
 
 
 def parse_bins(options: Sequence[str]) -> dict[str, str]:
@@ -321,5 +324,5 @@ def _bin_names(edges: Sequence[float]) -> list[str]:
 
 def _bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> pd.Categorical:
     """Name the group of each number; it is missing where the number is."""
-    places = np.searchsorted(edges, numbers, side="right")
-    return coded(np.where(np.isnan(numbers), -1, places), _bin_names(edges))
+    ends = [-np.inf, *edges, np.inf]
+    return pd.cut(numbers, ends, right=False, labels=_bin_names(edges), ordered=False)

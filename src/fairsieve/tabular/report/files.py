@@ -1,13 +1,14 @@
-"""Write the folder of a run: whole or not at all."""
+"""Write the folder of a run, whole or not at all: its files, and every number of it for programs."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import secrets
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +17,23 @@ import numpy as np
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
 from fairsieve.report.page import write_page
-from fairsieve.report.text import columns_csv, table_markdown, write_template
-from fairsieve.tabular.decision import Decision, group_name
-from fairsieve.tabular.model_files import TRUSTED, write_model
+from fairsieve.report.text import columns_csv, csv_text, table_markdown, write_template
+from fairsieve.tabular.answers import estimate_record, rate_records
+from fairsieve.tabular.decision import Decision, advise, group_name
+from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Score, Share
+from fairsieve.tabular.label_review import Audit
+from fairsieve.tabular.model_files import ARCHIVE, TRUSTED, write_model
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
-from fairsieve.tabular.reading.read import free_name
-from fairsieve.tabular.reasons import main_rates
-from fairsieve.tabular.report import blocks, pages
-from fairsieve.tabular.report.metrics import (
-    AUDIT_FORMAT,
-    FORMAT,
-    prediction_record,
-    record_json,
-    run_record,
-)
+from fairsieve.tabular.reading.read import find_encoding, free_name, split_rows
+from fairsieve.tabular.reasons import main_gaps, main_rates
+from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
-TITLES = {"suggested": "suggested_label"}
+FORMAT, AUDIT_FORMAT = "fairsieve-run-1", "fairsieve-audit-1"
 
 
 @contextlib.contextmanager
@@ -64,10 +61,8 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         _check_place(out, force)  # another run may have taken it meanwhile
         _take_place(part, out)
     except InvalidInputError as error:
-        if str(part) not in str(error):
-            raise
-        named = str(error).replace(str(part), str(out))  # the files as they would have been called
-        raise InvalidInputError(named) from error
+        # The files as they would have been called.
+        raise InvalidInputError(str(error).replace(str(part), str(out))) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -101,18 +96,16 @@ def _is_run(folder: Path) -> bool:
 
 def _take_place(part: Path, out: Path) -> None:
     """Give a finished folder its name; remove what had it before last."""
-    if not out.exists():
-        part.rename(out)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent)) / "run"
-    out.rename(old)
+    old = out.with_name(f"{part.name}.old")
+    if out.exists():
+        out.rename(old)
     try:
         part.rename(out)
     except OSError:
-        old.rename(out)
+        if old.exists():
+            old.rename(out)
         raise
-    finally:
-        shutil.rmtree(old.parent, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
@@ -127,8 +120,7 @@ def write_run(run: TableRun, decision: Decision, folder: Path) -> None:
 
 def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: Path) -> None:
     """Write the page, the numbers and the labels to check into a folder that is there."""
-    audit = found.label_audit
-    write_output(folder / "suspects.csv", suspects_csv(audit.suspects, audit.table).encode())
+    write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.table).encode())
     write_page(pages.prediction_document(found, decision), folder / "report.html")
     write_output(folder / RECORD, record_json(prediction_record(found, decision)).encode())
 
@@ -137,9 +129,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
     found = main_rates(run)
     measures = [] if found is None else [found[0]]
-    groups = blocks.measures_table(
-        "groups", f"Rates by {run.problem.groups.title}", measures, run.test_groups
-    )
+    groups = pages.measures_table("groups", f"Rates by {run.problem.groups.title}", measures, run.test_groups)
     return write_template(
         "fairsieve.tabular",
         "templates/card.md.j2",
@@ -148,7 +138,7 @@ def model_card(run: TableRun, decision: Decision) -> str:
         decision=decision,
         columns=len(used(run.problem.features)),
         trusted=list(TRUSTED if run.model_name == "hist-gradient-boosting" else TRUSTED[:3]),
-        overall=table_markdown(blocks.overall_table(run)),
+        overall=table_markdown(pages.overall_table(run)),
         groups=table_markdown(groups) if measures else "",
     )
 
@@ -165,13 +155,45 @@ def suspects_csv(suspects: Mapping[str, Any], table: InputTable) -> str:
             values = [f"{value:.4f}" for value in values]
         elif name == "group":
             values = [group_name(value) for value in values]
-        columns[TITLES.get(name, name)] = values
+        columns[name] = values
     rows = table.take(np.searchsorted(table.rows, np.asarray(suspects["row"], dtype=np.int64)))
     for name in rows.columns:
-        columns[free_name(name, list(columns))] = [
-            "" if value is None else value for value in rows.cells(name)
-        ]
+        columns[free_name(name, list(columns))] = rows.cells(name)
     return columns_csv(columns)
+
+
+def predictions_csv(
+    path: Path | None, table: InputTable, added: Mapping[str, Sequence[str]], *, escape_formulas: bool = False
+) -> bytes:
+    """Write a table that was read from a file, or from a data frame, with columns added, as CSV.
+
+    The values of a CSV file stay as they are written, and so do its separator, line ends and encoding.
+
+    Parameters
+    ----------
+    added : dict of sequences
+        Columns to add at the end.
+    escape_formulas : bool
+        Put an apostrophe before what a spreadsheet could take for a formula.
+    """
+    content, encoding, line_end = b"", "utf-8", "\n"
+    names: Sequence[str] = table.columns
+    columns = [table.cells(name) for name in names]
+    if path is not None:
+        content = path.read_bytes()
+    if path is not None and not content.startswith((b"PAR1", b"PK\x03\x04")):
+        encoding = find_encoding(path.name, content)
+        text = content.decode(encoding, errors="surrogateescape").lstrip("\r\n")
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        fields = split_rows(path.name, text, table.reading.separator)
+        names, fields = fields.iloc[0].tolist(), fields.iloc[table.rows - 1]
+        columns = [fields[place].tolist() for place in fields]
+    rows = chain([[*names, *added]], zip(*columns, *added.values(), strict=True))
+    written = csv_text(rows, table.reading.separator, escape_formulas=escape_formulas, line_end=line_end)
+    try:
+        return written.encode(encoding, errors="surrogateescape")
+    except UnicodeEncodeError:  # a predicted label that the file's encoding lacks
+        return written.encode("utf-8", errors="surrogateescape")
 
 
 def _rows_csv(problem: TableProblem) -> str:
@@ -182,3 +204,159 @@ def _rows_csv(problem: TableProblem) -> str:
     if problem.asked.test_file is None:
         use[np.isin(table.rows, problem.test.rows)] = "measured on"
     return columns_csv({"row": table.rows.tolist(), "use": use.tolist()})
+
+
+# ---- metrics.json: every number of the page, and the settings, for programs
+
+
+def record_json(record: dict[str, Any]) -> str:
+    """Write a record as JSON."""
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of a run, as values that JSON can express."""
+    problem, compared, gaps = run.problem, run.comparison, main_gaps(run)
+    record = {
+        "format": FORMAT,
+        **decision.record(),
+        "settings": run.asked.record(),
+        "data": {
+            "train_rows": len(problem.train),
+            "test_rows": len(problem.test),
+            **_roles(problem.labels, problem.groups),
+            "columns": [
+                {
+                    "name": one.column,
+                    "holds": one.kind,
+                    "missing": one.missing,
+                    "distinct": one.distinct,
+                    "treatment": run.treatment(one),
+                }
+                for one in problem.features
+            ],
+            "notes": _notes(run.notes, decision),
+        },
+        "clean_ratio": run.clean_ratio,
+        "estimate": None if run.estimate is None else estimate_record(run.estimate),
+        "comparison": None if compared is None else {**vars(compared), "verdict": compared.verdict},
+        "plain": run.scores[0],
+        "fair": run.scores[-1],
+        "change": run.change,
+        "model": _model_record(run),
+        "trade_off": [
+            {"title": one.title, "kept": one.kept, "threshold": one.threshold, "held_out": one.held_out}
+            | one.scores
+            for one in run.trade_off
+        ],
+        "widest_gap": None
+        if gaps is None
+        else {
+            "plain": _gap(gaps[0], run.test_groups, gaps[0].plain),
+            "fair": _gap(gaps[1], run.test_groups, gaps[1].fair),
+        },
+        "rates": [
+            {"measure": one.name, "group": group, "plain": before, "fair": after}
+            for one in run.measures
+            for group, before, after in zip(run.test_groups, one.plain, one.fair, strict=True)
+        ],
+        "quality": [
+            {"measure": one.name, "label": one.label or None, "group": group, "plain": plain, "fair": fair}
+            for one in run.quality
+            for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
+        ],
+        "calibration": _calibration(run.calibration),
+        "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
+        "suspects": len(run.suspects["row"]),
+        "verified": run.verified,
+        "seconds": round(run.seconds, 2),
+        "versions": run.versions,
+    }
+    return dict(_plain(record))
+
+
+def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of an audit, as values that JSON can express."""
+    cells, roles = audit.estimate.cells, _roles(audit.labels, audit.groups)
+    record = {
+        "format": AUDIT_FORMAT,
+        **decision.record(),
+        "data": {"rows": len(audit.table), **roles, "notes": _notes(audit.notes, decision)},
+        "estimate": estimate_record(audit.estimate),
+        "cells": [
+            {
+                "label": str(label),
+                "group": group_name(group),
+                "people": int(cells.counts[row, column]),
+                "estimated_noise": float(audit.estimate.noise[row, column]),
+            }
+            for row, label in enumerate(cells.classes)
+            for column, group in enumerate(cells.groups)
+        ],
+        "suspects": len(audit.suspects["row"]),
+        "verified_rates": rate_records(audit.estimate),
+    }
+    return dict(_plain(record))
+
+
+def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, Any]:
+    """Collect everything that is reported of an audit of predictions, as values that JSON can express."""
+    groups = found.cells.groups
+    record = {
+        "settings": {**found.asked.record(), "prediction": found.prediction, "score": found.score},
+        "rows_measured": len(found.cells),
+        "rows_without_prediction": found.left_out,
+        "scores": found.scores,
+        "true_labels": None if found.true_labels is None else found.true_labels.record,
+        "rates": [
+            {"measure": measure.name, "group": group_name(group), **_plain(share)}
+            for measure in found.measures
+            for group, share in zip(groups, measure.plain, strict=True)
+        ],
+        "gaps": [_gap(gap, groups, gap.plain) for gap in found.gaps()],
+        "calibration": _calibration(found.calibration),
+    }
+    return audit_record(found, decision) | dict(_plain(record))
+
+
+def _calibration(found: Sequence[Calibration]) -> list[dict[str, Any]]:
+    return [{**vars(one), "label": one.label or None} for one in found]
+
+
+def _roles(labels: Any, groups: Any) -> dict[str, Any]:
+    return {"classes": list(labels.classes), "positive": labels.positive, "groups": list(groups.names)}
+
+
+def _notes(notes: Sequence[str], decision: Decision) -> list[str]:
+    return [advise(note, in_python=decision.in_python) for note in notes]
+
+
+def _model_record(run: TableRun) -> dict[str, Any]:
+    """Collect which kind of model is kept, and how it was chosen."""
+    return {
+        "name": run.model_name,
+        "file": ARCHIVE,
+        "holds": "plain model" if run.keeps_plain else "fair model",
+        "kept": run.kept.title,
+        "threshold": run.kept.threshold,
+        "auto": {"log_loss": run.choice.losses} if run.choice.losses else None,
+    }
+
+
+def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:
+    """Collect how far one group lies below another."""
+    ends = {"lower_group": groups[gap.low], "higher_group": groups[gap.high]}
+    return {"measure": gap.measure.name, **ends, **score._asdict()}
+
+
+def _plain(value: Any) -> Any:
+    """Express scores, shares and other small records as JSON does; NaN becomes None."""
+    if isinstance(value, Share):
+        return _plain({**value._asdict(), "value": value.value, "interval": value.interval})
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from fairsieve.report.document import Block, Cell, Document, Facts, Items, Notice, Section, Text, Verdict
-from fairsieve.report.text import number, percent
-from fairsieve.tabular.decision import Decision, advise, estimate_sentence, say, tell
-from fairsieve.tabular.evaluation import list_gaps, order_gaps
+import numpy as np
+
+from fairsieve.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Facts,
+    Figure,
+    Items,
+    Notice,
+    Panel,
+    Section,
+    Series,
+    Table,
+    Text,
+    Verdict,
+)
+from fairsieve.report.looks import looks_of
+from fairsieve.report.text import interval, number, percent, upper
+from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
+from fairsieve.tabular.evaluation import (
+    EVERYONE,
+    Calibration,
+    DroppedCell,
+    Gap,
+    Measure,
+    Quality,
+    Score,
+    Share,
+    list_gaps,
+    order_gaps,
+)
 from fairsieve.tabular.prediction_audit import PredictionAudit
-from fairsieve.tabular.quality import EVERYONE
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
-from fairsieve.tabular.report.blocks import (
-    MODELS,
-    calibration_figure,
-    columns_table,
-    dropped_table,
-    gaps_table,
-    measures_table,
-    order_rates,
-    overall_table,
-    plain_table,
-    rates_figure,
-    shown_values,
-    suspects_table,
-    trade_off_figure,
-)
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun
 
 NOTICES = {"use": ("Use", True), "inconclusive": ("Inconclusive", None), "do-not-use": ("Do not use", False)}
 HOLDS = {"fails": False, "inconclusive": None, "holds": True}
+MODELS = ("plain model", "fair model")
+MOST_GROUPS = 12
+MOST_MEASURES = 6
+ROWS_AT_ONCE = 20
+MOST_SUSPECTS = 500  # on the page; the file has all
 
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
@@ -89,8 +110,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if len(run.suspects["row"]) and not run.is_inconclusive:
-        shown = shown_values(run) if run.asked.show_columns else {}
-        suspects.append(suspects_table(run.suspects, shown))
+        suspects.append(suspects_table(run.suspects))
     sections = [
         Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
@@ -110,14 +130,8 @@ def _list_settings(run: TableRun) -> dict[str, str]:
         if value not in (None, [], {})
     }
     found = {
-        "labels": run.problem.labels.classes,
-        "groups": run.problem.groups.names,
-        "clean ratio": number(run.clean_ratio),
-        "rows trained on": f"{len(run.problem.train):,}",
-        "rows measured on": f"{len(run.problem.test):,}",
         "model": say("page.j2", "model_title", {"run": run}),
         "kept": run.kept.title,
-        "models on the way": len(run.trade_off) - 1,
         "seconds": f"{run.seconds:.0f}",
     }
     versions = {f"version of {name}": version for name, version in run.versions.items()}
@@ -129,14 +143,13 @@ def _list_settings(run: TableRun) -> dict[str, str]:
 
 def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
-    audit, groups, asked = found.label_audit, found.cells.groups, found.asked
-    title = audit.groups.title
+    groups, asked = found.cells.groups, found.asked
     measures = order_rates(found.measures, asked.fairness)
-    suspects: list[Block] = [Text(estimate_sentence(audit.estimate))]
-    if len(audit.suspects["row"]):
-        suspects.append(suspects_table(audit.suspects, {}))
+    suspects: list[Block] = [Text(estimate_sentence(found.estimate))]
+    if len(found.suspects["row"]):
+        suspects.append(suspects_table(found.suspects))
     rates: list[Block] = [
-        measures_table("groups", f"Rates by {title}", found.measures, groups, ["value"]),
+        measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
         gaps_table(found.gaps(), groups, ["difference"]),
     ]
     settings = {
@@ -164,12 +177,7 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
     if not found.calibration:
         return []
     rows = [
-        [
-            str(one.group),
-            one.observed.total,
-            *(Cell(percent(value), value=value) for value in (one.predicted, one.observed.value)),
-            one.error,
-        ]
+        [str(one.group), one.observed.total, one.predicted, one.observed.value, one.error]
         for one in found.calibration
     ]
     titles = ["group", "people", "mean score", "have the label", "difference"]
@@ -182,3 +190,233 @@ def _scores_section(found: PredictionAudit) -> list[Section]:
             [*paragraphs("guide_scores", found=found), *([figure] if figure else []), table],
         )
     ]
+
+
+# ---- Tables
+
+
+def plain_table(name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """Lay out values: texts, counts, proportions, scores with their intervals, measures with what they mean."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    columns = [
+        Column(title, any(row[place].value is not None for row in cells))
+        for place, title in enumerate(titles)
+    ]
+    return Table(
+        name,
+        caption,
+        columns,
+        cells,
+        filterable=len(rows) > 12,
+        rows_at_once=ROWS_AT_ONCE,
+        reference_title="95 % interval",
+    )
+
+
+def _cell(value: Any) -> Cell:
+    """Write one value."""
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, Score | Share):
+        people = f"; {value.total:,} people" if isinstance(value, Share) else ""
+        return Cell(number(value.value), value=value.value, reference=interval(value.interval) + people)
+    if isinstance(value, int | np.integer):
+        return Cell(f"{value:,}", value=int(value))
+    if isinstance(value, float):
+        return Cell(percent(value), value=value)
+    if hasattr(value, "meaning"):
+        return Cell(value.title, note=value.meaning)
+    return Cell("–" if value is None else str(value))
+
+
+def overall_table(run: TableRun) -> Table:
+    """Lay out accuracy and disparity of both models."""
+    titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
+    rows = [
+        [titles[name], *(one[name] for one in (run.scores[0], run.scores[-1], run.change))] for name in titles
+    ]
+    caption = "Both models on the test part, with 95 % intervals (bootstrap)"
+    return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
+
+
+def measures_table(
+    name: str,
+    caption: str,
+    measures: Sequence[Measure | Quality],
+    groups: Sequence[str | None],
+    models: Sequence[str] = MODELS,
+) -> Table:
+    """Lay out every measure of every group, under one model or two, where there is anybody to measure."""
+    rows = [
+        [group_name(group), one, *(plain, fair)[: len(models)]]
+        for one in measures
+        for group, plain, fair in zip(groups, one.plain, one.fair, strict=True)
+        if plain is not None and not math.isnan(plain.value)
+    ]
+    return plain_table(name, f"{caption}, with 95 % intervals", ["group", "measure", *models], rows)
+
+
+def gaps_table(gaps: Sequence[Gap], groups: Sequence[str | None], models: Sequence[str] = MODELS) -> Table:
+    """Lay out how far groups lie apart, under one model or two."""
+    rows = [
+        [f"{groups[gap.high]} less {groups[gap.low]}", gap.measure, *(gap.plain, gap.fair)[: len(models)]]
+        for gap in gaps
+    ]
+    caption = "Differences between groups, with 95 % intervals (Newcombe); one that spans 0 may be chance"
+    return plain_table("gaps", caption, ["groups", "rate", *models], rows)
+
+
+def dropped_table(cells: Sequence[DroppedCell]) -> Table:
+    """Lay out who was left out and who counts how much, cell by cell."""
+    rows = [
+        [
+            cell.label,
+            group_name(cell.group),
+            cell.dropped.total,
+            Cell(f"{cell.dropped.hits:,} ({percent(cell.dropped.value)})", value=cell.dropped.value),
+            cell.suspects,
+            cell.estimated_noise,
+            cell.effective_weight,
+        ]
+        for cell in cells
+    ]
+    titles = ["label", "group", "people", "dropped", "labels that look wrong", "estimated wrong"]
+    caption = "Who was left out at the end of training, and what each cell weighs for its number of rows"
+    return plain_table("dropped", caption, [*titles, "effective weight"], rows)
+
+
+def suspects_table(suspects: dict[str, Any]) -> Table:
+    """List the labels to look at first, by their rows alone."""
+    count = len(suspects["row"])
+    shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
+    found = zip(suspects["row"][:MOST_SUSPECTS], suspects["probability"], strict=False)
+    rows = [
+        [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance))] for row, chance in found
+    ]
+    caption = f"Labels to check, {shown}; suspects.csv has every row and column"
+    return replace(plain_table("suspects", caption, ["row", "chance of another label"], rows), folded=True)
+
+
+def columns_table(run: TableRun) -> Table:
+    """List every column, and what was made of it."""
+    problem, dash = run.problem, Cell("–")
+    learnt = {feature.column for feature in problem.features}
+    rows: list[list[Any]] = [[problem.labels.column, "label", dash, dash, "what is predicted"]]
+    rows += [
+        [column, "sensitive", dash, dash, "groups only; not learnt from"]
+        for column in problem.groups.columns
+        if column not in learnt
+    ]
+    for one in problem.features:
+        sensitive = "sensitive, " if one.column in problem.groups.columns else ""
+        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, run.treatment(one)])
+    titles = ["column", "holds", "missing", "different values", "what is made of it"]
+    return plain_table("columns", "The columns, and what was made of each", titles, rows)
+
+
+# ---- Figures
+
+
+def rates_figure(
+    name: str, measures: Sequence[Measure], groups: Sequence[str | None], *, both: bool = True
+) -> Figure:
+    """Draw where each group stands under the plain model and under the fair one, or under one: a panel for each rate.
+
+    All panels have one axis: tenths around every interval, and a little more, so that no marker is cut.
+    """
+    looks = looks_of(map(group_name, groups))  # the same in every figure
+    shares = [share for one in measures for share in (*one.plain, *one.fair) if share.total]
+    low = min((share.interval[0] for share in shares), default=0.0)
+    high = max((share.interval[1] for share in shares), default=1.0)
+    ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+    panels = []
+    for measure in measures:
+        rows = zip(groups, measure.plain, measure.fair, strict=True)
+        named = {
+            str(group): (plain, fair)[: 1 + both] for group, plain, fair in rows if group and plain.total
+        }
+        series = [
+            Series(
+                group,
+                [share.value for share in row],
+                [height] * len(row),
+                "dumbbell" if both else "points",
+                labels=MODELS if both else None,
+                x_interval=[share.interval for share in row],
+                look=looks[group],
+            )
+            for height, (group, row) in enumerate(named.items())
+        ]
+        titles = (measure.title, measure.meaning) if len(measures) > 1 else (upper(measure.meaning), "share")
+        panels.append(Panel(*titles, "group", series, x_range=ends, y_names=list(named)))
+    models = "From the plain model (open) to the fair one (filled); t" if both else "T"
+    return Figure(name, f"{models}hin lines are 95 % intervals.", panels)
+
+
+def order_rates(measures: Sequence[Measure], fairness: str, gaps: Sequence[Gap] = ()) -> list[Measure]:
+    """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
+    named = [gap.measure.name for gap in gaps]
+    place = {name: -len(named) + i for i, name in reversed(list(enumerate(named)))}
+    return sorted(measures, key=lambda one: (place.get(one.name, 0), fairness not in one.notions))[
+        :MOST_MEASURES
+    ]
+
+
+def trade_off_figure(run: TableRun) -> Figure:
+    """Draw accuracy against disparity: the plain model, the one that is kept, and the others on the way."""
+    ends = {"plain model": run.trade_off[0], f"kept: {run.kept.title}": run.kept}
+    if run.keeps_plain:
+        ends = {"plain model (kept)": run.kept}
+    drawn = []
+    for name, point in ends.items():
+        accuracy, disparity = point.scores["accuracy"], point.scores["disparity"]
+        drawn.append(
+            Series(
+                name,
+                [disparity.value],
+                [accuracy.value],
+                "points",
+                interval=[accuracy.interval],
+                x_interval=[disparity.interval],
+            )
+        )
+    others = [point for point in run.trade_off[1:] if not point.kept]
+    if others:
+        x, y = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
+        titles = [point.title for point in others]
+        drawn.append(Series("others on the way", x, y, "points", labels=titles, dashed=True))
+    title = f"{run.asked.fairness.replace('_', ' ')} disparity"
+    caption = (
+        "Accuracy against disparity on the test part; better is up and to the left. Lines are 95 % intervals."
+    )
+    return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
+
+
+def calibration_figure(
+    found: Sequence[Calibration], models: dict[str, str], groups: Sequence[str | None]
+) -> Figure | None:
+    """Draw the share that has the label against its probability, by group: a panel for each model."""
+    looks = looks_of(map(group_name, groups))
+    drawn = [one for one in found if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins]
+    if not drawn:
+        return None
+    what = drawn[0].label or "the predicted label"
+    panels = []
+    for model, title in models.items():
+        series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
+        series += [
+            Series(
+                group_name(one.group),
+                [part.predicted for part in one.bins],
+                [part.observed.value for part in one.bins],
+                "points",
+                interval=[part.observed.interval for part in one.bins],
+                labels=[f"{part.observed.total:,} people" for part in one.bins],
+                look=looks[group_name(one.group)],
+            )
+            for one in drawn
+            if one.model == model
+        ]
+        axes = (f"probability of {what}", f"share with {what}")
+        panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
+    return Figure("calibration", "Shares by probability and group; lines, 95 % intervals.", panels)

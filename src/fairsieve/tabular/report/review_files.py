@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import (
-    check_new,
-    clear_stale,
-    hold,
-    output_errors,
-    write_whole,
-)
+from fairsieve.files import check_new, write_output
 from fairsieve.report.looks import THEMES
 from fairsieve.report.page import content_policy, resource, script_hash, templates
 from fairsieve.report.text import csv_text
-from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, table_checksum, unsure_word
+from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
 from fairsieve.tabular.decision import Step, estimate_sentence, group_name
-from fairsieve.tabular.label_review import LabelReview, RowToCheck
+from fairsieve.tabular.label_review import LabelReview
 from fairsieve.tabular.reading.read import is_frame
 from fairsieve.tabular.settings import TableSettings, data_name, table_options
 
@@ -57,23 +50,15 @@ def new_page(page: Path) -> Path:
     >>> new_page(Path("no-such-folder/review.html")).name
     'review.html'
     """
-    found, number = page, 1
-    while found.exists() or found.with_suffix(".csv").exists():
-        number += 1
-        found = page.with_stem(f"{page.stem}-{number}")
-    return found
+    pages = chain([page], (page.with_stem(f"{page.stem}-{number}") for number in count(2)))
+    return next(one for one in pages if not (one.exists() or one.with_suffix(".csv").exists()))
 
 
 def training_step(asked: TableSettings, table: Path) -> str:
     """Write the command that trains with all answers: those used before, and those to be filled into ``table``."""
-    files = [word for path in (*asked.verified, table) for word in ("--verified", str(path))]
-    folder, number = Path("run-2"), 2
-    while folder.exists():
-        number += 1
-        folder = Path(f"run-{number}")
-    return shlex.join(
-        ["fairsieve", "train", str(asked.data), *table_options(asked), *files, "-o", str(folder)]
-    )
+    folder = next(path for number in count(2) if not (path := Path(f"run-{number}")).exists())
+    words = ["fairsieve", "train", str(asked.data), *table_options(asked), *_verified(*asked.verified, table)]
+    return shlex.join([*words, "-o", str(folder)])
 
 
 def review_step(asked: TableSettings) -> Step:
@@ -81,73 +66,52 @@ def review_step(asked: TableSettings) -> Step:
     if is_frame(asked.data):
         return Step("review", {"words": [], "again": []})
     page = new_page(Path("review.html"))
-    files = [word for path in asked.verified for word in ("--verified", str(path))]
-    words = ["fairsieve", "review", str(asked.data), *table_options(asked), *files, "-o", str(page)]
-    again = [*files, "--verified", str(page.with_suffix(".csv"))]
-    return Step("review", {"words": words, "again": again})
+    words = ["fairsieve", "review", str(asked.data), *table_options(asked), *_verified(*asked.verified)]
+    again = _verified(*asked.verified, page.with_suffix(".csv"))
+    return Step("review", {"words": [*words, "-o", str(page)], "again": again})
+
+
+def _verified(*paths: Path) -> list[str]:
+    return [word for path in paths for word in ("--verified", str(path))]
 
 
 def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
-    """Write the page and the CSV file beside it, both or neither; return where that is."""
+    """Write the page and the CSV file beside it; return where that is."""
     table = check_place(page, force=force)
-    contents = {table: _review_csv(found).encode(), page: _review_page(found, table.name).encode()}
-    with output_errors(page):
-        clear_stale(page.parent, "review")
-        made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
-        with made as parts, hold(Path(parts)):
-            # Both are whole on the disk before either appears under its name.
-            for path, content in contents.items():
-                write_whole(Path(parts, path.name), content)
-            with hold(page.parent, wait=True):  # another review of the same name waits, then sees these files
-                check_place(page, force=force)
-                _move_together(Path(parts), list(contents))
+    contents = {table: _review_csv(found), page: _review_page(found, table.name)}
+    for path, content in contents.items():
+        write_output(path, content.encode())
     return table
-
-
-def _move_together(parts: Path, targets: list[Path]) -> None:
-    """Move files to their places; put everything back as it was where one of them cannot be moved."""
-    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists()}
-    for path, copy in kept.items():
-        shutil.copy2(path, copy)
-    try:
-        for path in targets:
-            (parts / path.name).replace(path)
-    except BaseException:  # also an interrupt
-        for path in targets:
-            path.unlink(missing_ok=True)
-            if path in kept:
-                kept[path].replace(path)
-        raise
 
 
 def _review_csv(found: LabelReview) -> str:
     """Write the rows to check with an empty column for answers, safe to open in a spreadsheet."""
-    return "\n".join([HEADER, *("".join(_line(row)) for row in found.rows), ""])
+    return "\n".join([HEADER, *("".join(_line(row)) for row in found.rows.itertuples()), ""])
 
 
-def _line(row: RowToCheck) -> tuple[str, str]:
+def _line(row: Any) -> tuple[str, str]:
     """Write what stands before and after the answer in a row's line."""
-    before = csv_text([[str(row.row), row.identifier or "", row.given, ""]])
-    return before.rstrip("\n"), f",{row.weight:.6g},{row.checksum}"
+    before = csv_text([[row.row, row.id, row.given_label, ""]])
+    return before.rstrip("\n"), f",{row.sampling_weight:.6g},{row.row_checksum}"
 
 
 def _review_page(found: LabelReview, file_name: str) -> str:
     """Write the page on which a person answers; all text in it is shown as text, whatever it says."""
     # Another choice of rows from the same table starts with no answers.
-    choice = sha256("".join(row.checksum for row in found.rows).encode()).hexdigest()[:8]
+    choice = sha256("".join(found.rows["row_checksum"]).encode()).hexdigest()[:16]
     words = (*found.labels.classes, unsure_word(found.labels.classes))
     sheet = {
         "label": found.asked.label,
         "data": data_name(found.asked.data),
         "estimate": estimate_sentence(found.estimate) if found.estimate.credible else None,
         # What the answers are kept under in the browser.
-        "key": f"fairsieve-review-{table_checksum(found.table)}-{found.asked.label}-{choice}",
+        "key": f"fairsieve-review-{found.asked.label}-{choice}",
         "choices": list(found.labels.classes),
         "fields": [csv_text([[text, ""]]).removesuffix(",\n") for text in words],
-        "columns": found.columns,
+        "columns": list(found.values),
         "header": HEADER,
         "file_name": file_name,
-        "items": [_item(row, found) for row in found.rows],
+        "items": [_item(row, found) for row in found.rows.itertuples()],
     }
     style, script = resource("review.css"), resource("review.js")
     page = templates().get_template("review.html")
@@ -159,17 +123,20 @@ def _review_page(found: LabelReview, file_name: str) -> str:
     )
 
 
-def _item(row: RowToCheck, found: LabelReview) -> dict[str, Any]:
+def _item(row: Any, found: LabelReview) -> dict[str, Any]:
     """Lay out one row."""
     before, after = _line(row)
-    details = [] if row.identifier is None else [f"{found.id_column} {row.identifier}"]
+    values, classes = found.values.loc[row.Index], found.labels.classes
+    details = [] if found.id_column is None else [f"{found.id_column} {row.id}"]
     return {
         "title": f"Row {row.row}",
-        "details": [*details, group_name(row.group)],
-        "given": found.labels.classes.index(row.given),
-        "suggested": found.labels.classes.index(row.suggested),
+        "details": [*details, group_name(row.group if isinstance(row.group, str) else None)],
+        "given": classes.index(row.given_label),
+        "suggested": classes.index(row.suggested_label),
         "reasons": row.reasons,
-        "values": list(row.values.items()),
+        "values": [
+            (name, values[name]) for name in dict.fromkeys((*row.matters, *values.index)) if name in values
+        ],
         "before": before,
         "after": after,
     }
