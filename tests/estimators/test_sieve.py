@@ -198,14 +198,9 @@ def test_samples_of_weight_zero_are_left_out(data):
     weights = np.random.default_rng(0).integers(0, 3, 300)
     rows = np.flatnonzero(weights)
     model = SieveClassifier(TREE, **SHORT)
-    whole = clone(model).fit(
-        data.features, data.labels, sensitive_features=data.groups, sample_weight=weights
-    )
-    part = clone(model).fit(
-        data.features[rows],
-        data.labels[rows],
-        sensitive_features=data.groups[rows],
-        sample_weight=weights[rows],
+    whole, part = (
+        clone(model).fit(some.features, some.labels, sensitive_features=some.groups, sample_weight=own)
+        for some, own in ((data, weights), (data.take(rows), weights[rows]))
     )
     assert whole.predict_proba(data.features).tolist() == part.predict_proba(data.features).tolist()
     assert whole.weights_[rows].tolist() == part.weights_.tolist()

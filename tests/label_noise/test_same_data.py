@@ -41,12 +41,11 @@ def test_the_order_of_the_rows_does_not_decide(found):
     check(estimate(DATA.features[order], NOISY[order], DATA.groups[order]), found, order)
 
 
-def test_units_do_not_decide(found):
-    check(estimate(DATA.features * [1e6, 1e-6, 1.0] + [1e9, -1e-5, 3.0]), found)
-
-
-def test_a_sparse_matrix_is_the_same(found):
-    check(estimate(sparse.csr_matrix(DATA.features)), found)
+@pytest.mark.parametrize(
+    "features", [DATA.features * [1e6, 1e-6, 1.0] + [1e9, -1e-5, 3.0], sparse.csr_matrix(DATA.features)]
+)
+def test_units_and_zeros_do_not_decide(found, features):
+    check(estimate(features), found)
 
 
 def test_a_whole_weight_is_so_many_equal_rows():

@@ -1,7 +1,7 @@
 """Make labels wrong as people do: by what they know, where it is hard, and by what they see.
 
 Every function returns the labels with flips and the mask of who was flipped. ``rates`` is the share of wrong labels:
-one number, or one for each group. Importing this makes them known to ``add_noise`` by their names.
+one number, or one for each group.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from fairsieve.data.flips import flipped_to
-from fairsieve.paper.problems import NOISES
 
 __all__ = ["flip_by_feature", "flip_near_boundary", "flip_weak_annotator"]
 
@@ -82,10 +81,3 @@ def _draw(samples, rates, weights, rng):
             raise ValueError(f"{rate} of group {group!r} is {wanted} samples; only {candidates} can be wrong")
         chosen.append(members[np.argsort(-keys[members], kind="stable")[:wanted]])
     return np.concatenate(chosen)
-
-
-NOISES |= {
-    "weak-annotator": lambda samples, rate, seed: flip_weak_annotator(samples, rate, seed=seed),
-    "boundary": lambda samples, rate, seed: flip_near_boundary(samples, rate, seed=seed),
-    "feature": lambda samples, rate, seed: flip_by_feature(samples, rate, seed=seed),
-}
