@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,8 +13,6 @@ from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import FairsieveError, MissingDataError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from fairsieve.data.catalogue import Dataset
 
 # The names of fairsieve.data.catalogue.DATASETS, without importing it.
@@ -109,24 +107,24 @@ def _describe_command(
 
     Example: fairsieve data describe compas --sensitive race
     """
-    from rich.console import Console
-    from rich.table import Table
+    import pandas as pd
 
     from fairsieve.data.catalogue import describe
 
-    with stoppable("Nothing was left half-written."):
-        found = describe(name, sensitive=sensitive)
+    found = describe(name, sensitive=sensitive)
     if as_json:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
-    console = Console()
-    console.print(f"{found['title']}: {found['rows']:,} rows, {found['features']} features", highlight=False)
-    console.print(_cell_table(found))
-    details = Table(show_header=False, box=None)
-    for key in ("label", "licence", "source", "note"):
-        if found[key]:
-            details.add_row(key, str(found[key]))
-    console.print(details)
+    counts = pd.DataFrame(found["cells"], index=found["classes"], columns=found["groups"])
+    counts["all"] = counts.sum(axis=1)
+    shares = counts.iloc[-1] / counts.sum()
+    shown = counts.map("{:,}".format)
+    shown.loc[f"share of {found['classes'][-1]}"] = shares.map("{:.3f}".format)
+    say(
+        f"{found['title']}: {found['rows']:,} rows, {found['features']} features",
+        shown.rename_axis(f"label \\ {found['sensitive']}", axis="columns").to_string(),
+        *(f"{key}: {found[key]}" for key in ("label", "licence", "source", "note") if found[key]),
+    )
 
 
 @app.command("export")
@@ -155,19 +153,3 @@ def _export_command(
         check_seed("--seed", seed)
         changed = export.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))
-
-
-def _cell_table(found: dict[str, Any]) -> Table:
-    """Lay out the counts of classes by groups, with totals and the share of the last class."""
-    from rich.table import Table
-
-    table = Table(f"label \\ {found['sensitive']}")
-    for group in [*found["groups"], "all"]:
-        table.add_column(str(group), justify="right")
-    for label, counts in zip(found["classes"], found["cells"], strict=True):
-        table.add_row(str(label), *(f"{count:,}" for count in [*counts, sum(counts)]))
-    overall = sum(found["cells"][-1]) / found["rows"] if found["rows"] else float("nan")
-    rates = [found["base_rates"].get(str(group), float("nan")) for group in found["groups"]]
-    table.add_section()
-    table.add_row(f"share of {found['classes'][-1]}", *(f"{rate:.3f}" for rate in [*rates, overall]))
-    return table

@@ -52,11 +52,8 @@ def reproduce_command(
         ),
     ] = None,
     attack: Annotated[
-        Literal["without-group", "with-group", "offset"],
-        typer.Option(
-            help="Flip by a regression that does not see the group, as the authors' did, or does; offset also adds .2 "
-            "to its score where z = 0, for checks of parity only."
-        ),
+        Literal["without-group", "with-group"],
+        typer.Option(help="Flip by a regression that does not see the group, as the authors' did, or does."),
     ] = "without-group",
     attacked: Annotated[
         list[str] | None,
@@ -86,10 +83,11 @@ def reproduce_command(
     from fairsieve.files import make_folder
     from fairsieve.paper.reproduce.claims import judgements
     from fairsieve.paper.reproduce.experiments import ITEMS, Scope, collect_experiments, find_items
-    from fairsieve.paper.reproduce.page import check_extras, count_verdicts, write_reproduction
+    from fairsieve.paper.reproduce.page import count_verdicts, write_reproduction
     from fairsieve.paper.reproduce.results import Protocols, Results
     from fairsieve.paper.reproduce.runner import check_data_sets
     from fairsieve.paper.workers import open_cluster
+    from fairsieve.report.looks import pyplot
     from fairsieve.validation import check_at_least
 
     if what == "list":
@@ -97,61 +95,57 @@ def reproduce_command(
             typer.echo(f"{item.name}: {item.title}")
         return
     check_at_least("--jobs", 1 if jobs is None else jobs, 1)
-    plain, by_method = _parse_seeds(seeds or [])
+    by_method = _parse_seeds(seeds or [])
     scope = Scope(
-        plain,
+        by_method.pop("", None),
         quick,
         attack=attack,
         method_seeds=by_method,
-        attacked=dict(_parse_pair("--attacked", text) for text in attacked or []),
+        attacked=dict(map(_parse_group, attacked or [])),
         as_authors=selection == "authors",
     )
     items = find_items(what)
-    scopes = (
-        [scope] if arrays is None and not judge_only else [replace(scope, arrays=arrays or "recorded"), scope]
-    )
-    check_extras()
-    if judge_only and not (out / "records.jsonl").is_file():
-        raise InvalidInputError(
-            f"--judge-only needs records; {out / 'records.jsonl'} is not there: name their folder by --out"
-        )
+    scopes = [scope]
+    if arrays is not None or judge_only:
+        scopes.append(replace(scope, arrays=arrays or "recorded"))
+    pyplot()  # report a missing package before the work, not after it
+    path = out / "records.jsonl"
     if not judge_only:
         for each in scopes:
             check_data_sets(collect_experiments(items), each)
+    elif not path.is_file():
+        raise InvalidInputError(
+            f"--judge-only needs records; {path} is not there: name their folder by --out"
+        )
     make_folder("--out", out)
-    path = out / "records.jsonl"
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        found = [Results.read(path, each) for each in scopes]
+        protocols = Protocols(*(Results.read(path, each) for each in scopes))
         if not judge_only:
             with open_cluster(backend, jobs) as workers:
-                for results in found:
+                for results in filter(None, (protocols.authors, protocols.fresh)):
                     _run_all(items, results, path, workers)
-        protocols = Protocols(found[-1], found[0] if len(found) > 1 else None)
         page = write_reproduction(protocols, items, out)
     say(count_verdicts(judgements(protocols)), f"The page is {page}; tables and figures are beside it")
 
 
-def _parse_seeds(texts: Sequence[str]) -> tuple[int | None, dict[str, int]]:
-    """Read ``--seeds``: a number for all methods, or METHOD=N for one."""
+def _parse_seeds(texts: Sequence[str]) -> dict[str, int]:
+    """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
     from fairsieve.paper.methods.registry import find_methods
 
-    plain, by_method = None, {}
+    found = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not count.isdecimal() or int(count) < 1:
             raise InvalidInputError(f"--seeds must be a number of at least 1, or METHOD=N; got {text!r}")
-        if name:
-            by_method[find_methods(name)[0].name] = int(count)
-        else:
-            plain = int(count)
-    return plain, by_method
+        found[find_methods(name)[0].name if name else ""] = int(count)
+    return found
 
 
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise InvalidInputError(f"{option} must be DATA=GROUP, such as adult=Female; got {text!r}")
-    return name, value
+def _parse_group(text: str) -> tuple[str, str]:
+    data, _, group = text.partition("=")
+    if not (data and group):
+        raise InvalidInputError(f"--attacked must be DATA=GROUP, such as adult=Female; got {text!r}")
+    return data, group
 
 
 def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> None:

@@ -14,6 +14,7 @@ from importlib import resources
 import numpy as np
 from scipy import stats
 
+from fairsieve.paper.measures import standard_error
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.experiments import OURS, Experiment, variant_experiment
@@ -100,15 +101,15 @@ class Claim:
             return sets.rate_experiments(method, self.rates)
         if self.compas_rates:
             return [each for each in sets.compas_rate_experiments(method) if each.rate > 0]
-        tables = paper_tables()
-        known = {f"table{number}": table.columns for number, table in tables.items()} | {
-            "adult": tables[7].columns[:4],
-            "table4-synthetic": tables[4].columns[:1],
-            "table4-compas": tables[4].columns[1:],
-            "table5-synthetic": tables[5].columns[:2],
-            "table5-compas": tables[5].columns[2:],
-        }
-        return [variant_experiment(method, column) for name in self.columns for column in known[name]]
+        found = []
+        for name in self.columns:
+            table, _, data = name.removeprefix("table").partition("-")
+            found += [
+                variant_experiment(method, column)
+                for column in paper_tables()[int(table)].columns
+                if data in ("", column.data) and not column.noise.endswith(":Female")
+            ]
+        return found
 
 
 @cache
@@ -147,11 +148,11 @@ def judgements(protocols: Protocols) -> list[Judgement]:
         if protocols.authors and all(each.data == "synthetic" for each in claim.experiments()):
             theirs = claim.answer(protocols.authors)
         found.append(Judgement(claim, fresh, theirs, fresh.holds))
-    tested = [each.fresh.p is not None and isinstance(each.fresh.holds, bool) for each in found]
-    corrected = iter(holm([each.fresh.p or 0.0 for each, known in zip(found, tested, strict=True) if known]))
+    tested = {each.claim.id: each.fresh.p for each in found if each.fresh.p is not None}
+    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
     return [
-        replace(each, corrected=each.fresh.holds if next(corrected) < LEVEL else None) if known else each
-        for each, known in zip(found, tested, strict=True)
+        replace(each, corrected=None) if corrected.get(each.claim.id, 0.0) >= LEVEL else each
+        for each in found
     ]
 
 
@@ -298,8 +299,7 @@ def _growing_gain(claim: Claim, results: Results) -> Answer:
     told = f"ITLM's accuracy less LR's by noise rate: {told}"
     if len(slopes) < 2:
         return _open_or(claim, None, 1.0, told, gains)
-    scale = np.sqrt(1 / len(slopes) + 0.275)  # splits share rows, see statistics.py
-    score = float(slopes.mean() / max(slopes.std(ddof=1) * scale, 1e-300))
+    score = float(slopes.mean() / max(standard_error(slopes, 0.275), 1e-300))
     p = float(2 * stats.t.sf(abs(score), len(slopes) - 1))
     told += f"; slope {slopes.mean():+.2f}, p = {p:.2g}"
     return _open_or(claim, None if p >= LEVEL else score > 0, p, told, gains)

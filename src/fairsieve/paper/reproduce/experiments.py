@@ -53,7 +53,7 @@ CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
 RATE_FIGURES = {"figure3": "demographic_parity", "figure6": "equalized_odds"}
 RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
 
-Attack = Literal["without-group", "with-group", "offset"]
+Attack = Literal["without-group", "with-group"]
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,14 @@ def variant_experiment(name: str, column: PaperColumn) -> Experiment:
     ``traced``, or ``z=1``, the group that is attacked in place of the one by the paper's rule.
     """
     method, _, variant = name.partition(" ")
-    if variant == "longer":
-        return column_experiment(method, column, fixed=(("epochs", LONGER_EPOCHS),))
-    if variant == "traced":
-        return column_experiment(method, column, traced=True)
-    if variant.startswith("z="):
-        targeted = column.noise == "group-targeted"
-        noise = f"group-targeted:{variant.removeprefix('z=')}" if targeted else column.noise
-        return Experiment(method, column.data, noise, column.fairness)
-    return column_experiment(method, column, validation=variant or "clean")
+    if variant == "z=1":
+        attacked = "group-targeted:1" if column.noise == "group-targeted" else column.noise
+        return column_experiment(method, replace(column, noise=attacked))
+    variants: dict[str, dict[str, Any]] = {
+        "longer": {"fixed": (("epochs", LONGER_EPOCHS),)},
+        "traced": {"traced": True},
+    }
+    return column_experiment(method, column, **variants.get(variant, {"validation": variant or "clean"}))
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,8 @@ class Scope:
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
         Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
-    attack : {"without-group", "with-group", "offset"}
-        Whether the attack's regression sees the group. The authors' did not. "offset" also adds what makes their
-        general flips come out whole, for checks of parity.
+    attack : {"without-group", "with-group"}
+        Whether the attack's regression sees the group. The authors' did not.
     attacked : mapping
         The group to attack of a data set, in place of the one by the paper's rule.
     as_authors : bool
@@ -194,10 +192,8 @@ class Scope:
         name, colon, group = experiment.noise.partition(":")
         if name == "group-targeted" and not group and experiment.data in self.attacked:
             colon, group = ":", self.attacked[experiment.data]
-        if name == "none" or self.attack == "with-group":
-            return f"{name}{colon}{group}"
-        offset = "-offset" if self.attack == "offset" and name == "label" else ""
-        return f"{name}-without-group{offset}{colon}{group}"
+        unseen = "" if name == "none" or self.attack == "with-group" else "-without-group"
+        return f"{name}{unseen}{colon}{group}"
 
     def tuning_settings(self, experiment: Experiment) -> dict[str, Any]:
         """Return what identifies the choice of hyperparameters for an experiment."""

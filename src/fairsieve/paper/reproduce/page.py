@@ -29,6 +29,7 @@ from fairsieve.paper.reproduce.tables import (
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
+from fairsieve.report.text import table_markdown
 
 PROTOCOLS = (
     "Two protocols stand side by side. The authors' draw: five trainings on the arrays that the authors "
@@ -48,12 +49,6 @@ CONSTRAINTS = (
 )
 PANELS_IN_A_ROW, PANEL_SIZE = 3, (3.6, 2.9)
 MANY_POINTS = 50  # from here on points are small
-MARKS = {"best": "**{}**", "second": "*{}*", "": "{}"}
-
-
-def check_extras() -> None:
-    """Raise an error for a package that is not installed, before the work and not after it."""
-    pyplot()
 
 
 def count_verdicts(found: Sequence[Judgement]) -> str:
@@ -157,21 +152,19 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
 
 def _write_table(table: Table, folder: Path, *, only_csv: bool = False) -> None:
     """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``."""
-    texts = [
-        [f"{cell.text} ({cell.reference})" if cell.reference else cell.text for cell in row]
-        for row in table.rows
-    ]
-    frame = pd.DataFrame(texts, columns=[column.full_title for column in table.columns])
+    frame = pd.DataFrame(
+        [
+            [f"{cell.text} ({cell.reference})" if cell.reference else cell.text for cell in row]
+            for row in table.rows
+        ],
+        columns=[column.full_title for column in table.columns],
+    )
     write_output(folder / f"{table.name}.csv", frame.to_csv(index=False).encode())
     if only_csv:
         return
     latex = frame.to_latex(index=False, escape=True, caption=table.caption, label=f"tab:{table.name}")
     write_output(folder / f"{table.name}.tex", latex.encode())
-    marked = [[MARKS[cell.mark].format(text.replace("|", "\\|")) for cell, text in zip(row, line, strict=True)]
-              for row, line in zip(table.rows, texts, strict=True)]  # fmt: skip
-    rule = ["---:" if column.numeric else "---" for column in table.columns]
-    lines = [f"| {' | '.join(row)} |" for row in (list(frame.columns), rule, *marked)]
-    write_output(folder / f"{table.name}.md", "\n".join([f"**{table.caption}**", "", *lines, ""]).encode())
+    write_output(folder / f"{table.name}.md", table_markdown(table).encode())
 
 
 def _write_figure(figure: Figure, folder: Path) -> None:

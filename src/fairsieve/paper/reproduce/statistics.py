@@ -165,11 +165,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    corrected, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = highest
-    return corrected
+    order = np.argsort(p_values, kind="stable")
+    corrected = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
+    return list(np.minimum(np.maximum.accumulate(corrected), 1.0)[np.argsort(order, kind="stable")])
 
 
 def judge(gains: Sequence[Gain]) -> list[Word]:
