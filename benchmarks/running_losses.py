@@ -18,14 +18,16 @@ import torch
 
 from fairsieve import FairRobustBatchSampler
 from fairsieve.metrics import accuracy_from_table, confusion_table, disparity_from_table
-from fairsieve.paper.problems import Problem, make_problem, paper_settings
+from fairsieve.paper.problems import NoisyProblem, make_problem, paper_settings
 from fairsieve.sampling.losses import cross_entropy, predicted_classes
 from fairsieve.training.models import LogisticRegression
 
 AVERAGED = 20
 
 
-def train(problem: Problem, data: str, noise: str, fairness: str, seed: int, share: float | None) -> tuple:
+def train(
+    problem: NoisyProblem, data: str, noise: str, fairness: str, seed: int, share: float | None
+) -> tuple:
     """Accuracy and disparity on the test data; ``share`` None is the full pass."""
     settings = paper_settings(data, noise, 0.1, fairness)
     samples = problem.train

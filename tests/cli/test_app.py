@@ -138,13 +138,6 @@ def test_output_that_is_not_utf_8_replaces_what_it_cannot_show(foreign_people, e
         assert (foreign_people / "run" / "report.html").is_file()
 
 
-def test_without_matplotlib_the_extra_is_named(tmp_path):
-    (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')")
-    done = run("demo", "--out", str(tmp_path), env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin"})
-    assert done.returncode == 1
-    assert "pip install 'fairsieve[plot]'" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "offered"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -24,50 +23,38 @@ def empty_cache(tmp_path, monkeypatch):
     return tmp_path
 
 
+def data(*arguments):
+    result = runner.invoke(app, ["data", *arguments], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
 def test_list_says_what_is_here(compas):
-    result = runner.invoke(app, ["data", "list"])
-    assert result.exit_code == 0
-    line = next(line for line in result.stdout.splitlines() if "compas" in line)
+    line = next(line for line in data("list").splitlines() if "compas" in line)
     assert "yes" in line
     assert "none found" in line
 
 
-def test_list_says_how_to_get_what_is_not(empty_cache, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
-    result = runner.invoke(app, ["data", "list"])
-    assert result.exit_code == 0
-    assert "no: fairsieve data fetch adult" in result.stdout
-
-
-def test_list_shows_a_damaged_file(empty_cache, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "160")
+def test_list_says_how_to_get_what_is_not_and_shows_a_damaged_file(empty_cache):
     (empty_cache / "german.data").write_text("torn")
-    result = runner.invoke(app, ["data", "list"])
-    assert result.exit_code == 0
-    assert "not usable: fairsieve data describe german" in result.stdout
+    assert "no: fairsieve data fetch adult" in data("list")
+    assert "not usable: fairsieve data describe german" in data("list")
 
 
 def test_describe(compas):
-    result = runner.invoke(app, ["data", "describe", "compas"])
-    assert result.exit_code == 0
-    assert "COMPAS recidivism: 5,278 rows, 10 features" in result.stdout
+    told = data("describe", "compas")
+    assert "COMPAS recidivism: 5,278 rows, 10 features" in told
     for number in ("658", "2,137", "373", "2,110", "2,795", "2,483", "0.470"):
-        assert number in result.stdout
-
-
-def test_describe_as_json(compas):
-    result = runner.invoke(app, ["data", "describe", "compas", "--sensitive", "race", "--json"])
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["cells"] == [[1514, 1281], [1661, 822]]
+        assert number in told
+    found = json.loads(data("describe", "compas", "--sensitive", "race", "--json"))
+    assert found["cells"] == [[1514, 1281], [1661, 822]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["describe", "iris"], "name must be one of"),
         (["describe", "compas", "--sensitive", "age"], "sensitive must be one of"),
         (["describe", "german"], "fairsieve data fetch german"),
-        (["fetch", "iris"], "names must be among"),
         (["fetch", "compas", "--source", "openml"], "leave source out"),
     ],
 )
@@ -91,8 +78,7 @@ def test_fetch_prints_paths_and_reports_progress_apart(monkeypatch):
 
 
 def export(path, *options):
-    result = runner.invoke(app, ["data", "export", "adult", str(path), "--rows", "500", *options])
-    assert result.exit_code == 0, result.output
+    data("export", "adult", str(path), "--rows", "500", *options)
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.reader(stream))
 
@@ -108,15 +94,3 @@ def test_export_writes_the_raw_table_with_as_many_wrong_labels_as_asked(tmp_path
     assert all(one[:-1] == other[:-1] for one, other in differing)
     assert {row[-1] for row in changed[1:]} == {"<=50K", ">50K"}
     assert export(tmp_path / "again.csv", "--wrong", "0.2", "--seed", "3") == changed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["compas"], "name must be one of adult"),
-        (["adult", "--wrong", "2"], r"--wrong must be a number in \[0, 1\]"),
-    ],
-)
-def test_what_cannot_be_exported_is_told(arguments, message, tmp_path):
-    result = runner.invoke(app, ["data", "export", arguments[0], str(tmp_path / "x.csv"), *arguments[1:]])
-    assert re.search(message, str(result.exception))

@@ -51,10 +51,6 @@ def reproduce_command(
             show_default=False,
         ),
     ] = None,
-    attack: Annotated[
-        Literal["without-group", "with-group"],
-        typer.Option(help="Flip by a regression that does not see the group, as the authors' did, or does."),
-    ] = "without-group",
     attacked: Annotated[
         list[str] | None,
         typer.Option(
@@ -99,7 +95,6 @@ def reproduce_command(
     scope = Scope(
         by_method.pop("", None),
         quick,
-        attack=attack,
         method_seeds=by_method,
         attacked=dict(map(_parse_group, attacked or [])),
         as_authors=selection == "authors",

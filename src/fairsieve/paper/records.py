@@ -71,20 +71,11 @@ def _is_recorded(lines: Iterable[bytes], record: Record) -> bool:
     )
 
 
-def _read_records(path: Path) -> Iterator[Record]:
-    """Yield the whole records of a file; half-written lines are dropped, and nothing in a file is executed."""
-    if not path.exists():
-        return
-    with path.open("rb") as lines:
-        for line in lines:
-            record = _parsed(line)
-            if record is not None:
-                yield record
-
-
 def read_results(path: Path) -> Iterator[Record]:
-    """Yield the records that hold a result; a run whose record does not is made again."""
-    return (record for record in _read_records(path) if _is_result(record))
+    """Yield the records of a file that hold a result; a run whose record is damaged is made again."""
+    if path.exists():
+        with path.open("rb") as lines:
+            yield from (record for record in map(_parsed, lines) if record is not None and _is_result(record))
 
 
 def _is_result(record: Record) -> bool:
@@ -100,12 +91,11 @@ def _is_result(record: Record) -> bool:
     if settings.get("history") and not isinstance(record.get("history"), dict):
         return False
     numbers = [metrics.get(name) for name in MEASURES] if isinstance(metrics, dict) else [None]
-    return all(_is_number(value) for value in (*numbers, record.get("seconds")))
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether this is a number that a double can hold, or NaN."""
-    return type(value) in (int, float) and not abs(value) > LARGEST
+    # Numbers that a double can hold, or NaN.
+    return all(
+        type(value) in (int, float) and not abs(value) > LARGEST
+        for value in (*numbers, record.get("seconds"))
+    )
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

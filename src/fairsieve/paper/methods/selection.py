@@ -20,7 +20,7 @@ from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
 from fairsieve.training.linear_model import initial_parameters
-from fairsieve.training.settings import Settings, TrainingSpec, selection_method
+from fairsieve.training.settings import TrainingSpec, selection_method
 
 # LR and ITLM train this many times as long as the others: after the others' epochs ITLM has not converged.
 LONGER = 4
@@ -49,7 +49,7 @@ def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = Fal
         if longer:
             most = LONGEST if settings.batch_size >= LARGE_BATCH else settings.epochs * LONGER
             settings = replace(settings, epochs=max(settings.epochs, min(settings.epochs * LONGER, most)))
-        fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **_named(settings))
+        fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **vars(settings))
         if fitted.interrupted:  # half a training is a model, but not a result
             raise KeyboardInterrupt
         history = fitted.history
@@ -68,10 +68,6 @@ def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = Fal
         )
 
     return train
-
-
-def _named(settings: Settings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
 # The last cleaning: its data, what it was asked for, and what it selected. It is the same for both notions of fairness

@@ -66,6 +66,7 @@ class Claim:
     beyond: str = ""
     usually: bool = False
     every: bool = False
+    figure: str = ""
     check: str = "compare"
 
     def answer(self, results: Results) -> Answer | None:
@@ -77,10 +78,8 @@ class Claim:
 
     def experiments(self) -> list[Experiment]:
         """Return the experiments that the claim needs."""
-        if self.check in ("smallest_set", "highest_loss"):
-            return [sets.PLAIN_COMPAS]
-        if self.check in ("fairer_at_equal_accuracy", "wider_spread"):
-            return list(sets.ITEMS["figure5"].experiments)
+        if self.figure:
+            return list(sets.ITEMS[self.figure].experiments)
         return list(dict.fromkeys(each for pair in self.pairings() for each in (pair.one, pair.other)))
 
     def pairings(self) -> list[Pairing]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
@@ -52,8 +52,6 @@ CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
 }
 RATE_FIGURES = {"figure3": "demographic_parity", "figure6": "equalized_odds"}
 RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
-
-Attack = Literal["without-group", "with-group"]
 
 
 @dataclass(frozen=True)
@@ -133,8 +131,6 @@ class Scope:
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
         Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
-    attack : {"without-group", "with-group"}
-        Whether the attack's regression sees the group. The authors' did not.
     attacked : mapping
         The group to attack of a data set, in place of the one by the paper's rule.
     as_authors : bool
@@ -151,7 +147,6 @@ class Scope:
     seeds: int | None = None
     quick: bool = False
     arrays: str | None = None
-    attack: Attack = "without-group"
     method_seeds: Mapping[str, int] = field(default_factory=dict)
     attacked: Mapping[str, str] = field(default_factory=dict)
     as_authors: bool = False
@@ -188,12 +183,11 @@ class Scope:
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
 
     def noise(self, experiment: Experiment) -> str:
-        """Return the attack of an experiment, by its name in :data:`~fairsieve.paper.problems.NOISES`."""
+        """Return the attack of an experiment, whose regression does not see the group, as the authors' did not."""
         name, colon, group = experiment.noise.partition(":")
         if name == "group-targeted" and not group and experiment.data in self.attacked:
             colon, group = ":", self.attacked[experiment.data]
-        unseen = "" if name == "none" or self.attack == "with-group" else "-without-group"
-        return f"{name}{unseen}{colon}{group}"
+        return name if name == "none" else f"{name}-without-group{colon}{group}"
 
     def tuning_settings(self, experiment: Experiment) -> dict[str, Any]:
         """Return what identifies the choice of hyperparameters for an experiment."""

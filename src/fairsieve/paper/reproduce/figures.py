@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -60,17 +60,20 @@ def _line(results: Results, experiments: Sequence[Experiment], measure: str, x: 
     return Series(method.short, list(x), means, "line", deviation=errors, look=method.look)
 
 
+def _rates_panel(
+    results: Results, curves: Iterable[Sequence[Experiment]], measure: str, where: str = ""
+) -> Panel:
+    """Make a panel of a measure by noise rate, with a line for each method."""
+    title = f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
+    lines = [_line(results, each, measure, [round(100 * one.rate, 1) for one in each]) for each in curves]
+    return Panel(f"{title}{where}", "labels flipped, %", title, lines)
+
+
 def _compas_rates_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 2: LR and ITLM on COMPAS by noise rate."""
-    panels = []
-    for measure in ("accuracy", "equalized_odds", "demographic_parity"):
-        title = f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
-        lines = []
-        for method in ("lr", "itlm"):
-            experiments = sets.compas_rate_experiments(method)
-            rates = [round(100 * each.rate, 1) for each in experiments]
-            lines.append(_line(protocols.fresh, experiments, measure, rates))
-        panels.append(Panel(title, "labels flipped, %", title, lines))
+    curves = [sets.compas_rate_experiments(method) for method in ("lr", "itlm")]
+    measures = ("accuracy", "equalized_odds", "demographic_parity")
+    panels = [_rates_panel(protocols.fresh, curves, measure) for measure in measures]
     caption = (
         "Figure 2. COMPAS: LR with and without ITLM by noise rate; shaded, the standard error over splits."
     )
@@ -80,12 +83,13 @@ def _compas_rates_figure(protocols: Protocols) -> Figure:
 def _rates_figure(protocols: Protocols, name: str) -> Figure:
     """Draw Figs. 3 and 6: methods on the synthetic data by noise rate."""
     fairness = sets.RATE_FIGURES[name]
-    short, panels, rates = ABBREVIATIONS[fairness], [], [100 * rate for rate in sets.RATES]
-    for whose, results in protocols.each("synthetic"):
-        for title, measure in (("accuracy", "accuracy"), (f"{short} disparity", fairness)):
-            lines = [_line(results, sets.rate_experiments(method, fairness), measure, rates)
-                     for method in sets.RATE_METHODS]  # fmt: skip
-            panels.append(Panel(f"{title}, {PROTOCOLS[whose]}", "labels flipped, %", title, lines))
+    curves = [sets.rate_experiments(method, fairness) for method in sets.RATE_METHODS]
+    panels = [
+        _rates_panel(results, curves, measure, f", {PROTOCOLS[whose]}")
+        for whose, results in protocols.each("synthetic")
+        for measure in ("accuracy", fairness)
+    ]
+    short = ABBREVIATIONS[fairness]
     caption = (
         f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
         "standard error over draws, or over trainings on the authors' draw."

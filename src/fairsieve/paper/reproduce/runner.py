@@ -55,6 +55,12 @@ class _Job:
         return self.experiment.method.startswith("fr-train")
 
     @property
+    def order(self) -> tuple[object, ...]:
+        """Slow ones first, runs on one problem together."""
+        each, seed = self.experiment, -1 if self.seed is None else self.seed
+        return list(EXPECTED).index(each.data), not self.is_slow, each.noise, each.rate, seed, each.method
+
+    @property
     def shares_problem(self) -> bool:
         """Whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
         return self.experiment.data == "adult" and self.seed is not None and not self.is_slow
@@ -97,32 +103,28 @@ def reproduce(
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
-    """List the choices of hyperparameters that are not recorded yet, slow ones first."""
+    """List the choices of hyperparameters that are not recorded yet."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
-    todo = [each for each in wanted if each is not None and results.chosen(each) is None]
-    todo.sort(key=lambda each: (list(EXPECTED).index(each.data), not each.method.startswith("fr-train")))
-    return [_Job(experiment, None, partial(_choose_once, experiment, results.scope)) for experiment in todo]
+    todo = [
+        _Job(each, None, partial(_choose_once, each, results.scope))
+        for each in wanted
+        if each is not None and results.chosen(each) is None
+    ]
+    return sorted(todo, key=lambda job: job.order)
 
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
-    """List the runs that are not recorded yet: slow ones first, runs on one problem together."""
+    """List the runs that are not recorded yet, each once."""
     scope = results.scope
-    missing = {
-        results.name(experiment, seed): (experiment, seed)
-        for experiment in experiments
-        for seed in scope.seeds_for(experiment)
-        if results.run(experiment, seed) is None
+    todo = {
+        results.name(each, seed): _Job(
+            each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed)
+        )
+        for each in experiments
+        for seed in scope.seeds_for(each)
+        if results.run(each, seed) is None
     }
-
-    def place(run: tuple[Experiment, int]) -> tuple[object, ...]:
-        each, seed = run
-        slow = each.method.startswith("fr-train")
-        return list(EXPECTED).index(each.data), not slow, each.noise, each.rate, seed, each.method
-
-    return [
-        _Job(each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed))
-        for each, seed in sorted(missing.values(), key=place)
-    ]
+    return sorted(todo.values(), key=lambda job: job.order)
 
 
 def _choose_once(experiment: Experiment, scope: Scope) -> Record:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce.claims import Judgement, verdict_word
@@ -60,19 +60,6 @@ def line_title(name: str) -> str:
     return METHODS[method].short + VARIANTS[variant]
 
 
-def plus_minus(values: ArrayLike) -> str:
-    """Format mean ± standard deviation as the paper prints them; one run has no deviation.
-
-    Examples
-    --------
-    >>> plus_minus([0.7, 0.72]), plus_minus([0.7])
-    ('.710±.010', '.700')
-    """
-    array = np.asarray(values, dtype=np.float64)
-    middle = number(float(array.mean()))
-    return middle if array.size < 2 else f"{middle}±{number(float(array.std()))}"
-
-
 def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
     """Make Table 1 to 7 as a table or two: Adult has one for flips among women."""
     table = paper_tables()[what]
@@ -100,15 +87,9 @@ def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
             rows.append([title, Cell("paper"), *map(_printed_cell, printed)])
         for protocol in whose:
             row: list[Cell] = []
-            for column in table.columns:
+            for place, column in enumerate(table.columns):
                 results = dict(protocols.each(column.data)).get(protocol)
-                for measure in ("accuracy", column.fairness):
-                    theirs = printed[len(row)] if printed else None
-                    if results is None:
-                        row.append(Cell(""))
-                    else:
-                        values = results.values(variant_experiment(line, column), measure)
-                        row.append(_number_cell(values, theirs))
+                row += _cells(results, line, column, printed[2 * place : 2 * place + 2])
             if any(cell.text not in ("", "–") for cell in row):
                 rows.append([title, Cell(protocol), *row])
     what = ITEMS[f"table{table.number}"].title
@@ -145,25 +126,39 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
     return f"Means ± deviations over {', '.join(parts)}."
 
 
+def _plus_minus(mean: float, deviation: float | None) -> str:
+    """Format mean ± standard deviation as the paper prints them; one run has no deviation."""
+    return number(mean) if deviation is None else f"{number(mean)}±{number(deviation)}"
+
+
 def _printed_cell(printed: Number) -> Cell:
-    text = number(printed.value)
-    if printed.deviation is not None:
-        text += f"±{number(printed.deviation)}"
-    return Cell(text, value=printed.value, mark=printed.mark)
+    return Cell(_plus_minus(printed.value, printed.deviation), value=printed.value, mark=printed.mark)
 
 
-def _number_cell(values: NDArray[np.float64], printed: Number | None) -> Cell:
-    """Make a cell of our value, shaded by how far it is from the paper's."""
-    found = values[~np.isnan(values)]
-    if not len(found):
-        return Cell("–")
-    mean, apart, note = float(found.mean()), None, f"{len(found)} runs"
-    if printed is not None:
-        spread = float(np.hypot(found.std(), printed.deviation or 0))
-        distance = abs(mean - printed.value)
-        apart = round(distance / spread, 2) if spread > 0 else None
-        note += f"; {number(distance)} from the paper's"
-    return Cell(plus_minus(found), value=round(mean, 6), apart=apart, note=note)
+def _cells(
+    results: Results | None,
+    line: str,
+    column: PaperColumn,
+    printed: Sequence[Number] = (),
+    most: int | None = None,
+) -> Iterator[Cell]:
+    """Make the cells of a method's accuracy and disparity, shaded by how far they are from the paper's."""
+    for measure, theirs in zip_longest(("accuracy", column.fairness), printed):
+        if results is None:
+            yield Cell("")
+            continue
+        values = results.values(variant_experiment(line, column), measure)[:most]
+        found = values[~np.isnan(values)]
+        if not len(found):
+            yield Cell("–")
+            continue
+        mean, spread, apart, note = float(found.mean()), float(found.std()), None, f"{len(found)} runs"
+        text = _plus_minus(mean, spread if len(found) > 1 else None)
+        if theirs is not None:
+            both, distance = float(np.hypot(spread, theirs.deviation or 0)), abs(mean - theirs.value)
+            apart = round(distance / both, 2) if both > 0 else None
+            note += f"; {number(distance)} from the paper's"
+        yield Cell(text, value=round(mean, 6), apart=apart, note=note)
 
 
 def _seconds_table(results: Results, table: PaperTable) -> Table:
@@ -189,11 +184,9 @@ def rivals_table(results: Results) -> Table:
     columns = (*TABLE1, *TABLE2)
     rows = []
     for name in (OURS, "lr", *RIVALS):
-        row = [Cell(METHODS[name].title if name != OURS else METHODS[name].short)]
-        for column in columns:
-            for measure in ("accuracy", column.fairness):
-                row.append(_number_cell(results.values(variant_experiment(name, column), measure)[:10], None))
-        rows.append(row)
+        title = METHODS[name].title if name != OURS else METHODS[name].short
+        cells = (cell for column in columns for cell in _cells(results, name, column, most=10))
+        rows.append([Cell(title), *cells])
     caption = (
         "Methods that the paper does not compare with: the first ten draws or splits of all. Surrogate and group peer "
         "loss with estimated noise rates; learning to reweight has the clean validation set; fairsieve is the "
