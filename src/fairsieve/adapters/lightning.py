@@ -67,7 +67,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
                 f"selected; got {type(given).__name__}"
             )
         epochs = None if trainer.max_epochs in (None, -1) else trainer.max_epochs
-        options = {"epochs": epochs} | self.options
+        options: dict[str, Any] = {"epochs": epochs} | self.options
         size = given.batch_size * trainer.world_size
         self.sieve = Sieve(given.dataset, self.labels, self.sensitive_features, size, **options)
         self.sieve.convert = trainer.precision_plugin.convert_input

@@ -223,7 +223,7 @@ def flip_uniform(
     """
     check_samples_object(samples)
     cells = samples.cells
-    table = np.zeros(cells.shape)
+    table: NDArray[np.float64] = np.zeros(cells.shape)
     if isinstance(rates, Mapping):
         for cell, rate in rates.items():
             label, group = cell if isinstance(cell, tuple) and len(cell) == 2 else (cell, None)

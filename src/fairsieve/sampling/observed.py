@@ -25,13 +25,13 @@ CHUNK = 2**20  # samples looked through together
 
 
 class RunningLosses:
-    """The latest loss of every sample, and what groups are compared by where that is something else.
+    """The latest loss of every sample, and what groups are compared by.
 
     Parameters
     ----------
     samples : int
     rows : int
-        Signals kept beside the losses; 0 where groups are compared by the losses themselves.
+        Signals kept beside the losses.
     folder : path, optional
         Keep the arrays in files there, memory-mapped; in memory when None.
     momentum : float in [0, 1)
@@ -121,7 +121,7 @@ class RunningLosses:
             found.append(old)
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
-    def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    def known(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the losses and signals of all samples."""
         self.settle()
         missing = int((self.seen < 0).sum())
@@ -130,7 +130,7 @@ class RunningLosses:
                 f"{missing} of {len(self.losses)} samples have no loss yet: call sampler.refresh(model, dataset) "
                 "before sampler.update(), or observe() all of sampler.stale()"
             )
-        return self.losses, self.signals if len(self.signals) else None
+        return self.losses, self.signals
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the next epoch depends on."""

@@ -250,14 +250,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         losses, signals = self._compute(outputs, self._targets(slice(None), outputs.device), loss)
         if not self.momentum or bool(losses.isnan().any()):
             return losses, signals
-        present = losses[None] if signals is None else signals
-        rows = torch.cat([losses[None], present]) if self._remembers else losses[None]
+        rows = torch.cat([losses[None], signals]) if self._remembers else losses[None]
         if self._averages is not None:
             weights = torch.full_like(rows[:, :1], 1 / (self.epoch + 1))
             weights[0] = 1 - self.momentum
             rows = self._averages.to(rows).lerp(rows, weights)
         self._averages = rows
-        return rows[0], rows[1:] if self._remembers else present
+        return rows[0], rows[1:] if self._remembers else signals
 
     @property
     def _remembers(self) -> bool:
@@ -325,7 +324,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def running(self) -> RunningLosses:
         """The latest loss of every sample, of those given to :meth:`observe`."""
         if self._running is None:
-            rows = 0 if self._compares_losses and not self.momentum else len(self.plan.comparisons.targets)
+            rows = len(self.plan.comparisons.targets)
             self._running = RunningLosses(
                 len(self.plan.cells), rows, self._folder, self.momentum, self._remembers
             )
@@ -359,7 +358,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         rows = losses.detach()[None]
         if signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
-        elif self._compares_losses and self.momentum:
+        elif self._compares_losses:
             rows = rows.repeat(2, 1)  # each is averaged in its own way
         self.running.record(indices, rows, self.epoch)
 
@@ -424,11 +423,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _compute(
         self, outputs: torch.Tensor, targets: torch.Tensor, loss: LossFunction
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return losses, and what groups are compared by, one row per target; None where it is the losses."""
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return losses, and what groups are compared by, one row per target."""
         losses = expected_losses(outputs, targets, loss)
-        if self._compares_losses:
-            return losses, None
         wanted = self.plan.comparisons.targets
         return losses, compute_signals(outputs, targets, losses, wanted, self.plan.signal, loss)
 

@@ -91,7 +91,7 @@ def fractions_in(array: NDArray[Any]) -> NDArray[Any]:
     """Select the numbers that are not whole."""
     if array.dtype.kind != "f":
         return array[:0]
-    return array[np.isfinite(array) & (array != np.floor(array))]
+    return np.asarray(array[np.isfinite(array) & (array != np.floor(array))])
 
 
 def encode_groups(
