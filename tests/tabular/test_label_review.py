@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -193,22 +194,40 @@ def test_a_sheet_without_answers_is_replaced_if_asked(chosen, tmp_path):
 
 
 @pytest.mark.parametrize("full", ["review.csv", "review.html"])
-def test_neither_page_nor_file_is_half_written(chosen, tmp_path, monkeypatch, full):
+@pytest.mark.parametrize("before", [None, "old"])
+def test_page_and_file_appear_together_or_not_at_all(chosen, tmp_path, monkeypatch, full, before):
     """The disk is full for one of them."""
-    write, names = os.fsync, ("review.csv", "review.html")
-    for name in names:
-        (tmp_path / name).write_text("old")
+    for name in ("review.csv", "review.html"):
+        if before:
+            (tmp_path / name).write_text(before)
+    write = os.fsync
+    opened = []
 
     def fail(handle):
-        if full in str(Path(f"/proc/self/fd/{handle}").readlink()):
+        opened.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        if full in opened[-1]:
             raise OSError(errno.ENOSPC, "No space left on device")
         write(handle)
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InvalidInputError, match=r"could not be written: No space left on device\. Make room"):
         chosen.save(tmp_path / "review.html", force=True)
-    assert (tmp_path / full).read_text() == "old"
-    assert {path.name for path in tmp_path.iterdir()} == {*names}
+    assert opened
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == (dict.fromkeys(("review.csv", "review.html"), before) if before else {})
+
+
+def test_two_reviews_of_one_name_leave_one_pair(data, tmp_path):
+    reviews = [tabular.review(data, **ROLES, rows=40, seed=seed) for seed in range(2)]
+    for attempt in range(5):
+        page = tmp_path / f"{attempt}.html"
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda one, page=page: one.save(page, force=True), reviews))
+        kept = json.loads(
+            page.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
+        )
+        rows = [int(item["before"].partition(",")[0]) for item in kept["items"]]
+        assert rows == [int(line["row"]) for line in read_lines(page.with_suffix(".csv"))]
 
 
 def test_a_group_that_nobody_checked_is_called_by_its_name(data, sheet, truth, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -42,6 +43,7 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
+from fairsieve.tabular.reading.encoding import Feature
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import TableRun
@@ -53,6 +55,13 @@ MOST_GROUPS = 12
 MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_SUSPECTS = 500  # on the page; the file has all
+MOST_FEATURES = 8  # of a label to check, where columns are shown
+PERSONAL = re.compile(
+    r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
+    r"passport|licen[cs]e|birth|dob|surname|forename|lastname|firstname|username|user|login|ip)([^a-z]|$)|name",
+    re.IGNORECASE,
+)
+MOSTLY_DIFFERENT = 0.5  # of the rows
 
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
@@ -110,7 +119,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if len(run.suspects["row"]) and not run.is_inconclusive:
-        suspects.append(suspects_table(run.suspects))
+        suspects.append(suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {}))
     sections = [
         Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
@@ -147,7 +156,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     measures = order_rates(found.measures, asked.fairness)
     suspects: list[Block] = [Text(estimate_sentence(found.estimate))]
     if len(found.suspects["row"]):
-        suspects.append(suspects_table(found.suspects))
+        suspects.append(suspects_table(found.suspects, {}))
     rates: list[Block] = [
         measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
         gaps_table(found.gaps(), groups, ["difference"]),
@@ -285,16 +294,34 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
-def suspects_table(suspects: dict[str, Any]) -> Table:
-    """List the labels to look at first, by their rows alone."""
+def suspects_table(suspects: dict[str, Any], values: dict[str, Sequence[Any]]) -> Table:
+    """List the labels to look at first: by their rows alone, or with the ``values`` of columns."""
     count = len(suspects["row"])
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
-    found = zip(suspects["row"][:MOST_SUSPECTS], suspects["probability"], strict=False)
+    found = zip(suspects["row"][:MOST_SUSPECTS], suspects["probability"], *values.values(), strict=False)
     rows = [
-        [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance))] for row, chance in found
+        [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance)), *map(str, more)]
+        for row, chance, *more in found
     ]
     caption = f"Labels to check, {shown}; suspects.csv has every row and column"
-    return replace(plain_table("suspects", caption, ["row", "chance of another label"], rows), folded=True)
+    titles = ["row", "chance of another label", *values]
+    return replace(plain_table("suspects", caption, titles, rows), folded=True)
+
+
+def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
+    """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
+    table, found = run.problem.table, run.suspects
+    rows = table.take(np.searchsorted(table.rows, found["row"][:MOST_SUSPECTS].astype(np.int64)))
+    names = [one.column for one in run.problem.features if not may_name_people(one, len(table))]
+    groups = [group_name(value) for value in found["group"]]
+    own = {"label": found["label"], "suggested label": found["suggested_label"], "group": groups}
+    return own | {name: rows.cells(name) for name in names[:MOST_FEATURES]}
+
+
+def may_name_people(feature: Feature, rows: int) -> bool:
+    """Return whether a column looks like names or identifiers, by its own name or by its values."""
+    different = feature.kind == "categories" and feature.distinct > MOSTLY_DIFFERENT * rows
+    return different or PERSONAL.search(feature.column) is not None
 
 
 def columns_table(run: TableRun) -> Table:

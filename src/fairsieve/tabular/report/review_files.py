@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import tempfile
 from hashlib import sha256
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import check_new, write_output
+from fairsieve.files import check_new, clear_stale, hold, output_errors, write_whole
 from fairsieve.report.looks import THEMES
 from fairsieve.report.page import content_policy, resource, script_hash, templates
 from fairsieve.report.text import csv_text
@@ -76,12 +78,36 @@ def _verified(*paths: Path) -> list[str]:
 
 
 def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path:
-    """Write the page and the CSV file beside it; return where that is."""
+    """Write the page and the CSV file beside it, both or neither; return where that is."""
     table = check_place(page, force=force)
-    contents = {table: _review_csv(found), page: _review_page(found, table.name)}
-    for path, content in contents.items():
-        write_output(path, content.encode())
+    contents = {table: _review_csv(found).encode(), page: _review_page(found, table.name).encode()}
+    with output_errors(page):
+        clear_stale(page.parent, "review")
+        made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
+        with made as parts, hold(Path(parts)):
+            # Both are whole on the disk before either appears under its name.
+            for path, content in contents.items():
+                write_whole(Path(parts, path.name), content)
+            with hold(page.parent, wait=True):  # another review of the same name waits, then sees these files
+                check_place(page, force=force)
+                _move_together(Path(parts), list(contents))
     return table
+
+
+def _move_together(parts: Path, targets: list[Path]) -> None:
+    """Move files to their places; put everything back as it was where one of them cannot be moved."""
+    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists()}
+    for path, copy in kept.items():
+        shutil.copy2(path, copy)
+    try:
+        for path in targets:
+            (parts / path.name).replace(path)
+    except BaseException:  # also an interrupt
+        for path in targets:
+            path.unlink(missing_ok=True)
+            if path in kept:
+                kept[path].replace(path)
+        raise
 
 
 def _review_csv(found: LabelReview) -> str:
