@@ -217,11 +217,13 @@ def _tell(
     if behind:
         parts.append(f"{len(behind)} on the other side by the mean")
     if holds is None:
-        known = [count for gain in pooled if gain.p >= LEVEL and (count := gain.needed()) is not None]
-        if known:
-            parts.append(f"about {max(known):,} draws would decide, were the differences these")
-        elif behind:
-            parts.append("more draws of these columns would decide")
+        open_ = [gain.needed() for gain in pooled if gain.p >= LEVEL]
+        if any(gain.pairing.one.data != "synthetic" for gain in gains):
+            parts.append("more rows would decide: splits share theirs")
+        elif open_ and max(open_) < np.inf:
+            parts.append(f"{max(open_):.1f} times as many draws would decide, were the differences these")
+        else:
+            parts.append("more draws would decide")
     runs = sorted({gain.n for gain in gains})
     parts.append(f"{runs[0]} runs" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs")
     return "; ".join(parts)

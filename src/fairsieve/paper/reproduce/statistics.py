@@ -95,16 +95,13 @@ class Gain:
             return abs(self.mean) < -self.pairing.beyond
         return self.mean > self.pairing.beyond
 
-    def needed(self) -> int | None:
-        """Return how many independent draws a test at 5 % would need, were means and deviations those of many."""
-        distance = abs(
-            abs(self.mean) + self.pairing.beyond
-            if self.pairing.equivalent
-            else self.mean - self.pairing.beyond
+    def needed(self) -> float:
+        """Return how many times as many independent draws a test at 5 % would need, were the differences these."""
+        sides = (
+            (-self.pairing.beyond, self.pairing.beyond) if self.pairing.equivalent else (self.pairing.beyond,)
         )
-        if self.n < 2 or distance == 0 or self.error == 0:
-            return None
-        return int(np.ceil(self.n * (1.96 * self.error / distance) ** 2)) + 1
+        distance = min(abs(self.mean - side) for side in sides)
+        return (1.96 * self.error / distance) ** 2 if self.n > 1 and distance > 0 else np.inf
 
 
 def _error(values: NDArray[np.float64], experiment: Experiment, results: Results) -> float:

@@ -314,7 +314,11 @@ def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
     rows = table.take(np.searchsorted(table.rows, found["row"][:MOST_SUSPECTS].astype(np.int64)))
     names = [one.column for one in run.problem.features if not may_name_people(one, len(table))]
     groups = [group_name(value) for value in found["group"]]
-    own = {"label": found["label"], "suggested label": found["suggested_label"], "group": groups}
+    own: dict[str, Sequence[Any]] = {
+        "label": found["label"],
+        "suggested label": found["suggested_label"],
+        "group": groups,
+    }
     return own | {name: rows.cells(name) for name in names[:MOST_FEATURES]}
 
 
