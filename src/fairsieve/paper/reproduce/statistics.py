@@ -164,7 +164,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     order = np.argsort(p_values, kind="stable")
     corrected = np.arange(len(order), 0, -1) * np.asarray(p_values)[order]
-    return list(np.minimum(np.maximum.accumulate(corrected), 1.0)[np.argsort(order, kind="stable")])
+    found = np.minimum(np.maximum.accumulate(corrected), 1.0)[np.argsort(order, kind="stable")]
+    return [float(p) for p in found]
 
 
 def judge(gains: Sequence[Gain]) -> list[Word]:
