@@ -315,8 +315,8 @@ def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
     names = [one.column for one in run.problem.features if not may_name_people(one, len(table))]
     groups = [group_name(value) for value in found["group"]]
     own: dict[str, Sequence[Any]] = {
-        "label": found["label"],
-        "suggested label": found["suggested_label"],
+        "label": found["label"].tolist(),
+        "suggested label": found["suggested_label"].tolist(),
         "group": groups,
     }
     return own | {name: rows.cells(name) for name in names[:MOST_FEATURES]}
