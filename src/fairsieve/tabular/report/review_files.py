@@ -81,16 +81,15 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
     """Write the page and the CSV file beside it, both or neither; return where that is."""
     table = check_place(page, force=force)
     contents = {table: _review_csv(found).encode(), page: _review_page(found, table.name).encode()}
-    with output_errors(page):
+    with output_errors(page), hold(page.parent, wait=True):  # another review of the same name waits
         clear_stale(page.parent, "review")
         made = tempfile.TemporaryDirectory(dir=page.parent, prefix=".review.", suffix=".part")
         with made as parts, hold(Path(parts)):
             # Both are whole on the disk before either appears under its name.
             for path, content in contents.items():
                 write_whole(Path(parts, path.name), content)
-            with hold(page.parent, wait=True):  # another review of the same name waits, then sees these files
-                check_place(page, force=force)
-                _move_together(Path(parts), list(contents))
+            check_place(page, force=force)
+            _move_together(Path(parts), list(contents))
     return table
 
 
