@@ -20,7 +20,7 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     told = subprocess.run(
         [
             *(sys.executable, PROGRAM, "--folder", tmp_path, "--alone", "0"),
-            *("--samples", "65536", "--features", "512", "--limit", "16"),
+            *("--samples", "98304", "--features", "512", "--limit", "24"),
         ],
         capture_output=True,
         text=True,
