@@ -31,6 +31,6 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     found = json.loads(told.stdout)
     assert found["data"] == 8 * found["limit"]
     assert found["peak"] < found["limit"]
-    assert 0.8 * 65536 < found["selected"] <= 0.9 * 65536
+    assert 0.8 * 98304 < found["selected"] <= 0.9 * 98304
     assert found["after"] < found["loss before"]
     assert list(tmp_path.iterdir()) == []
