@@ -115,7 +115,7 @@ def xor(count, wrong=0.0):
 
 def test_auto_chooses_by_log_loss(people_csv):
     run = tabular.train(xor(900)[0], **ROLES, model="auto", trees=6, max_iter=4, clean_ratio=1.0).run
-    assert min(run.choice.losses.values()) < run.choice.losses["linear"] - 0.02
+    assert min(run.losses.values()) < run.losses["linear"] - 0.02
     assert run.model_name == KINDS[0]  # trees are better where columns interplay
     assert re.match(r"--model auto chose .*: on rows that they did not see", run.notes[-1])
     assert run.scores[-1]["accuracy"].value > 0.9

@@ -29,7 +29,7 @@ from sklearn.pipeline import Pipeline
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.files import read_archive, write_output
 from fairsieve.optional import package, require
-from fairsieve.tabular.reading.columns import InputTable, Reading, did_you_mean
+from fairsieve.tabular.reading.columns import InputTable, Reading
 from fairsieve.tabular.reading.encoding import Preparation, feature_values, notes_on_new
 from fairsieve.tabular.reading.read import read_data
 
@@ -53,15 +53,7 @@ def import_lightgbm(purpose: str) -> Any:
     return require("lightgbm", extra="lightgbm", purpose=purpose)
 
 
-class LikeliestClass(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that predicts by its ``predict_proba``."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the likeliest class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-class BoosterClassifier(LikeliestClass):
+class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """LightGBM's trees, which predict labels by their names; they are made fitted.
 
     Parameters
@@ -89,6 +81,10 @@ class BoosterClassifier(LikeliestClass):
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
         found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the likeliest class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 @functools.lru_cache(maxsize=2)
@@ -230,12 +226,6 @@ def _load(path: Path, content: bytes) -> Pipeline:
         raise ValueError("its parts are not those of a model of fairsieve")
     if isinstance(pipeline["model"], FixedThresholdClassifier):
         with_threshold(model, pipeline["model"].threshold, pipeline["model"].pos_label)  # which checks it
-    if type(model) is LogisticRegression:
-        outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
-        if model.coef_.shape != (outputs, len(prepared.sources)) or model.intercept_.shape != (outputs,):
-            raise ValueError("its weights are not of the right shape")
-    if type(model) is BoosterClassifier and model.booster.num_feature() != len(prepared.kinds):
-        raise ValueError("its trees know another number of columns")
     return pipeline
 
 
@@ -279,14 +269,6 @@ def predict_table(
     """
     prepared = model["prepare"]
     table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
-    absent = [column for column in prepared.kinds if column not in table.frame]
-    if absent:
-        hint = did_you_mean(absent[0], table.columns)
-        raise InvalidInputError(
-            f"{table.name} must have every column that the model learnt from; missing: "
-            f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}. "
-            f"{hint}Give a table of the form that was trained on"
-        )
     values = feature_values(table, prepared.kinds)
     try:
         notes = [*table.notes, *notes_on_new(values, prepared)]
@@ -294,5 +276,7 @@ def predict_table(
         if not np.isfinite(chances).all():
             raise ValueError("it predicts probabilities that are not numbers")
         return table, decide(model, chances), chances, notes
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # the values are as they should be
+    except (FairsieveError, MemoryError):
+        raise
+    except Exception as error:  # the values are as they should be
         raise damaged(origin, error) from error

@@ -67,14 +67,10 @@ class TablePart:
     @cached_property
     def cells(self) -> Cells:
         """The cell of every row; a last group None is that of the rows without one."""
-        names, ungrouped = self.groups.categories.tolist(), not self.grouped.all()
-        groups = len(names) + ungrouped
-        codes = self.label_codes * groups
-        codes += np.where(self.grouped, self.groups.codes, len(names))
-        small = np.min_scalar_type(max(len(self.labels.categories) * groups - 1, 0))
-        return Cells(
-            codes.astype(small), self.labels.categories.tolist(), [*names, None] if ungrouped else names
-        )
+        names = self.groups.categories.tolist()
+        groups = names if self.grouped.all() else [*names, None]
+        places = np.where(self.grouped, self.groups.codes, len(names))
+        return Cells(self.label_codes * len(groups) + places, self.labels.categories.tolist(), groups)
 
     @property
     def label_codes(self) -> NDArray[np.int64]:

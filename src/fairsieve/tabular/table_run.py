@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
@@ -43,7 +43,6 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.model_files import (
     BoosterClassifier,
-    LikeliestClass,
     decide,
     import_lightgbm,
     probabilities,
@@ -65,58 +64,22 @@ def has_lightgbm() -> bool:
     return find_spec("lightgbm") is not None
 
 
-class NativeTrees(LikeliestClass):
-    """Boosted trees that take categories, as codes, and missing values, as NaN.
-
-    Parameters
-    ----------
-    model : {"lightgbm", "hist-gradient-boosting"}
-    trees : int
-        How many, for each class where there are more than two.
-    random_state : int
-    categories : int
-        How many of the first columns are codes of categories.
-
-    Attributes
-    ----------
-    trees_ : LGBMClassifier or HistGradientBoostingClassifier
-        Fitted to numbers, categories being codes.
-    classes_ : array
-    """
-
-    def __init__(self, model: str, trees: int = 100, random_state: int = 0, categories: int = 0) -> None:
-        self.model = model
-        self.trees = trees
-        self.random_state = random_state
-        self.categories = categories
-
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> NativeTrees:
-        """Fit the trees to a matrix."""
-        categories, matrix = list(range(self.categories)), np.asarray(X, dtype=np.float64)
-        if self.model == "lightgbm":
-            new = import_lightgbm("--model lightgbm").LGBMClassifier(
-                n_estimators=self.trees,
-                random_state=self.random_state,
-                n_jobs=1 if len(matrix) < FEW_ROWS else 0,
-                deterministic=True,
-                force_col_wise=True,
-                verbose=-1,
-            )
-            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight, categorical_feature=categories)
-        else:
-            new = HistGradientBoostingClassifier(
-                max_iter=self.trees,
-                categorical_features=categories or None,
-                early_stopping=False,
-                random_state=self.random_state,
-            )
-            self.trees_ = new.fit(matrix, y, sample_weight=sample_weight)
-        self.classes_ = self.trees_.classes_
-        return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
-        return np.asarray(self.trees_.predict_proba(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int) -> Any:
+    """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
+    codes = list(range(categories))
+    if model == "lightgbm":
+        return import_lightgbm("--model lightgbm").LGBMClassifier(
+            n_estimators=trees,
+            random_state=seed,
+            n_jobs=1 if rows < FEW_ROWS else 0,
+            deterministic=True,
+            force_col_wise=True,
+            verbose=-1,
+            categorical_column=codes,
+        )
+    return HistGradientBoostingClassifier(
+        max_iter=trees, categorical_features=codes or None, early_stopping=False, random_state=seed
+    )
 
 
 ROUNDS = 12
@@ -316,11 +279,9 @@ def _by_cell(
 
 
 def _with_names(model: Any, classes: Sequence[str]) -> Any:
-    """Let a model that was fitted to codes predict the labels themselves; take trees out of their shell."""
-    if isinstance(model, NativeTrees):
-        if model.model == "lightgbm":
-            return BoosterClassifier(model.trees_.booster_.model_to_string(), list(classes))
-        model = model.trees_
+    """Let a model that was fitted to codes predict the labels themselves; take LightGBM's trees out of their shell."""
+    if hasattr(model, "booster_"):
+        return BoosterClassifier(model.booster_.model_to_string(), list(classes))
     found = copy(model)
     found.classes_ = np.asarray(classes, dtype=np.str_)
     return found
@@ -331,7 +292,7 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
     asked, part = problem.asked, problem.train
     prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
     sieve = SieveClassifier(
-        NativeTrees(model, asked.trees, asked.seed, len(prepared.categories_)),
+        boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part)),
         asked.fairness,
         clean_ratio=asked.clean_ratio,
         tolerance=asked.tolerance,
@@ -370,32 +331,15 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
 BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
 
 
-@dataclass(frozen=True)
-class ModelChoice:
-    """The kind of model that was chosen, and why.
-
-    Attributes
-    ----------
-    name : str
-    losses : dict of floats
-        The mean log loss of models on rows that they did not see; empty where somebody chose.
-    notes : list of str
-        The choice, in words.
-    """
-
-    name: str
-    losses: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
-def choose_model(problem: TableProblem) -> ModelChoice:
+def choose_model(problem: TableProblem) -> tuple[str, dict[str, float], list[str]]:
     """Take the kind of model asked for; where that is "auto", trees if a model that is not linear is clearly better.
 
-    The models that the estimate of wrong labels compares tell.
+    The models that the estimate of wrong labels compares tell. Returns the kind, the mean log loss of each on rows that
+    it did not see, and the choice in words; the latter two are empty where somebody chose.
     """
     asked, part = problem.asked, problem.train
     if asked.model != "auto":
-        return ModelChoice(asked.model)
+        return asked.model, {}, []
     with record_warnings(part):
         numbers = Preparation().fit(part.values).transform(part.values)
         found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
@@ -409,7 +353,7 @@ def choose_model(problem: TableProblem) -> ModelChoice:
         f"--model auto chose {name}: on rows that they did not see, the log loss of a linear model is "
         f"{losses['linear']:.4f}, and that of the best kind ({best}) {losses[best]:.4f}.{absent}"
     )
-    return ModelChoice(name, losses, [note])
+    return name, losses, [note]
 
 
 # ---- A run
@@ -427,8 +371,8 @@ class TableRun(TableModels):
         The fair model, a pipeline of scikit-learn's; the plain one where that is kept.
     model_name : str
         Its kind: "logistic", "lightgbm" or "hist-gradient-boosting".
-    choice : ModelChoice
-        How that was chosen.
+    losses : dict of floats
+        The log loss of the kinds of model that were compared; empty where somebody chose.
     scores : list of dicts
         Accuracy and disparity on the test part, of the plain model and of the one that is kept.
     change : dict
@@ -452,7 +396,7 @@ class TableRun(TableModels):
     problem: TableProblem
     model: Pipeline
     model_name: str
-    choice: ModelChoice
+    losses: dict[str, float]
     scores: list[dict[str, Score]]
     change: dict[str, Score]
     predicted: list[dict[str, int]]
@@ -517,14 +461,16 @@ def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
     tell(STAGES[0])
     problem = read_problem(asked)
     tell(STAGES[1])
-    choice = choose_model(problem)
-    fitted = train_linear(problem) if choice.name == "logistic" else train_trees(problem, choice.name)
+    name, losses, notes = choose_model(problem)
+    fitted = train_linear(problem) if name == "logistic" else train_trees(problem, name)
     tell(STAGES[2])
-    run = _measured_run(problem, fitted, choice)
+    run = _measured_run(problem, replace(fitted, notes=[*notes, *fitted.notes]), name, losses)
     return replace(run, seconds=time.perf_counter() - started)
 
 
-def _measured_run(problem: TableProblem, fitted: TableModels, choice: ModelChoice) -> TableRun:
+def _measured_run(
+    problem: TableProblem, fitted: TableModels, name: str, losses: dict[str, float]
+) -> TableRun:
     """Measure the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
     pipelines = [one.model for one in fitted.trade_off]
@@ -539,14 +485,14 @@ def _measured_run(problem: TableProblem, fitted: TableModels, choice: ModelChoic
     measured = replace(
         fitted,
         trade_off=[replace(one, scores=its) for one, its in zip(fitted.trade_off, scores, strict=True)],
-        notes=[*problem.notes, *new, *choice.notes, *fitted.notes],
+        notes=[*problem.notes, *new, *fitted.notes],
     )
     return TableRun(
         **vars(measured),
         problem=problem,
         model=pipelines[place],
-        model_name=choice.name,
-        choice=choice,
+        model_name=name,
+        losses=losses,
         scores=[scores[0], scores[place]],
         change=change,
         predicted=[count_predicted(one.codes, labels) for one in (plain, kept)],

@@ -166,7 +166,7 @@ def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
     """Return the columns that a model takes: doubles, NaN where missing, or texts."""
     values: dict[str, Any] = {}
     for column, kind in kinds.items():
-        found = find_column(table, column, "what the model learns from")
+        found = find_column(table, column, "every column that the model learnt from")
         if kind == "numbers":
             values[column] = as_numbers(table, column)
         else:
@@ -278,13 +278,8 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: pd.DataFrame) -> NDArray[Any]:
         """Encode a data frame that has the columns; others are ignored, and so are categories that are new."""
-        absent = [name for name in self.kinds if name not in X.columns]
-        if absent:
-            raise InvalidInputError(
-                f"the table must have every column that the model learnt from; missing: "
-                f"{', '.join(map(repr, absent[:5]))}{' …' if len(absent) > 5 else ''}"
-            )
-        table = read_frame(X[list(self.kinds)], Reading(missing=self.missing))
+        there = [name for name in self.kinds if name in X.columns]  # feature_values says which is not
+        table = read_frame(X[there], Reading(missing=self.missing))
         return self._encode(feature_values(table, self.kinds))
 
     def _encode(self, values: pd.DataFrame) -> NDArray[Any]:

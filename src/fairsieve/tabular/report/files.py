@@ -339,7 +339,7 @@ def _model_record(run: TableRun) -> dict[str, Any]:
         "holds": "plain model" if run.keeps_plain else "fair model",
         "kept": run.kept.title,
         "threshold": run.kept.threshold,
-        "auto": {"log_loss": run.choice.losses} if run.choice.losses else None,
+        "auto": {"log_loss": run.losses} if run.losses else None,
     }
 
 
