@@ -136,7 +136,7 @@ def test_answers_are_used_and_what_they_changed_is_told(sheet, truth, data, tmp_
     labels = dict(zip(test.rows.tolist(), test.labels.tolist(), strict=True))
     assert all(labels[row] == truth[0][row - 2] for row in measured)
 
-    true = found["true_labels"]
+    true = result.metrics["verified"]["true_labels"]
     assert (true["rows"], true["checked"]) == (len(test), found["in_test"])
     for name in ("plain model", "fair model"):
         low, high = true[name]["accuracy"]["interval"]

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fairsieve.cli.terminal import printable, say
 from fairsieve.report.text import number, percent
+from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, group_name, tell
 from fairsieve.tabular.entry import AuditResult, TrainResult
 from fairsieve.tabular.prediction_audit import PredictionAudit
@@ -82,5 +83,4 @@ def _say_predictions(found: PredictionAudit, decision: Decision) -> None:
     left = f"; {found.left_out:,} rows have no prediction" if found.left_out else ""
     looks = "1 label looks" if count == 1 else f"{count:,} labels look"
     say(f"Measured on {len(found.cells):,} rows with a label and a prediction{left}. {looks} wrong.")
-    if found.true_labels is not None:
-        say(found.true_labels.sentence)
+    say(*tell_true_labels(found.true_labels, found.asked.fairness))

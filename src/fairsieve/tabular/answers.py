@@ -19,18 +19,19 @@ from numpy.typing import NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.intervals import wilson
 from fairsieve.label_noise.estimate import ALL_WRONG_LABELS, CleanRatioEstimate, estimate_clean_ratio
-from fairsieve.label_noise.true_measures import TrueMeasures, measure_true_labels
+from fairsieve.label_noise.true_measures import measure_true_labels
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.fairness import ABBREVIATIONS
 from fairsieve.tabular.evaluation import Score, Share, score_models
 from fairsieve.tabular.model_files import decide, probabilities
-from fairsieve.tabular.reading.columns import InputTable, as_objects, did_you_mean, exact_value, parse_numbers
+from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
 from fairsieve.tabular.reading.roles import Labels
 
 if TYPE_CHECKING:
     from fairsieve.tabular.preparation import TableProblem
+    from fairsieve.tabular.settings import TableSettings
     from fairsieve.tabular.table_run import TableRun
 
 ANSWER_COLUMNS = ("row", "id", "given_label", "verified_label", "sampling_weight", "row_checksum")
@@ -102,7 +103,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     table : InputTable
     labels : Labels
     """
-    found: dict[int, tuple[int, float, str]] = {}
+    found: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
     unsure = unanswered = 0
     given = labels.read(table).codes.astype(np.int64)
     files = [
@@ -120,10 +121,8 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
                 unsure, unanswered = unsure + (text is not None), unanswered + (text is None)
                 continue
             row = int(table.rows[place])
-            answer = _find_code(str(text), labels, row, file.name), weight, file.name
-            if place in found:
-                _check_same(found[place], answer, f"row {row} of {table.name}", labels.classes)
-            found[place] = answer
+            answer = _find_label(str(text), labels, row, file.name), weight, file.name
+            _check_same(found.setdefault(place, answer), answer, f"row {row} of {table.name}")
     if not found:
         names = ", ".join(file.name for file in files)
         raise InvalidInputError(
@@ -133,7 +132,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     order = sorted(found)
     return Answers(
         table.rows[order].astype(np.int64),
-        np.array([found[place][0] for place in order], np.int64),
+        np.array([labels.classes.index(found[place][0]) for place in order], np.int64),
         given[order],
         np.array([found[place][1] for place in order]),
         unsure,
@@ -206,26 +205,19 @@ def _check_given(
             )
 
 
-def _check_same(
-    one: tuple[int, float, str], other: tuple[int, float, str], row: str, classes: Sequence[str]
-) -> None:
+def _check_same(one: tuple[str, float, str], other: tuple[str, float, str], row: str) -> None:
     """Check that two answers to one row agree, and so do the chances at which it was chosen."""
-    for what, values in (
-        ("answer each row in one way", [classes[code] for code, _, _ in (one, other)]),
-        ("give each row one sampling_weight", [weight for _, weight, _ in (one, other)]),
-    ):
-        if values[0] != values[1]:
+    for part, what in enumerate(("answer each row in one way", "give each row one sampling_weight")):
+        if one[part] != other[part]:
             raise InvalidInputError(
-                f"--verified must {what}; {row} is {values[0]!r} in {one[2]} and {values[1]!r} in {other[2]}: "
-                "keep one of the two"
+                f"--verified must {what}; {row} is {one[part]!r} in {one[2]} and {other[part]!r} in {other[2]}: keep "
+                "one of the two"
             )
 
 
-def _find_code(text: str, labels: Labels, row: int, name: str) -> int:
+def _find_label(text: str, labels: Labels, row: int, name: str) -> str:
     """Find the label that an answer names; what a spreadsheet does to capitals and apostrophes is tolerated."""
-    if text in labels.classes:
-        return labels.classes.index(text)
-    matching = [code for code, label in enumerate(labels.classes) if _same(text, label)]
+    matching = [text] if text in labels.classes else [one for one in labels.classes if _same(text, one)]
     if len(matching) == 1:
         return matching[0]
     raise InvalidInputError(
@@ -274,44 +266,6 @@ def _say() -> Any:
     return load_sentences("fairsieve.tabular", "templates/review.j2")
 
 
-@dataclass(frozen=True, eq=False)
-class TrueLabelMeasures:
-    """What models are worth on the true labels, as far as checked rows say.
-
-    Attributes
-    ----------
-    models : dict of TrueMeasures
-        By the name of the model.
-    rows : int
-        Rows that are measured on.
-    checked : int
-        How many of them somebody checked.
-    fairness : str
-    """
-
-    models: dict[str, TrueMeasures]
-    rows: int
-    checked: int
-    fairness: str
-
-    @property
-    def sentence(self) -> str:
-        """The estimates in plain words."""
-        return str(_say().true_labels(self, _disparity_title(self.fairness)))
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The estimates as values that JSON can express."""
-        models = {
-            name: {
-                part: {"value": one.value, "interval": [one.low, one.high]}
-                for part, one in (("accuracy", found.accuracy), ("disparity", found.disparity))
-            }
-            for name, found in self.models.items()
-        }
-        return {"rows": self.rows, "checked": self.checked, **models}
-
-
 def _disparity_title(fairness: str) -> str:
     return f"{ABBREVIATIONS[fairness]} disparity"
 
@@ -348,14 +302,14 @@ def compare_with_answers(run: TableRun, without: TableRun) -> tuple[dict[str, An
         "estimate_without": estimate_record(without.estimate),
         "estimate_with": estimate_record(run.estimate),
         "fair_without": scores[0],
-        "true_labels": None if true_labels is None else true_labels.record,
+        "true_labels": true_labels,
     }
     say, titles = _say(), {"accuracy": "accuracy", "disparity": _disparity_title(asked.fairness)}
     sentences = [
         say.counted(found),
         say.estimated(found, ALL_WRONG_LABELS),
         say.measured(found, scores[1], titles),
-        *([] if true_labels is None else [true_labels.sentence]),
+        *tell_true_labels(true_labels, asked.fairness),
         *tell_rates(run.estimate),
     ]
     return found, sentences
@@ -372,68 +326,64 @@ def measure_by_estimate(
     estimate: CleanRatioEstimate,
     rows: NDArray[np.int64],
     predicted: dict[str, Sequence[Any]],
-    fairness: str,
+    asked: TableSettings,
     positive: Any,
-    seed: int,
-) -> TrueLabelMeasures | None:
-    """Measure predictions of some rows of an estimate; None where too few were checked to learn from.
+) -> dict[str, Any] | None:
+    """Measure predictions of some rows of an estimate on the true labels; None where too few were checked.
 
     Parameters
     ----------
     predicted : dict of labels
         Of those rows, by the name of the model; as the estimate calls them.
     positive : label or None
+
+    Returns
+    -------
+    dict
+        How many ``rows`` there are, how many of them were ``checked``, and by the name of each model a dict with the
+        scores of its accuracy and disparity.
     """
     codes = estimate.verified_codes
     if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
         return None
-    models = {
-        name: measure_true_labels(
-            np.asarray(labels), estimate, rows=rows, fairness=fairness, pos_label=positive, seed=seed
+    found: dict[str, Any] = {"rows": len(rows), "checked": int((codes[rows] >= 0).sum())}
+    for name, labels in predicted.items():
+        measured = measure_true_labels(
+            np.asarray(labels),
+            estimate,
+            rows=rows,
+            fairness=asked.fairness,
+            pos_label=positive,
+            seed=asked.seed,
         )
-        for name, labels in predicted.items()
-    }
-    return TrueLabelMeasures(models, len(rows), int((codes[rows] >= 0).sum()), fairness)
+        pairs = {"accuracy": measured.accuracy, "disparity": measured.disparity}
+        found[name] = {part: Score(one.value, (one.low, one.high)) for part, one in pairs.items()}
+    return found
 
 
-def _measure_problem(
-    problem: TableProblem, predicted: dict[str, NDArray[np.int64]]
-) -> TrueLabelMeasures | None:
-    """Measure predictions of the test part; None where nobody checked a row of it.
+def tell_true_labels(found: dict[str, Any] | None, fairness: str) -> list[str]:
+    """Say what :func:`measure_by_estimate` found; empty where that is nothing."""
+    return [] if found is None else [str(_say().true_labels(found, _disparity_title(fairness)))]
 
-    The chances of the true labels are learnt from the checked rows of both parts, but a checked row is measured on by
-    what was thought of it without its check.
 
-    Parameters
-    ----------
-    predicted : dict of integer arrays
-        Codes of the test part's labels, by the name of the model.
+def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int64]]) -> dict[str, Any] | None:
+    """Measure predictions of the test part, codes by the name of the model; None where nobody checked a row of it.
+
+    The chances of the true labels are learnt from the checked rows of both parts, with labels as they were given; a
+    checked row is measured on by what was thought of it without its check.
     """
-    train, test, answers = problem.train, problem.test, problem.answers
-    if test.verified is None or answers is None or not (test.verified >= 0).any():
+    whole, test, asked = problem.whole, problem.test, problem.asked
+    if asked.test_file is not None:
         return None
-    prepared, both = Preparation().fit(train.values), (train, test)
-    checked = [answers.over(part.rows) for part in both]
-    # The test part has its verified labels; here those given count, as they do in the training part.
-    own = dict(zip(answers.rows.tolist(), answers.given.tolist(), strict=True))
-    given = [own.get(row, code) for row, code in zip(test.rows.tolist(), test.label_codes, strict=True)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
-        estimate = estimate_clean_ratio(
-            np.concatenate([prepared.transform(part.values) for part in both]),
-            np.concatenate([train.label_codes, given]),
-            sensitive_features=np.concatenate([part.group_codes.astype(np.float64) for part in both]),
-            verified_labels=as_objects(
-                None if code < 0 else int(code) for codes, _ in checked for code in codes
-            ),
-            verified_weight=np.concatenate([weights for _, weights in checked]),
-            random_state=problem.asked.seed,
-        )
-    rows = np.arange(len(train), len(train) + len(test))
-    labels = {name: codes.tolist() for name, codes in predicted.items()}
-    return measure_by_estimate(
-        estimate, rows, labels, problem.asked.fairness, problem.pos_label, problem.asked.seed
+        numbers = Preparation().fit(problem.train.values).transform(whole.values)
+        estimate = estimate_clean_ratio(numbers, whole.label_codes, random_state=asked.seed, **whole.facts)
+    rows, labels = (
+        np.searchsorted(whole.rows, test.rows),
+        {one: codes.tolist() for one, codes in predicted.items()},
     )
+    return measure_by_estimate(estimate, rows, labels, asked, problem.pos_label)
 
 
 def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def train(data: Any, *, report: Callable[[str], None] | None = None, **settings:
     >>> sorted(result.metrics["fair"])
     ['accuracy', 'disparity']
     """
-    run = table_run.train_table(TableSettings(data, **settings), report)
+    run = table_run.train_table(TableSettings(data, **settings), report or _say_nothing)
     return TrainResult(run, decide_run(run))
 
 
@@ -109,7 +109,7 @@ def audit(
     >>> found.metrics["data"]["rows"], found.model is None
     (1000, True)
     """
-    asked = TableSettings(data, **settings)
+    asked, report = TableSettings(data, **settings), report or _say_nothing
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
         return AuditResult(measured, decide_predictions(measured), predictions=measured)
@@ -173,10 +173,8 @@ def review(
                 f"--{name} must name a column; got none: add it, or --run with a run's folder"
             )
     asked = TableSettings(data, **known)
-    found = label_review.review_labels(
-        asked, rows, id_column=id_column, run=None if run is None else Path(run), report=report
-    )
-    return ReviewResult(found)
+    folder = None if run is None else Path(run)
+    return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, report or _say_nothing))
 
 
 @takes_settings("predict")
@@ -224,6 +222,10 @@ def predict(
         if name != own
     ]
     return Predictions(data, table, wanted["predicted"], wanted["probability"], notes, of_labels, added)
+
+
+def _say_nothing(stage: str) -> None:
+    """Report nothing of what begins."""
 
 
 MOST_ROWS = 10  # in a notebook

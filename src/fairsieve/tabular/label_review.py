@@ -27,6 +27,8 @@ from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
+REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Audit(TableProblem):
@@ -44,14 +46,16 @@ class Audit(TableProblem):
     suspects: dict[str, NDArray[Any]]
 
 
-def audit_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> Audit:
+def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:
     """Count the cells of a table, estimate how many of its labels are wrong, and list those."""
-    tell = report or (lambda stage: None)
-    tell("reading the table")
+    report(REVIEW_STAGES[0])
     problem = read_whole(asked)
     part = problem.train
-    tell("estimating how many labels are wrong")
-    estimate, warned = estimate_part(part, Preparation().fit(part.values).transform(part.values), asked.seed)
+    report(REVIEW_STAGES[1])
+    numbers = Preparation().fit(part.values).transform(part.values)
+    with record_warnings(part) as warned:
+        estimate = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
+    estimate = named_estimate(estimate, part)
     wrong = np.flatnonzero(estimate.wrong > 0.5) if estimate.credible else np.zeros(0, np.int64)
     rows = wrong[np.argsort(-estimate.wrong[wrong], kind="stable")]
     chances = estimate.true_class[rows]
@@ -61,20 +65,8 @@ def audit_table(asked: TableSettings, report: Callable[[str], None] | None = Non
     return Audit(**vars(problem), estimate=estimate, suspects=suspects)
 
 
-def estimate_part(
-    part: TablePart, numbers: NDArray[np.float32], seed: int
-) -> tuple[CleanRatioEstimate, list[str]]:
-    """Estimate how many labels of some rows are wrong; return it with classes and groups by name, and warnings."""
-    with record_warnings(part) as notes:
-        found = estimate_clean_ratio(numbers, part.label_codes, random_state=seed, **part.facts)
-    return named_estimate(found, part), notes
-
-
-REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabelReview(TableProblem):
+class LabelReview(Audit):
     """Rows of a table to check, and what is known of its labels.
 
     Attributes
@@ -86,13 +78,11 @@ class LabelReview(TableProblem):
         (the columns that matter for it, the most first) and ``row_checksum``.
     values : DataFrame
         What stands in the other columns, as texts; those that matter most over all rows first.
-    estimate : CleanRatioEstimate
     """
 
     id_column: str | None
     rows: pd.DataFrame
     values: pd.DataFrame
-    estimate: CleanRatioEstimate
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -103,12 +93,7 @@ class LabelReview(TableProblem):
 
 
 def review_labels(
-    asked: TableSettings,
-    count: int = 50,
-    *,
-    id_column: str | None = None,
-    run: Path | None = None,
-    report: Callable[[str], None] | None = None,
+    asked: TableSettings, count: int, id_column: str | None, run: Path | None, report: Callable[[str], None]
 ) -> LabelReview:
     """Choose rows by :meth:`~fairsieve.FairRobustClassifier.next_to_verify`, and explain them.
 
@@ -122,38 +107,34 @@ def review_labels(
         Rows that its ``verified`` files answer are not asked about again.
     count : int
         How many rows.
-    id_column : str, optional
+    id_column : str or None
         A column that identifies the rows to whoever checks them.
-    run : Path, optional
+    run : Path or None
         A run's folder; what its model predicts is told too.
-    report : callable, optional
+    report : callable
         Called with what begins, one of :data:`REVIEW_STAGES`.
     """
-    tell = report or (lambda stage: None)
     check_at_least("--rows", count, 1)
-    tell(REVIEW_STAGES[0])
-    whole = read_whole(asked)
+    audit = audit_table(asked, report)
     if id_column is not None:
-        find_column(whole.table, id_column, "--id")
-    part = whole.train
-    prepared = Preparation().fit(part.values)
-    numbers = prepared.transform(part.values)
-    tell(REVIEW_STAGES[1])
-    estimate, warned = estimate_part(part, numbers, asked.seed)
-    tell(REVIEW_STAGES[2])
+        find_column(audit.table, id_column, "--id")
+    report(REVIEW_STAGES[2])
+    part, estimate = audit.train, audit.estimate
     checked = estimate.verified_codes
     left = len(part) if checked is None else int((checked < 0).sum())
     if not left:
         raise InvalidInputError("--verified must leave rows to check; every row of the table has an answer")
     places, weights = estimate.next_to_verify(min(count, left), asked.seed)
     true_class = estimate.true_class[places] if estimate.credible else None
+    prepared = Preparation().fit(part.values)
+    numbers = prepared.transform(part.values)
     explained = explain_labels(part, numbers, prepared.sources, places, true_class, asked.seed)
     suggested, matters, reasons = map(list, zip(*explained, strict=True))
     if run is not None:
-        predicted = _predicted(run, asked)[np.isin(whole.table.rows, part.rows)]
+        predicted = _predicted(run, asked)[np.isin(audit.table.rows, part.rows)]
         reasons = [[*told, predicted[place]] for told, place in zip(reasons, places, strict=True)]
-    inside = np.searchsorted(whole.table.rows, part.rows[places])
-    chosen = whole.table.take(inside)
+    inside = np.searchsorted(audit.table.rows, part.rows[places])
+    chosen = audit.table.take(inside)
     texts = {
         name: ["" if value is None else str(value) for value in chosen.cells(name)] for name in chosen.columns
     }
@@ -167,17 +148,16 @@ def review_labels(
             "sampling_weight": weights,
             "reasons": reasons,
             "matters": [[*weight] for weight in matters],
-            "row_checksum": row_checksums(whole.table, inside),
+            "row_checksum": row_checksums(audit.table, inside),
         }
     )
     # Columns that no model sees come last.
     total = {name: sum(one.get(name, -1.0) for one in matters) for name in texts if name != asked.label}
     return LabelReview(
-        **vars(replace(whole, notes=[*whole.notes, *warned])),
+        **vars(audit),
         id_column=id_column,
         rows=rows,
         values=pd.DataFrame(texts)[sorted(total, key=lambda name: -total[name])],
-        estimate=estimate,
     )
 
 

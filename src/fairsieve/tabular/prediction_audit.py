@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.answers import TrueLabelMeasures, measure_by_estimate
+from fairsieve.tabular.answers import measure_by_estimate
 from fairsieve.tabular.evaluation import (
     FEW,
     Calibration,
@@ -52,7 +53,7 @@ class PredictionAudit(Audit):
         Empty without a column of scores.
     left_out : int
         Rows without a prediction.
-    true_labels : TrueLabelMeasures or None
+    true_labels : dict or None
         What the predictions are worth on the true labels, where answers say enough about these.
     """
 
@@ -64,7 +65,7 @@ class PredictionAudit(Audit):
     scores: dict[str, Score]
     calibration: list[Calibration]
     left_out: int
-    true_labels: TrueLabelMeasures | None = None
+    true_labels: dict[str, Any] | None = None
 
     def gaps(self) -> list[Gap]:
         """List how far groups lie apart in every rate that fairness compares, the widest first.
@@ -75,10 +76,7 @@ class PredictionAudit(Audit):
 
 
 def audit_predictions(
-    asked: TableSettings,
-    prediction: str,
-    score: str | None = None,
-    report: Callable[[str], None] | None = None,
+    asked: TableSettings, prediction: str, score: str | None, report: Callable[[str], None]
 ) -> PredictionAudit:
     """Measure the predictions in a column of a table against its labels; nothing is trained to predict.
 
@@ -87,9 +85,9 @@ def audit_predictions(
     asked : TableSettings
     prediction : str
         A column of predicted labels.
-    score : str, optional
+    score : str or None
         A column of probabilities of the positive label.
-    report : callable, optional
+    report : callable
         Called with what begins.
     """
     apart = [prediction, *([] if score is None else [score])]
@@ -114,14 +112,8 @@ def audit_predictions(
     cells = TablePart(table.frame.iloc[rows], given[rows], groups[rows]).cells
     codes = guessed.codes[rows].astype(np.int64)
     places = np.searchsorted(np.flatnonzero(known), rows)  # among the rows of the estimate
-    true_labels = measure_by_estimate(
-        found.estimate,
-        places,
-        {"predictions": [labels.classes[code] for code in codes]},
-        asked.fairness,
-        labels.positive,
-        asked.seed,
-    )
+    named = {"predictions": [labels.classes[code] for code in codes]}
+    true_labels = measure_by_estimate(found.estimate, places, named, asked, labels.positive)
     calibration: list[Calibration] = []
     if score is not None:
         given_scores = _read_scores(table, labels, score)[rows]

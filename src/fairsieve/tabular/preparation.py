@@ -144,8 +144,10 @@ class TableProblem:
     asked : TableSettings
     labels, groups : Labels, Groups
     features : list of Feature
+    whole : TablePart
+        All rows with a label, as it is given.
     train, test : TablePart
-        Rows with a label. Nothing is set aside to measure on until :func:`read_problem` does.
+        Nothing is set aside to measure on until :func:`read_problem` does.
     notes : list of str
         What was done to the table, in plain words.
     table : InputTable
@@ -158,6 +160,7 @@ class TableProblem:
     labels: Labels
     groups: Groups
     features: list[Feature]
+    whole: TablePart
     train: TablePart
     test: TablePart
     notes: list[str]
@@ -198,6 +201,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         labels=labels,
         groups=groups,
         features=features,
+        whole=part,
         train=part,
         test=part.take(np.zeros(0, np.int64)),
         notes=[*leaks, *table.notes, *notes, *hints, *more],

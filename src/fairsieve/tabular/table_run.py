@@ -433,7 +433,7 @@ class TableRun(TableModels):
         return feature.treatment if self.model_name == "logistic" else feature.tree_treatment
 
 
-def train_table(asked: TableSettings, report: Callable[[str], None] | None = None) -> TableRun:
+def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
 
     Nothing is written; :func:`fairsieve.tabular.report.files.write_run` does that.
@@ -441,14 +441,13 @@ def train_table(asked: TableSettings, report: Callable[[str], None] | None = Non
     Parameters
     ----------
     asked : TableSettings
-    report : callable, optional
+    report : callable
         Called with what begins, one of :data:`STAGES`.
     """
-    tell = report or (lambda stage: None)
-    run = _train_once(asked, tell)
+    run = _train_once(asked, report)
     if not asked.verified:
         return run
-    tell(WITHOUT_ANSWERS)
+    report(WITHOUT_ANSWERS)
     without = _train_once(replace(asked, verified=()), lambda stage: None)
     changed, sentences = compare_with_answers(run, without)
     seconds = run.seconds + without.seconds

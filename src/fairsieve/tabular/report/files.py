@@ -307,7 +307,7 @@ def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, A
         "rows_measured": len(found.cells),
         "rows_without_prediction": found.left_out,
         "scores": found.scores,
-        "true_labels": None if found.true_labels is None else found.true_labels.record,
+        "true_labels": found.true_labels,
         "rates": [
             {"measure": measure.name, "group": group_name(group), **_plain(share)}
             for measure in found.measures

@@ -28,6 +28,7 @@ from fairsieve.report.document import (
 )
 from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
+from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
 from fairsieve.tabular.evaluation import (
     EVERYONE,
@@ -154,6 +155,8 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     """Lay out the page of an audit of predictions."""
     groups, asked = found.cells.groups, found.asked
     measures = order_rates(found.measures, asked.fairness)
+    true_labels = "".join(tell_true_labels(found.true_labels, asked.fairness))
+    basis = paragraphs("predictions_basis", found=found, true_labels=true_labels)
     suspects: list[Block] = [Text(estimate_sentence(found.estimate))]
     if len(found.suspects["row"]):
         suspects.append(suspects_table(found.suspects, {}))
@@ -171,7 +174,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     }
     sections = [
         Section("rates", "Group by group", [rates_figure("groups", measures, groups, both=False)]),
-        Section("numbers", "The numbers", [*_why(decision), *paragraphs("predictions_basis", found=found)]),
+        Section("numbers", "The numbers", [*_why(decision), *basis]),
         *_scores_section(found),
         Section("suspects", "Labels to check", suspects),
         Section("groups", "Every rate", rates, folded=True),
