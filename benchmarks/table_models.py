@@ -76,7 +76,7 @@ def one(data: str, wrong: float, seed: int, model: str, rows: int) -> dict[str, 
         "model": model,
         "chosen": run.model_name,
         "seconds": time.process_time() - started,
-        "suspects": len(run.suspects["row"]),
+        "suspects": len(run.suspects),
         "suspects_wrong": int(np.isin(run.suspects["row"], flipped).sum()),
         "decision": result.decision.outcome,
     } | {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -58,13 +56,6 @@ def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
 def test_demo_options(tmp_path, call, option):
     done = call("demo", "--seeds", "1", "--out", str(tmp_path), *option)
     assert done.returncode == 0, done.stderr
-
-
-def test_version_names_the_kernels():
-    said = run("--version").stdout
-    assert said.startswith("fairsieve 0.")
-    for package in filter(importlib.util.find_spec, ("numpy", "numba")):
-        assert f"{package} {metadata.version(package)}" in said
 
 
 @pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",)])

@@ -81,7 +81,7 @@ def test_numbers_for_programs(trained):
     assert record["settings"]["label"] == "income"
     assert record["data"]["train_rows"] + record["data"]["test_rows"] == 600
     assert record["plain"]["accuracy"]["value"] == run.scores[0]["accuracy"].value
-    assert record["suspects"] == len(run.suspects["row"])
+    assert record["suspects"] == len(run.suspects)
     assert {rate["group"] for rate in record["rates"]} == {"man", "woman"}
 
 

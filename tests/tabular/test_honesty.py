@@ -97,7 +97,7 @@ def test_where_labels_are_corrected_by_chances_nobody_is_dropped(unlike_groups):
     result = trained(unlike_groups, tolerance=0.05)
     run = result.run
     assert run.estimate.acts
-    assert len(run.suspects["row"])
+    assert len(run.suspects)
     assert not any(cell.dropped.hits for cell in run.dropped)
     # A cell loses the mean chance of its labels to be wrong, and that is what is told.
     part, wrong = run.problem.train, run.estimate.wrong

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -43,21 +42,10 @@ app.command("demo")(demo_command)
 app.add_typer(data_app, name="data")
 
 
-def _version_text() -> str:
-    """Name the version, and the kernels that do the work, from what is installed and without importing it."""
-    kernels = []
-    for name in ("numpy", "numba", "torch"):
-        try:
-            kernels.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            kernels.append(f"no {name}")
-    return f"fairsieve {__version__} (kernels: {', '.join(kernels)})"
-
-
 def _show_version(wanted: bool) -> None:
     """Print the version and exit."""
     if wanted:
-        typer.echo(_version_text())
+        typer.echo(f"fairsieve {__version__}")
         raise typer.Exit
 
 
@@ -66,9 +54,7 @@ def _options(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and the kernels."
-        ),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Train models that are fair to groups and robust to wrong labels, by sample selection.

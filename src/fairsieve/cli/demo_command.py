@@ -40,9 +40,6 @@ def demo_command(
 
     Example: fairsieve demo --rate 0.2 -o demo
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from fairsieve.files import make_folder
     from fairsieve.paper import demo
     from fairsieve.paper.problems import NOISES
@@ -61,23 +58,18 @@ def demo_command(
     with stoppable("No figure was drawn."):
         with stages(len(demo.DEMO_METHODS) * seeds) as tell:
             found = demo.run_demo(notion, noise, rate, seeds, tell)
-        many = "1 seed" if seeds == 1 else f"{seeds} seeds"
-        table = Table(
-            "method", title=f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}"
-        )
-        measures = {
+        titles = {
             "accuracy": "accuracy ↑",
             "equalized_odds": "EO disparity ↓",
             "demographic_parity": "DP disparity ↓",
+            "seconds": "seconds",
         }
-        for head in (*measures.values(), "seconds"):
-            table.add_column(head, justify="right")
-        for method, rows in found.scores.groupby("method", sort=False):
-            means, spreads = rows[[*measures]].mean(), rows[[*measures]].std(ddof=0)
-            shown = [
-                f"{means[name]:.3f}" + (f" ± {spreads[name]:.3f}" if seeds > 1 else "") for name in measures
-            ]
-            table.add_row(str(method), *shown, f"{rows['seconds'].mean():.2f}")
-        Console().print(table)
+        scores = found.scores.groupby("method", sort=False)[[*titles]]
+        shown = scores.mean().map("{:.3f}".format)
+        if seeds > 1:
+            shown += scores.std(ddof=0).map(" ± {:.3f}".format)
+        many = "1 seed" if seeds == 1 else f"{seeds} seeds"
+        say(f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}")
+        say(shown.rename(columns=titles).to_string())
         demo.draw_demo(found, notion, title, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

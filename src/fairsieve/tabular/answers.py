@@ -325,7 +325,7 @@ def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
 def measure_by_estimate(
     estimate: CleanRatioEstimate,
     rows: NDArray[np.int64],
-    predicted: dict[str, Sequence[Any]],
+    predicted: dict[str, list[Any]],
     asked: TableSettings,
     positive: Any,
 ) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ Status = Literal["fails", "inconclusive", "holds"]
 Subject = Literal["model", "labels", "predictions"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)  # from the best to the worst
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which they are shown
+SHOWN = {"fails": "Does not hold", "inconclusive": "Inconclusive", "holds": "Holds"}
 NO_GROUP = "(no group)"
 # An option of the command line in a note, with its value where one follows.
 OPTION = re.compile(
@@ -212,6 +213,16 @@ class Decision:
         """What a reader must not miss, as sentences; but for what the decision says itself."""
         told = self.word(*(reason for reason in self.findings if reason.warning))
         return [text for text in told if text[1:] not in self.sentence]
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdicts, failed ones first, the reasons that the sentence leaves out, and what to do next."""
+        told = self.sentence.lower()
+        return [
+            *(f"{SHOWN[one.status]}: {one.claim} {one.sentence}" for one in self.verdicts),
+            *(reason for reason in self.reasons if reason.lower() not in told),
+            *(f"Next: {step}" for step in self.next_steps),
+        ]
 
     def fails(self, at: Outcome | None) -> bool:
         """Return whether the outcome is as bad as ``at``, or worse; never where that is None.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
@@ -229,7 +230,6 @@ def _say_nothing(stage: str) -> None:
 
 
 MOST_ROWS = 10  # in a notebook
-MARKS = {"fails": "✗", "inconclusive": "?", "holds": "✓"}
 Result = TypeVar("Result", "TrainResult", "AuditResult")
 
 
@@ -303,10 +303,7 @@ class TrainResult:
                 [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
                 for one in found[1]
             ]
-        lines = [
-            say("page.j2", "stored", {"run": self.run}),
-            *_lines(self.decision, len(self.run.suspects["row"])),
-        ]
+        lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
 
     def write(self, folder: Path) -> None:
@@ -368,8 +365,8 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         cells, noise = self.audit.estimate.cells, self.audit.estimate.noise
-        lines = _lines(self.decision, len(self.audit.suspects["row"]))
-        return cells_html(self.decision.sentence, cells, noise, ("people", "estimated wrong labels"), lines)
+        titles = ("people", "estimated wrong labels")
+        return cells_html(self.decision.sentence, cells, noise, titles, self.decision.lines)
 
     def save(self, path: Path | str, *, force: bool = False) -> Path:
         """Write all suspects to a CSV file; return where. A file that is there is replaced with ``force`` only.
@@ -508,13 +505,6 @@ def for_commands(result: Result) -> Result:
     return replace(result, decision=replace(result.decision, in_python=False))
 
 
-def _lines(decision: Decision, suspects: int) -> list[str]:
-    """Say what was found, and what to do next, for a notebook."""
-    verdicts = [f"{MARKS[one.status]} {one.claim} {one.sentence}" for one in decision.verdicts]
-    listed = f".suspects lists the {suspects:,} labels to check, with their rows: personal data."
-    return [*verdicts, *([listed] if suspects else []), *(f"Next: {step}" for step in decision.next_steps)]
-
-
 def _frame_html(title: str, frame: Any) -> str:
     """Write the first rows of a data frame."""
     first = frame.head(MOST_ROWS)
@@ -523,15 +513,11 @@ def _frame_html(title: str, frame: Any) -> str:
     return table_html(f"{title}{shown}", list(first.columns), list(rows))
 
 
-def _suspects_frame(data: Any, table: InputTable, suspects: dict[str, NDArray[Any]]) -> Any:
+def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any:
     """Return the rows of suspects with their original columns, and what is known of each beside them."""
     rows = np.searchsorted(table.rows, suspects["row"])
-    added = {
-        name: values
-        for name, values in suspects.items()
-        if name != "label" and (name != "row" or table.name == FRAME_NAME)
-    }
-    return _add_columns(data, table, rows, added)
+    known = suspects.drop(columns=["label"] if table.name == FRAME_NAME else ["label", "row"])
+    return _add_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})
 
 
 def _add_columns(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,18 @@ from fairsieve.metrics import accuracy_from_table, count_table, disparity_from_t
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.reading.roles import Labels
 
-RateKind = Literal["accuracy", "selection", "true_positive", "false_positive"]
 FEW = 10  # people to measure on; rates of fewer are chance
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
 NOTICEABLE = 0.02  # a smaller difference is none worth telling
 IGNORED = 0.25  # of the weight that its rows would have
 
+# The notions of fairness that compare a rate; equal opportunity looks at the positive label alone.
+NOTIONS: dict[str, tuple[str, ...]] = {
+    "selection_rate": ("demographic_parity",),
+    "true_positive_rate": ("equalized_odds", "equal_opportunity"),
+    "false_positive_rate": ("equalized_odds",),
+}
 EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
@@ -68,9 +73,11 @@ class Share(NamedTuple):
         return Score(self.value - other.value, newcombe(*self, *other, simultaneous(compared)))
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A rate, group by group, under the plain and under the fair model.
+Value = TypeVar("Value")
+
+
+class Measure(NamedTuple, Generic[Value]):
+    """A number of both models, group by group: a rate, or how well labels are told apart.
 
     Attributes
     ----------
@@ -78,23 +85,26 @@ class Measure:
         Such as "true_positive_rate" and "true-positive rate".
     meaning : str
         Whose share of what.
+    label : str
+        The label that it is about; empty for a number of all labels together.
+    plain, fair : lists
+        One Share of each group for a rate. Of the others one Score of each group, and a last one for everyone; None
+        where a group has nobody to compute it from.
     notions : tuple of str
         The notions of fairness that compare it.
-    kind : {"accuracy", "selection", "true_positive", "false_positive"}
-    label : str
-        The label that it is about; empty for accuracy.
-    plain, fair : lists of Share
-        One for each group.
     """
 
     name: str
     title: str
     meaning: str
-    notions: tuple[str, ...]
-    kind: RateKind
     label: str
-    plain: list[Share]
-    fair: list[Share]
+    plain: list[Value]
+    fair: list[Value]
+    notions: tuple[str, ...] = ()
+
+
+Rate = Measure[Share]
+Quality = Measure[Score | None]
 
 
 class GroupRate(NamedTuple):
@@ -108,7 +118,7 @@ class GroupRate(NamedTuple):
 class Gap(NamedTuple):
     """How far the rate of group ``low`` lies below that of group ``high``, under both models."""
 
-    measure: Measure
+    measure: Rate
     low: int
     high: int
     plain: Score
@@ -117,7 +127,7 @@ class Gap(NamedTuple):
 
 def measure_groups(
     cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
-) -> list[Measure]:
+) -> list[Rate]:
     """Compute every rate of both models' predictions (as class codes), for the groups of ``cells``."""
     classes, groups = cells.shape
     # By model, label, group and prediction.
@@ -128,36 +138,30 @@ def measure_groups(
         ]
     )
     people = table.sum(axis=(1, 3))
-    found = []
+    found: list[Rate] = []
 
-    def add(hits: NDArray[Any], totals: NDArray[Any], kind: RateKind, label: str, *words: Any) -> None:
+    def add(
+        hits: NDArray[Any], totals: NDArray[Any], label: str, name: str, title: str, meaning: str
+    ) -> None:
         counts = np.stack([hits, totals], axis=-1).tolist()
         before, after = ([Share(*pair) for pair in side] for side in counts)
-        name, title, meaning, notions = words
-        found.append(Measure(name, title, meaning, notions, kind, label, before, after))
+        notions = NOTIONS.get(name.partition(" ")[0], ())
+        if "equal_opportunity" in notions and label != labels.positive:
+            notions = ("equalized_odds",)
+        found.append(Measure(name, title, meaning, label, before, after, notions))
 
     right = np.trace(table, axis1=1, axis2=3)
-    add(right, people, "accuracy", "", "accuracy", "accuracy", "of everyone, predicted as labelled", ())
+    add(right, people, "", "accuracy", "accuracy", "of everyone, predicted as labelled")
     for code, label in told_classes(labels):
         which = "" if classes == 2 else f" of {label}"
         said, own = table[..., code], table[:, code].sum(axis=-1)
-        words: list[Any] = [
-            f"selection_rate{which}",
-            f"share predicted {label}",
-            f"of everyone, predicted {label}",
-        ]
-        add(said.sum(axis=1), people, "selection", label, *words, ("demographic_parity",))
-        words = [f"true_positive_rate{which}", f"true-positive rate{which}"]
-        words.append(f"of those labelled {label}, predicted {label}")
-        odds = ("equalized_odds", "equal_opportunity") if label == labels.positive else ("equalized_odds",)
-        add(said[:, code], own, "true_positive", label, *words, odds)
+        title, meaning = f"share predicted {label}", f"of everyone, predicted {label}"
+        add(said.sum(axis=1), people, label, f"selection_rate{which}", title, meaning)
+        title, meaning = f"true-positive rate{which}", f"of those labelled {label}, predicted {label}"
+        add(said[:, code], own, label, f"true_positive_rate{which}", title, meaning)
         if classes == 2:
-            words = [
-                "false_positive_rate",
-                "false-positive rate",
-                f"of those labelled otherwise, predicted {label}",
-            ]
-            add(said[:, 1 - code], people - own, "false_positive", label, *words, ("equalized_odds",))
+            title, meaning = "false-positive rate", f"of those labelled otherwise, predicted {label}"
+            add(said[:, 1 - code], people - own, label, "false_positive_rate", title, meaning)
     return found
 
 
@@ -173,7 +177,7 @@ def count_predicted(codes: NDArray[np.int64], labels: Labels) -> dict[str, int]:
     return {label: count for label, count in zip(labels.classes, counts, strict=True) if count}
 
 
-def list_gaps(measures: Sequence[Measure], fairness: str, groups: int, *, at_once: bool = False) -> list[Gap]:
+def list_gaps(measures: Sequence[Rate], fairness: str, groups: int, *, at_once: bool = False) -> list[Gap]:
     """List how far every group lies below every other, in the rates of enough people that ``fairness`` compares.
 
     With ``at_once``, the intervals hold for all of them together, so that the widest may be picked.
@@ -294,28 +298,6 @@ class ModelOutput(NamedTuple):
     codes: NDArray[np.int64]  # the predicted classes
 
 
-class Quality(NamedTuple):
-    """A number of both models, group by group.
-
-    Attributes
-    ----------
-    name, title : str
-        Such as "average_precision" and "average precision".
-    meaning : str
-    label : str
-        The label that is told from the others; empty for a number of all labels together.
-    plain, fair : lists of Score or None
-        One for each group, and a last one for everyone; None where a group has nobody to compute it from.
-    """
-
-    name: str
-    title: str
-    meaning: str
-    label: str
-    plain: list[Score | None]
-    fair: list[Score | None]
-
-
 def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
     """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals."""
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
@@ -337,14 +319,13 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
         }
         for title, meaning in meanings.items():
             values = [[one[title] for one in column] for column in columns]
-            found.append(
-                Quality(title.lower().replace(" ", "_"), title + which, meaning, label, values[0], values[1])
-            )
+            name = title.lower().replace(" ", "_")
+            found.append(Measure(name, title + which, meaning, label, values[0], values[1]))
     balanced = [
         [_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in (plain, fair)
     ]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
-    return [*found, Quality("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
+    return [*found, Measure("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
 
 
 def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score | None]:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,12 +37,12 @@ class Audit(TableProblem):
     ----------
     estimate : CleanRatioEstimate
         Its ``cells`` have the counts, its ``noise`` the share of wrong labels in each.
-    suspects : dict of arrays
+    suspects : DataFrame
         The rows whose labels are more likely wrong than right, the surest first.
     """
 
     estimate: CleanRatioEstimate
-    suspects: dict[str, NDArray[Any]]
+    suspects: pd.DataFrame
 
 
 def audit_table(asked: TableSettings, report: Callable[[str], None]) -> Audit:

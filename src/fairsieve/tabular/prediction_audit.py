@@ -16,7 +16,7 @@ from fairsieve.tabular.evaluation import (
     FEW,
     Calibration,
     Gap,
-    Measure,
+    Rate,
     Score,
     calibrate_scores,
     count_predicted,
@@ -45,7 +45,7 @@ class PredictionAudit(Audit):
         Label and group of the rows that are measured on.
     predicted : dict of int
         How many are predicted each label.
-    measures : list of Measure
+    measures : list of Rate
         Their ``plain`` and ``fair`` shares are the same: there is one system.
     scores : dict of Score
         Accuracy and disparity.
@@ -61,7 +61,7 @@ class PredictionAudit(Audit):
     score: str | None
     cells: Cells
     predicted: dict[str, int]
-    measures: list[Measure]
+    measures: list[Rate]
     scores: dict[str, Score]
     calibration: list[Calibration]
     left_out: int
@@ -78,7 +78,7 @@ class PredictionAudit(Audit):
 def audit_predictions(
     asked: TableSettings, prediction: str, score: str | None, report: Callable[[str], None]
 ) -> PredictionAudit:
-    """Measure the predictions in a column of a table against its labels; nothing is trained to predict.
+    """Rate the predictions in a column of a table against its labels; nothing is trained to predict.
 
     Parameters
     ----------

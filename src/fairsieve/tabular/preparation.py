@@ -110,15 +110,16 @@ class TablePart:
             found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
         return found
 
-    def named_suspects(self, found: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    def named_suspects(self, found: pd.DataFrame) -> pd.DataFrame:
         """Select the rows that are suggested another label, and name rows, labels and groups by what they are."""
-        found = found[found["label"] != found["suggested"]]
-        rows = found["row"].to_numpy()
-        found = found.rename(columns={"suggested": "suggested_label"})
-        named = {name: found[name].to_numpy() for name in found.columns} | {"row": self.rows[rows]}
-        for name in ("label", "suggested_label"):
-            named[name] = as_objects(self.class_names(named[name]))
-        return named | {"group": as_objects(self.group_names(self.groups.codes[rows]))}
+        found = found[found["label"] != found["suggested"]].reset_index(drop=True)
+        groups = self.group_names(self.groups.codes[found["row"]])
+        return found.rename(columns={"suggested": "suggested_label"}).assign(
+            row=self.rows[found["row"]],
+            label=as_objects(self.class_names(found["label"])),
+            suggested_label=as_objects(self.class_names(found["suggested"])),
+            group=as_objects(groups),
+        )
 
     def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
@@ -367,17 +368,11 @@ def _copies(values: NDArray[Any], targets: NDArray[Any]) -> bool:
     (True, False)
     """
     known = (values >= 0) & (targets >= 0)
-    if not known.any() or known.sum() < NEARLY_ALL * len(known):
+    table = pd.crosstab(values[known], targets[known]).to_numpy()
+    if known.mean() < NEARLY_ALL or len(table) != table.shape[1] or len(table) < 2:
         return False
-    rows, columns = (int(codes.max()) + 1 for codes in (values, targets))
-    pairs = values[known].astype(np.int64) * columns + targets[known]
-    table = np.bincount(pairs, minlength=rows * columns).reshape(rows, columns)
-    table = table[table.any(axis=1)][:, table.any(axis=0)]
-    if table.shape[0] != table.shape[1] or len(table) < 2:
-        return False
-    partner = table.argmax(axis=1)
-    one_to_one = (table.argmax(axis=0)[partner] == np.arange(len(table))).all()
-    return bool(one_to_one and table.max(axis=1).sum() >= NEARLY_ALL * known.sum())
+    partners = set(table.argmax(axis=1).tolist())
+    return len(partners) == len(table) and bool(table.max(axis=1).sum() >= NEARLY_ALL * known.sum())
 
 
 def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int = 0) -> dict[str, float]:

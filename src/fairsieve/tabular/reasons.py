@@ -20,7 +20,7 @@ from fairsieve.tabular.decision import (
     decide,
     group_name,
 )
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Measure, Score, Share, list_gaps, most_uneven
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, Share, list_gaps, most_uneven
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
@@ -51,7 +51,7 @@ def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
     return max(gaps, key=lambda gap: gap.plain.value), max(gaps, key=lambda gap: gap.fair.value)
 
 
-def main_rates(run: TableRun) -> tuple[Measure, list[GroupRate]] | None:
+def main_rates(run: TableRun) -> tuple[Rate, list[GroupRate]] | None:
     """Find the rate in which groups lie farthest apart under the plain model, group by group."""
     gaps = main_gaps(run)
     if gaps is None:
@@ -124,7 +124,7 @@ def _gap_facts(run: TableRun, gap: Gap, score: Score) -> dict[str, Any]:
 
 
 def _more_rows(run: TableRun, name: str) -> tuple[Step, ...]:
-    """Measure on more rows: on how many, if the difference is as large as it looks."""
+    """Rate on more rows: on how many, if the difference is as large as it looks."""
     change, rows = run.change[name], len(run.problem.test)
     half, size = (change.interval[1] - change.interval[0]) / 2, abs(change.value)
     needed = float(f"{rows * (half / size) ** 2:.2g}") if 0.01 <= size < half else None
@@ -292,7 +292,7 @@ def _gap_remains(run: TableRun) -> Iterator[Reason]:
         and gap.fair.interval[0] > LARGE
         and run.estimate is not None
         and bool(run.estimate.credible)
-        and not len(run.suspects["row"])
+        and not len(run.suspects)
     )
     steps = [] if run.asked.keep_sensitive else [Step("keep_sensitive", {"run": run})]
     facts = {"large": large, "run": run, **_gap_facts(run, gap, gap.fair)}
@@ -304,7 +304,7 @@ def _suspects(run: TableRun) -> Iterator[Reason]:
     steps = (review_step(run.asked),)
     if run.is_inconclusive and run.estimate is not None:
         yield Reason("unknown_labels", "use", {"it": run.estimate}, steps)
-    elif len(run.suspects["row"]):
+    elif len(run.suspects):
         yield Reason("suspects", "use", {"run": run}, steps)
 
 
@@ -338,7 +338,7 @@ def _labels(audit: Audit) -> Iterator[Reason]:
         return
     if 1 - estimate.clean_ratio >= MUCH_WRONG:
         yield Reason("wrong_labels", "do-not-use", told, steps)
-        yield Reason("audit_suspects", "use", {"count": len(audit.suspects["row"])}, (Step("train"),))
+        yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:
         yield Reason("wrong_labels", "use", told)
     share, _, label = _rarest(estimate.cells)
@@ -414,5 +414,5 @@ def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) ->
         if few:
             facts = {"group": group_name(group), "few": few}
             yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
-    if not found.estimate.credible or len(found.suspects["row"]):
+    if not found.estimate.credible or len(found.suspects):
         yield Reason("labels_in_doubt", "use", {"it": found.estimate}, (Step("check_labels"),))

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -30,9 +31,9 @@ from fairsieve.tabular.answers import compare_with_answers
 from fairsieve.tabular.evaluation import (
     Calibration,
     DroppedCell,
-    Measure,
     ModelOutput,
     Quality,
+    Rate,
     Score,
     count_predicted,
     dropped_cells,
@@ -139,8 +140,8 @@ class TableModels:
     ----------
     trade_off : list of TradeOffPoint
         The plain model, those on the way to the fairest, and the fairest.
-    suspects : dict of arrays
-        Columns of a table: the training rows whose labels look wrong, the highest loss first.
+    suspects : DataFrame
+        The training rows whose labels look wrong, the highest loss first.
     dropped : list of DroppedCell
         Who was left out at the end; nobody where labels are corrected by their chances.
     clean_ratio : float
@@ -152,7 +153,7 @@ class TableModels:
     """
 
     trade_off: list[TradeOffPoint]
-    suspects: dict[str, NDArray[Any]]
+    suspects: pd.DataFrame
     dropped: list[DroppedCell]
     clean_ratio: float
     estimate: CleanRatioEstimate | None
@@ -379,7 +380,7 @@ class TableRun(TableModels):
         Fair less plain.
     predicted : list of dicts
         How often the plain model and the kept one predict each label on the test part.
-    measures : list of Measure
+    measures : list of Rate
         Group by group, on the test part.
     quality : list of Quality
         How well the models tell labels apart, group by group, on the test part.
@@ -400,7 +401,7 @@ class TableRun(TableModels):
     scores: list[dict[str, Score]]
     change: dict[str, Score]
     predicted: list[dict[str, int]]
-    measures: list[Measure]
+    measures: list[Rate]
     quality: list[Quality]
     calibration: list[Calibration]
     test_groups: list[Any]
@@ -470,7 +471,7 @@ def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
 def _measured_run(
     problem: TableProblem, fitted: TableModels, name: str, losses: dict[str, float]
 ) -> TableRun:
-    """Measure the models on the test part, and collect everything that is reported of a run."""
+    """Rate the models on the test part, and collect everything that is reported of a run."""
     asked, test, labels = problem.asked, problem.test, problem.labels
     pipelines = [one.model for one in fitted.trade_off]
     place = next(place for place, one in enumerate(fitted.trade_off) if one.kept)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import clear_stale, hold, write_output
@@ -143,20 +144,17 @@ def model_card(run: TableRun, decision: Decision) -> str:
     )
 
 
-def suspects_csv(suspects: Mapping[str, Any], table: InputTable) -> str:
+def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
     """Write the labels to check with the other columns of their rows, the surest first, safe for a spreadsheet.
 
     The first thing that the file says is that it holds personal data: a column, since a line above the names would
     keep other programs from reading it.
     """
-    columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(suspects["row"])}
-    for name, values in suspects.items():
-        if name in ("loss", "probability"):
-            values = [f"{value:.4f}" for value in values]
-        elif name == "group":
-            values = [group_name(value) for value in values]
-        columns[name] = values
-    rows = table.take(np.searchsorted(table.rows, np.asarray(suspects["row"], dtype=np.int64)))
+    told = suspects.assign(group=suspects["group"].map(group_name))
+    numbers = told.columns.intersection(["loss", "probability"])
+    told[numbers] = told[numbers].map("{:.4f}".format)
+    columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(told), **told}
+    rows = table.take(np.searchsorted(table.rows, told["row"]))
     for name in rows.columns:
         columns[free_name(name, list(columns))] = rows.cells(name)
     return columns_csv(columns)
@@ -267,7 +265,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         ],
         "calibration": _calibration(run.calibration),
         "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
-        "suspects": len(run.suspects["row"]),
+        "suspects": len(run.suspects),
         "verified": run.verified,
         "seconds": round(run.seconds, 2),
         "versions": run.versions,
@@ -293,7 +291,7 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
             for row, label in enumerate(cells.classes)
             for column, group in enumerate(cells.groups)
         ],
-        "suspects": len(audit.suspects["row"]),
+        "suspects": len(audit.suspects),
         "verified_rates": rate_records(audit.estimate),
     }
     return dict(_plain(record))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairsieve.report.document import (
     Block,
@@ -35,8 +36,8 @@ from fairsieve.tabular.evaluation import (
     Calibration,
     DroppedCell,
     Gap,
-    Measure,
     Quality,
+    Rate,
     Score,
     Share,
     list_gaps,
@@ -119,7 +120,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
         )
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
-    if len(run.suspects["row"]) and not run.is_inconclusive:
+    if len(run.suspects) and not run.is_inconclusive:
         suspects.append(suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {}))
     sections = [
         Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
@@ -158,7 +159,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     true_labels = "".join(tell_true_labels(found.true_labels, asked.fairness))
     basis = paragraphs("predictions_basis", found=found, true_labels=true_labels)
     suspects: list[Block] = [Text(estimate_sentence(found.estimate))]
-    if len(found.suspects["row"]):
+    if len(found.suspects):
         suspects.append(suspects_table(found.suspects, {}))
     rates: list[Block] = [
         measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
@@ -254,7 +255,7 @@ def overall_table(run: TableRun) -> Table:
 def measures_table(
     name: str,
     caption: str,
-    measures: Sequence[Measure | Quality],
+    measures: Sequence[Rate | Quality],
     groups: Sequence[str | None],
     models: Sequence[str] = MODELS,
 ) -> Table:
@@ -297,9 +298,9 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
-def suspects_table(suspects: dict[str, Any], values: dict[str, Sequence[Any]]) -> Table:
+def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> Table:
     """List the labels to look at first: by their rows alone, or with the ``values`` of columns."""
-    count = len(suspects["row"])
+    count = len(suspects)
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
     found = zip(suspects["row"][:MOST_SUSPECTS], suspects["probability"], *values.values(), strict=False)
     rows = [
@@ -314,7 +315,7 @@ def suspects_table(suspects: dict[str, Any], values: dict[str, Sequence[Any]]) -
 def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
     """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
     table, found = run.problem.table, run.suspects
-    rows = table.take(np.searchsorted(table.rows, found["row"][:MOST_SUSPECTS].astype(np.int64)))
+    rows = table.take(np.searchsorted(table.rows, found["row"][:MOST_SUSPECTS]))
     names = [one.column for one in run.problem.features if not may_name_people(one, len(table))]
     groups = [group_name(value) for value in found["group"]]
     own: dict[str, Sequence[Any]] = {
@@ -352,7 +353,7 @@ def columns_table(run: TableRun) -> Table:
 
 
 def rates_figure(
-    name: str, measures: Sequence[Measure], groups: Sequence[str | None], *, both: bool = True
+    name: str, measures: Sequence[Rate], groups: Sequence[str | None], *, both: bool = True
 ) -> Figure:
     """Draw where each group stands under the plain model and under the fair one, or under one: a panel for each rate.
 
@@ -387,7 +388,7 @@ def rates_figure(
     return Figure(name, f"{models}hin lines are 95 % intervals.", panels)
 
 
-def order_rates(measures: Sequence[Measure], fairness: str, gaps: Sequence[Gap] = ()) -> list[Measure]:
+def order_rates(measures: Sequence[Rate], fairness: str, gaps: Sequence[Gap] = ()) -> list[Rate]:
     """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
     named = [gap.measure.name for gap in gaps]
     place = {name: -len(named) + i for i, name in reversed(list(enumerate(named)))}
