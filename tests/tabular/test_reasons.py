@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.estimators.classifier import PlainComparison
+from fairsieve.estimators.base import PlainComparison
 from fairsieve.tabular.decision import OUTCOMES, Reason, Step, TableVerdict, check_fail_on, decide, tell
 from fairsieve.tabular.evaluation import DroppedCell, Score, Share
 from fairsieve.tabular.reasons import decide_run

@@ -59,7 +59,6 @@ def flip_margin(
     among: ArrayLike | None = None,
     validation: Samples | None = None,
     sees_group: bool = True,
-    score_offset: ArrayLike | None = None,
 ) -> NoisyLabels:
     """Flip the labels that a logistic regression is surest of.
 
@@ -77,8 +76,6 @@ def flip_margin(
         Samples that the regression is fitted on too, and that are not flipped.
     sees_group : bool
         Whether the regression sees the columns that tell the groups apart. That of the paper's authors did not.
-    score_offset : n numbers, optional
-        Added to the regression's scores before the margins are taken; for two classes.
 
     Examples
     --------
@@ -109,7 +106,6 @@ def flip_margin(
     model = LogisticRegression(max_iter=1000).fit(fitted_on, labels)
     scores = model.decision_function(seen)
     if scores.ndim == 1:  # two classes: margins are differences of log-odds
-        scores = scores if score_offset is None else scores + np.asarray(score_offset)
         scores = np.column_stack([np.zeros(len(samples)), scores])
     log_odds = np.full((len(samples), samples.cells.shape[0]), -np.inf)
     log_odds[:, model.classes_] = scores

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -13,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairnessWarning, InvalidInputError
+from fairsieve.estimators.base import FairEstimator, compare_models
 from fairsieve.inputs import (
     Checked,
     check_features,
@@ -27,7 +24,7 @@ from fairsieve.inputs import (
     rename_parameters,
     warn_of_groups,
 )
-from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_of, warn_if_inconclusive
+from fairsieve.label_noise.estimate import estimate_of, warn_if_inconclusive
 from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.label_noise.survey import content_folds
 from fairsieve.label_noise.suspects import suspects_of
@@ -35,21 +32,13 @@ from fairsieve.label_noise.verified import Verification, check_verification, ref
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
 from fairsieve.samples import merge_rows
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.fairness import comparisons, fairness_name
+from fairsieve.selection.fairness import comparisons
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
-from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
 from fairsieve.training.solver import Point, solve
-from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-__all__ = ["FairEstimator", "FairRobustClassifier", "PlainComparison", "compare_models"]
+__all__ = ["FairRobustClassifier"]
 
-Floats = NDArray[np.float64]
-
-Verdict = Literal["better", "no different", "worse", "cannot be known"]
-
-STANDARD_ERRORS = 2.0
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
@@ -67,137 +56,6 @@ OLD_NAMES = {
     "checkpoint_dir": "nothing: a fit takes seconds",
     "checkpoint_every": "nothing: a fit takes seconds",
 }
-
-
-class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the sieve have in common."""
-
-    comparison_: PlainComparison | None
-    estimate_: CleanRatioEstimate | None
-    is_plain_: bool
-    path_: pd.DataFrame
-    stopped_: Stopped
-    tolerance_: float
-
-    def at(self, *, tolerance: float) -> Any:
-        """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
-
-        That of a :class:`~fairsieve.estimators.sieve.SieveClassifier` needs ``keep_path``.
-
-        Raises
-        ------
-        InvalidInputError
-            Where no model of the path is within the tolerance.
-        """
-        check_is_fitted(self)
-        wanted = check_share("tolerance", tolerance)
-        if not getattr(self, "keep_path", True):
-            raise InvalidInputError("at() needs keep_path=True, which fits the classifier of every round")
-        smallest = float(self.path_["gap"].min())
-        if smallest > wanted:
-            raise InvalidInputError(
-                f"tolerance must be at least the smallest gap of the path, {smallest:.3f}; got {wanted}: see path_"
-            )
-        found = copy(self)
-        found.tolerance = found.tolerance_ = wanted
-        found.stopped_ = "met"
-        found._choose(choose_point(self._points, wanted))
-        return found
-
-    def suspects(self) -> pd.DataFrame:
-        """List the training samples whose labels to check, the likeliest wrong label first.
-
-        With "auto" they are those whose label is more likely wrong than right. With a given ``clean_ratio`` they are
-        those that the selection left out and to which the model would give another label, the highest loss first, and
-        no more than that ratio says. Where the estimate is inconclusive there are none. The losses of a sieve are
-        out of fold.
-
-        Returns
-        -------
-        DataFrame
-            ``row`` in the training data, ``label``, ``suggested`` (the likeliest class), ``loss``, ``probability`` of
-            the suggested label, and ``group``.
-        """
-        check_is_fitted(self)
-        return self._suspects.copy()
-
-    def next_to_verify(self, n: int) -> tuple[NDArray[np.int64], Floats]:
-        """Choose rows of the training data to check next, with weights for ``verified_weight``."""
-        check_is_fitted(self)
-        if self.estimate_ is None:
-            raise InvalidInputError(
-                "next_to_verify needs clean_ratio='auto', which estimates which labels are wrong; got "
-                f"clean_ratio={self.clean_ratio!r}"
-            )
-        chosen, weights = self.estimate_.next_to_verify(n)
-        return chosen if self._kept is None else self._kept[chosen], weights
-
-    def _check_parameters(self) -> None:
-        """Check the parameters that decide when to stop."""
-        check_clean_ratio("clean_ratio", self.clean_ratio, auto=True)
-        if self.tolerance is not None:
-            check_share("tolerance", self.tolerance)
-        check_at_least("max_iter", self.max_iter, 1)
-
-    def _settings(self, cells: Cells, compared: bool, **more: Any) -> SolverSettings:
-        """Say what is compared between groups, and when to stop."""
-        positive = 0
-        # of more than two classes, only equal opportunity has a positive one
-        if len(cells.classes) <= 2 or self.pos_label is not None or self.fairness == "equal_opportunity":
-            positive = cells.class_index(self.pos_label) if self.fairness is not None else 0
-        return SolverSettings(
-            fairness=fairness_name(self.fairness or "equalized_odds"),
-            positive=positive,
-            named_groups=cells.named_groups if compared else 0,
-            tolerance=None if self.tolerance is None else float(self.tolerance),
-            max_iter=self.max_iter,
-            **more,
-        )
-
-    def _prefers_plain(self) -> bool:
-        """Say whether the plain model is to be kept: no tolerance was named, and the fair one is not better."""
-        verdict = self.comparison_ and self.comparison_.verdict
-        return self.tolerance is None and verdict in ("worse", "no different")
-
-    def _tell(self) -> None:
-        """Warn where training was stopped, a gap above the tolerance is left, or the fair model is not better."""
-        if self.stopped_ == "interrupted":
-            warnings.warn(
-                f"training was stopped after {self.n_iter_} updates; the model is the best of those",
-                FairsieveWarning,
-                stacklevel=3,
-            )
-            return
-        gap, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
-        if self.stopped_ == "limit":
-            warnings.warn(
-                f"the widest gap is {gap:.3f} after max_iter={self.max_iter} updates, above the tolerance of "
-                f"{self.tolerance_:.3g}: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif self.stopped_ == "exhausted":
-            warnings.warn(
-                f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and no "
-                "shift of weight between groups narrows it further. What would help: the group, or a column that "
-                "stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger "
-                "tolerance",
-                FairnessWarning,
-                stacklevel=3,
-            )
-        if verdict in ("worse", "no different"):
-            finding = {
-                "worse": "came out worse than the plain one",
-                "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
-            }[verdict]
-            model = (
-                "The plain model is kept"
-                if self.is_plain_
-                else "The fair model is kept, as tolerance was named"
-            )
-            warnings.warn(
-                f"the fair model {finding}: {self.comparison_}. {model}", FairnessWarning, stacklevel=3
-            )
 
 
 @rename_parameters(OLD_NAMES)
@@ -538,114 +396,3 @@ def _predict_part(model: LinearModel, kind: str, labels: NDArray[Any] | None, X:
     """Predict by a method of the model, and name the classes that it finds."""
     found = getattr(model, kind)(X if sparse.issparse(X) else np.asarray(X))
     return np.asarray(found if labels is None else labels[found])
-
-
-@dataclass(frozen=True)
-class PlainComparison:
-    """How a fair model does beside a plain one.
-
-    Attributes
-    ----------
-    accuracy, plain_accuracy : float
-    gap, plain_gap : float
-        The widest gap between two groups.
-    accuracy_error, gap_error : float
-        Standard errors of the two differences.
-    noise : float
-        The share of labels that may be wrong, where none could be corrected.
-    believed : bool
-        Whether the labels it was measured on can be believed.
-    held_out : bool
-        Whether it was measured on rows that neither model saw.
-    """
-
-    accuracy: float
-    plain_accuracy: float
-    gap: float
-    plain_gap: float
-    accuracy_error: float
-    gap_error: float
-    noise: float
-    believed: bool
-    held_out: bool
-
-    @property
-    def has_collapsed(self) -> bool:
-        """Whether it is certainly less accurate, whichever labels are wrong.
-
-        Accuracy on wrong labels differs from that on the true labels of the same rows by at most the share of wrong
-        ones.
-        """
-        return self.noise > 0 and self.accuracy + self.noise < self.plain_accuracy - self.noise
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the fair model is the better one, as far as one can know."""
-        if self.has_collapsed:
-            return "worse"
-        # Either by more than chance: what is gained, and what is lost.
-        accuracy, narrowed = self.accuracy - self.plain_accuracy, self.plain_gap - self.gap
-        margins = STANDARD_ERRORS * self.accuracy_error, STANDARD_ERRORS * self.gap_error
-        gained = accuracy > margins[0] or narrowed > margins[1]
-        if not (gained or -accuracy > margins[0] or -narrowed > margins[1]):
-            return "no different"
-        if not self.believed:
-            return "cannot be known"
-        return "better" if gained else "worse"
-
-    def __str__(self) -> str:
-        where = "rows that neither saw" if self.held_out else "the training rows"
-        return (
-            f"on {where} the fair model is right {self.accuracy:.1%} of the time with a widest gap of {self.gap:.3f}, "
-            f"the plain one {self.plain_accuracy:.1%} with {self.plain_gap:.3f}"
-        )
-
-
-def compare_models(
-    joint: Floats, settings: SolverSettings, *, believed: bool, held_out: bool, noise: float = 0.0
-) -> PlainComparison:
-    """Compare two models by a table of what they predict together, (classes, groups, plain, fair).
-
-    >>> joint = np.array([[[[8.0, 0.0], [0.0, 2.0]]], [[[2.0, 0.0], [0.0, 8.0]]]])
-    >>> settings = SolverSettings(fairness="equalized_odds", positive=1, named_groups=1, tolerance=None)
-    >>> compare_models(joint, settings, believed=True, held_out=False).verdict
-    'no different'
-    """
-    plain, fair = joint.sum(axis=3), joint.sum(axis=2)
-    total = float(joint.sum())
-    labels = np.arange(len(joint))
-    # How much more often the fair model is right than the plain one: −1, 0 or 1 for each row.
-    right = (labels[:, None] == labels).astype(float)
-    change = right[:, None, None, :] - right[:, None, :, None]
-    mean = float((joint * change).sum()) / total
-    accuracy_error = np.sqrt(max(float((joint * change**2).sum()) / total - mean**2, 0.0) / total)
-    (plain_accuracy, before), (fair_accuracy, after) = (settings.measure(table) for table in (plain, fair))
-    return PlainComparison(
-        accuracy=fair_accuracy,
-        plain_accuracy=plain_accuracy,
-        gap=after[0].size if after else 0.0,
-        plain_gap=before[0].size if before else 0.0,
-        accuracy_error=float(accuracy_error),
-        gap_error=_gap_error(joint, before[0], after[0]) if before else 0.0,
-        noise=noise,
-        believed=believed,
-        held_out=held_out,
-    )
-
-
-def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
-    """Return the standard error of the difference between two gaps, which are measured on the same rows."""
-    classes, groups = joint.shape[:2]
-    weights = [np.zeros((classes, groups, classes)) for _ in range(2)]  # what a row adds to each gap
-    for weight, gap in zip(weights, (plain, fair), strict=True):
-        for group, sign in ((gap.high, 1.0), (gap.low, -1.0)):
-            conditions = slice(None) if gap.condition < 0 else slice(gap.condition, gap.condition + 1)
-            weight[conditions, group, gap.predicted] = sign / joint[conditions, group].sum()
-    added = weights[0][:, :, :, None] - weights[1][:, :, None, :]
-    # The rates are taken within (condition, group): what varies is around the mean of each.
-    if plain.condition < 0:
-        joint, added = joint.sum(axis=0), added.sum(axis=0) / classes
-    counts = joint.sum(axis=(-2, -1))
-    means = (joint * added).sum(axis=(-2, -1)) / np.maximum(counts, 1e-300)
-    variance = (joint * (added - means[..., None, None]) ** 2).sum()
-    return float(np.sqrt(variance))

@@ -25,7 +25,7 @@ from fairsieve.estimators._learner import (
     select_rows,
 )
 from fairsieve.estimators._rounds import Entries, Rounds
-from fairsieve.estimators.classifier import FairEstimator, compare_models
+from fairsieve.estimators.base import FairEstimator, compare_models
 from fairsieve.files import make_folder
 from fairsieve.inputs import read_seed, rename_parameters, warn_of_groups
 from fairsieve.label_noise.estimate import by_cell, estimate_of

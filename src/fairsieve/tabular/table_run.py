@@ -22,7 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from fairsieve.errors import FairnessWarning, FairsieveWarning
-from fairsieve.estimators.classifier import FairRobustClassifier, PlainComparison
+from fairsieve.estimators.base import PlainComparison
+from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning

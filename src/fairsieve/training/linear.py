@@ -53,6 +53,11 @@ class Adam(NamedTuple):
     second: Floats
     steps: NDArray[np.int64]  # one number
 
+    @classmethod
+    def new(cls, size: int) -> Adam:
+        """Return the state before the first step."""
+        return cls(np.zeros(size), np.zeros(size), np.zeros(1, np.int64))
+
 
 def adam_step(parameters: Floats, slope: Floats, adam: Adam, learning_rate: float) -> None:
     """Take one step of Adam with torch's defaults."""
@@ -136,7 +141,7 @@ class LinearTrainer(Trainer):
         self.outputs = 1 if classes <= 2 else classes
         self.parameters = initial_parameters(size, classes, spec.seed)
         size = self.parameters.size
-        self.adam = Adam(np.zeros(size), np.zeros(size), np.zeros(1, np.int64))
+        self.adam = Adam.new(size)
         self.begun = np.zeros((self.settings.epochs, size))  # the parameters as each epoch began
         penalised = self.settings.penalty_weight != 0
         self.directions = self.find_directions() if penalised else np.zeros((0, size))

@@ -53,32 +53,15 @@ class Trained:
         return np.asarray(self.predict_labels(samples.features, samples.groups))
 
 
-def trained_by_scores(
-    score: Callable[[NDArray[Any]], NDArray[np.float64]], data: Samples, **parts: Any
-) -> Trained:
-    """Describe a model of two classes that predicts the second where its score is above 0."""
+def trained_linear(parameters: NDArray[np.float64], data: Samples, **parts: Any) -> Trained:
+    """Describe a linear model of two classes by its weights and its bias: scores above 0 are the second class."""
     classes = np.asarray(data.cells.classes)
-    return Trained(
-        predict_labels=lambda features, groups: classes[(score(features) > 0).astype(np.int64)],
-        indices=parts.pop("indices", np.arange(len(data))),
-        **parts,
-    )
 
+    def predict(features: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
+        above = features @ parameters[:-1] + parameters[-1] > 0
+        return np.asarray(classes[above.astype(np.int64)])
 
-class Adam:
-    """Steps of Adam for one vector of parameters."""
-
-    def __init__(self, rate: float) -> None:
-        self.rate, self.steps = rate, 0
-        self.first = self.second = np.zeros(())
-
-    def step(self, slope: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what to take off the parameters."""
-        self.steps += 1
-        self.first = 0.9 * self.first + 0.1 * slope
-        self.second = 0.999 * self.second + 0.001 * slope**2
-        size = np.sqrt(self.second / (1 - 0.999**self.steps)) + 1e-8
-        return np.asarray(self.rate * self.first / (1 - 0.9**self.steps) / size)
+    return Trained(predict_labels=predict, **({"indices": np.arange(len(data))} | parts))
 
 
 TrainFunction = Callable[..., Trained]  # of a :class:`TrainingInput` and hyperparameters by their names

@@ -97,21 +97,15 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
     )
     with _quiet():
         model.fit(data.features[rows], targets[rows], sensitive_features=groups[rows])
-    rules = dict(model.interpolated_thresholder_.interpolation_dict)
     codes = {str(value): code for code, value in enumerate(data.cells.groups)}
 
     def predict(features: NDArray[Any], shown: NDArray[Any]) -> NDArray[Any]:
-        # Not by fairlearn's own predict, which assigns to parts of a pandas frame as pandas 3 forbids.
         asked = np.array([codes[str(value)] for value in shown])
-        scores = regression.predict_proba(features)[:, 1]
-        chance = (scores > 0.5).astype(np.float64)
-        for group, rule in rules.items():
-            mixed = rule.p0 * rule.operation0(scores) + rule.p1 * rule.operation1(scores)
-            ignored = rule.get("p_ignore", 0.0)
-            mixed = ignored * rule.get("prediction_constant", 0.0) + (1 - ignored) * mixed
-            chance[asked == group] = mixed[asked == group]
-        drawn = np.random.default_rng(given.seed).random(len(chance)) < chance
-        return _decode(drawn.astype(np.int64), data, positive)
+        wide = features.astype(np.float64)  # fairlearn writes chances of double precision over the scores
+        found = model.predict(wide, sensitive_features=asked, random_state=given.seed)
+        return _decode(
+            np.where(np.isin(asked, complete), found, regression.predict(features)), data, positive
+        )
 
     return Trained(predict_labels=predict, indices=np.arange(len(data)))
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveError, InvalidInputError
 from fairsieve.optional import require
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
 from fairsieve.paper.methods.selection import loop_trainer
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
@@ -263,7 +263,7 @@ def fr_train_trainer(setting: str) -> TrainFunction:
         found = game.classifier
         if not np.isfinite(found).all():
             raise FairsieveError("training diverged: losses are not numbers. Scale the features")
-        return trained_by_scores(lambda x: x @ found[:-1] + found[-1], given.data, epochs=game_epochs)
+        return trained_linear(found, given.data, epochs=game_epochs)
 
     return train
 

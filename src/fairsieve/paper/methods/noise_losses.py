@@ -26,8 +26,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.contract import Adam, Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
 from fairsieve.samples import Samples
+from fairsieve.training.linear import Adam, adam_step
 
 MOST = 0.45  # the largest sum of both rates that is corrected for: beyond it losses explode
 CERTAIN = 0.1  # of a group, whose class is taken for certain
@@ -74,8 +75,7 @@ def noise_loss_trainer(loss: Literal["surrogate", "peer"]) -> TrainFunction:
                 f"rates must be noise rates of classes × groups, {data.cells.shape}, in [0, 1); got {known.tolist()}"
             )
         known = known * np.minimum(1, MOST / np.maximum(known.sum(axis=0, keepdims=True), MOST))
-        found = _minimise(data, loss, known, mu, given.settings.fairness)
-        return trained_by_scores(lambda x: x @ found[:-1] + found[-1], data)
+        return trained_linear(_minimise(data, loss, known, mu, given.settings.fairness), data)
 
     return train
 
@@ -137,7 +137,7 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
     )
     y, right = data.cells.label_codes, validation.cells.label_codes
     weights = np.append(rng.normal(0, 0.2, x.shape[1] - 1), 0.0)
-    adam, late = Adam(RATE), []
+    adam, late = Adam.new(weights.size), []
     size = min(given.settings.batch_size, len(data))
     for epoch in range(reweight_epochs):
         for rows in np.array_split(rng.permutation(len(data)), max(1, len(data) // size)):
@@ -146,8 +146,8 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
             gains = np.maximum(wrong * (x[rows] @ target), 0)
             if not gains.any():  # nothing in this batch helps
                 continue
-            weights = weights - adam.step((gains / gains.sum() * wrong) @ x[rows])
+            adam_step(weights, (gains / gains.sum() * wrong) @ x[rows], adam, RATE)
             if epoch >= reweight_epochs * 3 // 4:  # the last quarter is averaged: steps do not get smaller
-                late.append(weights)
+                late.append(weights.copy())
     found = np.mean(late, axis=0) if late else weights
-    return trained_by_scores(lambda features: features @ found[:-1] + found[-1], data, epochs=reweight_epochs)
+    return trained_linear(found, data, epochs=reweight_epochs)

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from fairsieve.paper.methods.contract import Adam, Trained, TrainFunction, TrainingInput, trained_by_scores
+from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
+from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.linear_model import initial_parameters
 from fairsieve.training.settings import TrainingSpec, selection_method
 
@@ -129,7 +130,7 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperpara
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
     plan, parameters = spec.new_plan(), initial_parameters(data.features.shape[1], 2, given.seed)
     x, signs = data.features.astype(np.float64), 2.0 * cells.label_codes - 1
-    adam, apart, selecting, started = Adam(settings.learning_rate), [], 0.0, time.perf_counter()
+    adam, apart, selecting, started = Adam.new(parameters.size), [], 0.0, time.perf_counter()
     for _ in range(settings.epochs):
         scores = x @ parameters[:-1] + parameters[-1]
         losses = np.logaddexp(0, -2 * signs * scores)
@@ -145,10 +146,11 @@ def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperpara
         selecting += time.perf_counter() - began
         for rows in plan.batches():
             pull = 2 * (expit(2 * (x[rows] @ parameters[:-1] + parameters[-1])) - cells.label_codes[rows])
-            parameters = parameters - adam.step(np.append(pull @ x[rows], pull.sum()) / len(rows))
+            slope = np.append(pull @ x[rows], pull.sum()) / len(rows)
+            adam_step(parameters, slope, adam, settings.learning_rate)
         plan.epoch += 1
-    return trained_by_scores(
-        lambda features: features @ parameters[:-1] + parameters[-1],
+    return trained_linear(
+        parameters,
         data,
         indices=np.asarray(plan.indices),
         epochs=settings.epochs,
