@@ -148,7 +148,7 @@ OTHERS = [
           told=("RUN", "must be a folder that fairsieve train made", "nowhere has no model.skops",
                                        "was given to train as --out")),
     predict("columns that are missing", table="others.csv",
-            told=("every column that the model learnt from", "must be a column of others.csv", "got 'age'",
+            told=("what the model learns from", "must be a column of others.csv", "got 'age'",
                 "Its columns are")),
     predict("texts among numbers", table="mixed.csv",
             told=("column 'age'", "mixes numbers with 1 text", "('old'; row 2)", "add --missing 'old'")),

@@ -55,6 +55,13 @@ def test_a_run_has_its_five_files_and_nothing_is_outside(folder):
     assert not list(folder.parent.glob("escaped*"))
 
 
+@pytest.mark.parametrize("name", ["report.html", "card.md"])
+def test_hostile_names_stay_text(folder, name):
+    text = (folder / "RUN" / name).read_text(encoding="utf-8").partition('id="plotly"')[0]
+    assert text.count("<img") == text.count("\\<img")  # which Markdown shows as it is
+    assert ("&lt;img" if name == "report.html" else "\\<img") in text
+
+
 def fields_of(path):
     with path.open(encoding="utf-8", newline="") as stream:
         return [field for row in csv.reader(stream) for field in row]

@@ -58,15 +58,6 @@ def test_demo_options(tmp_path, call, option):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",)])
-def test_help_is_printed_and_is_no_error(arguments):
-    done = run(*arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: fairsieve" in done.stdout
-    for command in COMMANDS:
-        assert command in done.stdout
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_shows_an_example(call, command):
     for words in SUBCOMMANDS.get(command, [command]):

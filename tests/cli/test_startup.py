@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -32,24 +30,3 @@ def test_help_and_version_import_nothing_heavy(arguments):
     )
     assert "fairsieve 0." in done.stdout or "Usage: fairsieve" in done.stdout
     assert HEAVY & set(json.loads(done.stderr.splitlines()[-1])) == set()
-
-
-def test_version_takes_at_most_three_times_the_import_of_numpy():
-    def seconds(*arguments):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        return time.perf_counter() - started
-
-    commands = {
-        "numpy": ("-c", "import numpy"),
-        "version": ("-m", "fairsieve", "--version"),
-        "help": ("-m", "fairsieve", "--help"),
-    }
-    for command in commands.values():  # read the files once
-        seconds(*command)
-    times = {name: [] for name in commands}
-    for _ in range(5):
-        for name, command in commands.items():
-            times[name].append(seconds(*command))
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    assert max(medians["version"], medians["help"]) <= 3 * medians["numpy"], medians

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.errors import FairsieveError
-from fairsieve.tabular import TrainResult
 
 ROLES = ("--label", "income", "--sensitive", "sex")
 QUICK = ("--clean-ratio", "0.9", "--max-iter", "8")
@@ -108,27 +107,6 @@ def test_predict_names_no_option_that_it_lacks(folder):
     assert "--categories" not in str(caught.value)
     with pytest.raises(FairsieveError, match="or --categories 'age' to take the whole column"):
         fairsieve(folder, "audit", "mixed.csv", *ROLES)
-
-
-def test_a_run_is_not_overwritten(folder):
-    train(folder, "TWICE")
-    first = (folder / "TWICE" / "metrics.json").read_text()
-    with pytest.raises(FairsieveError, match="add --force"):
-        train(folder, "TWICE", "--seed", "1")
-    assert (folder / "TWICE" / "metrics.json").read_text() == first
-    train(folder, "TWICE", "--seed", "1", "--force")
-    assert json.loads((folder / "TWICE" / "metrics.json").read_text())["settings"]["seed"] == 1
-
-
-def test_a_failure_leaves_nothing_that_looks_finished(folder, monkeypatch):
-    def broken(self, place):
-        (place / "report.html").write_text("half")
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(TrainResult, "write", broken)
-    with pytest.raises(AssertionError):
-        train(folder, "BROKEN")
-    assert not [path for path in folder.iterdir() if "BROKEN" in path.name]
 
 
 def test_wrong_options_are_told_before_anything_is_made(folder):

@@ -51,7 +51,7 @@ def test_a_column_that_alone_predicts_the_label_is_named(path):
 
 
 @given(st.floats(0.85, 0.97), st.integers(0, 1000))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_area_of_a_column_that_agrees_with_the_group_is_the_share_that_does(share, seed):
     rng = np.random.default_rng(seed)
     sex = rng.integers(0, 2, 4000)
@@ -88,7 +88,7 @@ def test_copies_of_label_and_group_are_told(tmp_path):
 
 
 @given(st.integers(2, 4), st.permutations(range(4)), st.integers(0, 8), st.integers(0, 8))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_other_codes_for_nearly_all_of_the_same_values_are_a_copy(classes, others, wrong, gaps):
     labels = [f"class {row % classes}" for row in range(240)]
     values = [f"v{others[row % classes]}" for row in range(240)]

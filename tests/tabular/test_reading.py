@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 
-import numpy as np
 import pandas
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairsieve import tabular
@@ -33,19 +32,6 @@ def read(tmp_path_factory):
         return tabular.predict(model, data, **reading).table
 
     return read_back
-
-
-def test_values_are_stripped_and_gaps_are_none(read):
-    table = read('a, b\n 1 ,x y\nNA, ?\n,"z, z"\n')
-    assert table.cells("a") == ["1", None, None]
-    assert table.cells("b") == ["x y", None, "z, z"]
-    assert table.rows.tolist() == [2, 3, 4]
-
-
-def test_rows_are_numbered_as_in_a_spreadsheet(read):
-    table = read('a,b\n1,"two\nlines"\n\n3,4\n')
-    assert table.rows.tolist() == [2, 4]
-    assert table.cells("a") == ["1", "3"]
 
 
 @pytest.mark.parametrize(
@@ -100,26 +86,9 @@ def test_a_table_without_names_is_recognised(tmp_path):
         tabular.audit(path, label="income", sensitive="age")
 
 
-def test_parquet_is_read_as_csv_is(read, tmp_path):
-    pytest.importorskip("pyarrow")
-    frame = pandas.DataFrame(
-        {
-            "a": pandas.array([1, None, 3], dtype="Int64"),
-            "half": [0.5, np.nan, 1.5],
-            "text": ["x", None, "?"],
-            "yes": [True, False, True],
-            "kind": pandas.Categorical(["a", "b", None]),
-        }
-    )
-    frame.to_parquet(tmp_path / "table.parquet")
-    table = read(tmp_path / "table.parquet")
-    assert table.cells("a") == [1, None, 3]
-    assert table.cells("half") == [0.5, None, 1.5]
-    assert table.cells("text") == ["x", None, None]
-    assert table.cells("yes") == ["True", "False", "True"]
-    assert table.cells("kind") == ["a", "b", None]
-    frame.dropna().set_index("a").to_parquet(tmp_path / "indexed.parquet")
-    assert read(tmp_path / "indexed.parquet").cells("a") == [1]
+def test_a_named_index_of_parquet_is_a_column(read, tmp_path):
+    pandas.DataFrame({"a": ["x"], "b": [1]}).set_index("a").to_parquet(tmp_path / "indexed.parquet")
+    assert read(tmp_path / "indexed.parquet").cells("a") == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +108,7 @@ def test_readings_are_checked(read, options, message):
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=8), st.sampled_from([",", ";", "\t", "|"]))
 def test_any_text_comes_back(read, rows, separator):
     """Python's own writer is the oracle; what is lost is space around values, and which gap it was."""
@@ -200,6 +170,7 @@ def test_separator_and_decimal_mark_are_found_together(read, text, separator, de
     st.lists(st.lists(st.text('ab ,;|\t.1"\n', max_size=6), min_size=2, max_size=2), min_size=2, max_size=8),
     st.sampled_from([",", ";", "\t", "|"]),
 )
+@settings(max_examples=40)
 def test_a_table_in_quotes_is_split_by_its_own_separator(read, rows, separator):
     stream = io.StringIO()
     csv.writer(stream, delimiter=separator, quoting=csv.QUOTE_ALL).writerows([["a", "b"], *rows, ["x", "y"]])

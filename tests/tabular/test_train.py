@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas
 import pytest
 from tests.support.people import people, write_csv
 
@@ -39,24 +38,6 @@ def test_what_is_kept_predicts_as_the_classifier_does(run):
         model.predict_proba(prepared.transform(run.problem.test.values)),
         atol=1e-6,  # which is single precision
     )
-
-
-def test_suspects_are_rows_of_the_file(run, people_csv):
-    frame = pandas.read_csv(people_csv)
-    suspects = run.suspects
-    assert len(suspects["row"]) > 10
-    rows = frame.iloc[suspects["row"] - 2]
-    assert rows["income"].tolist() == suspects["label"].tolist()
-    assert rows["sex"].tolist() == suspects["group"].tolist()
-    assert (suspects["label"] != suspects["suggested_label"]).all()
-    assert (np.diff(suspects["loss"]) <= 0).all()
-    assert not set(suspects["row"]) & set(run.problem.test.rows)
-
-
-def test_the_parts_have_all_rows_and_every_cell(run):
-    train_rows, test_rows = run.problem.train.rows, run.problem.test.rows
-    assert sorted([*train_rows, *test_rows]) == list(range(2, 602))
-    assert len(test_rows) == 120
 
 
 def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
@@ -123,18 +104,6 @@ def test_an_interrupted_training_is_not_reported_as_a_result(people_csv, monkeyp
         tabular.train(people_csv, label="income", sensitive="sex", **FEW)
 
 
-def test_the_plain_model_is_trained_once(people_csv, monkeypatch):
-    """The classifier trains a plain model for its own check; the run takes that one."""
-    fits = []
-    fit = FairRobustClassifier.fit
-    monkeypatch.setattr(FairRobustClassifier, "fit", lambda *a, **o: fits.append(fit(*a, **o)) or fits[-1])
-    found = tabular.train(people_csv, label="income", sensitive="sex", **FEW).run
-    (model,) = fits
-    codes = model.plain_model_.predict(found.model["prepare"].transform(found.problem.test.values))
-    accuracy = (codes == found.problem.test.label_codes).mean()
-    assert found.scores[0]["accuracy"].value == pytest.approx(accuracy)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -156,20 +125,3 @@ def test_what_is_asked_is_checked(people_csv, options, message):
     """More cases are in the catalogue of bad input."""
     with pytest.raises(InvalidInputError, match=message):
         tabular.train(**{"data": people_csv, "label": "income", "sensitive": ["sex"], **FEW} | options)
-
-
-def test_an_audit_counts_estimates_and_lists(tmp_path):
-    table = people(2000, wrong=0.0)
-    random = np.random.default_rng(1)
-    flipped = random.choice(2000, 300, replace=False)
-    for place in flipped:
-        table["income"][place] = "low" if table["income"][place] == "high" else "high"
-    path = write_csv(tmp_path / "people.csv", table)
-    found = tabular.audit(path, label="income", sensitive="sex").audit
-    assert found.estimate.cells.counts.sum() == 2000
-    assert found.estimate.noise.shape == (2, 2)
-    suspects = found.suspects
-    right = np.isin(suspects["row"], flipped + 2).mean() if len(suspects["row"]) else 1.0
-    assert right > 0.6
-    assert (np.diff(suspects["probability"]) <= 1e-12).all()
-    assert [table["income"][row - 2] for row in suspects["row"]] == suspects["label"].tolist()

@@ -166,7 +166,7 @@ def feature_values(table: InputTable, kinds: Mapping[str, Any]) -> pd.DataFrame:
     """Return the columns that a model takes: doubles, NaN where missing, or texts."""
     values: dict[str, Any] = {}
     for column, kind in kinds.items():
-        found = find_column(table, column, "every column that the model learnt from")
+        found = find_column(table, column, "what the model learns from")
         if kind == "numbers":
             values[column] = as_numbers(table, column)
         else:
