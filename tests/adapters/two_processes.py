@@ -15,7 +15,7 @@ from examples import accelerate_loop, lightning_trainer, transformers_trainer
 from fairsieve.adapters.sieve import Sieve, _FilledBatches
 
 warnings.filterwarnings("ignore")  # the frameworks' advice on workers and logging
-EPOCHS = {"accelerate": 8, "lightning": 8, "transformers": 4}
+EPOCHS = {"accelerate": 7, "lightning": 7, "transformers": 4}
 QUIET = dict.fromkeys(
     ("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False
 )

@@ -100,20 +100,6 @@ def test_states_move(drawn, stop):
     assert list(outcomes(after, steps[stop:])) == expected[stop:]
 
 
-@given(epochs(), st.floats(0, 1))
-def test_step_sizes(drawn, size):
-    """A step size given to one update is that of a plan with this step size."""
-    cells, options, steps = drawn
-    options["warmup_epochs"] = 0
-    losses, signals = steps[0]
-    one, other = Plan(cells, **options), Plan(cells, **(options | {"step_size": size}))
-    rows = signals[: len(one.comparisons.targets)]
-    one.update(losses, rows, step_size=size)
-    other.update(losses, rows)
-    assert one.ratios.tobytes() == other.ratios.tobytes()
-    assert one.indices.tolist() == other.indices.tolist()
-
-
 @given(problems())
 def test_again(problem):
     """Selecting again, from the selected samples alone and with the same budget, leaves none out."""

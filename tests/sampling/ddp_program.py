@@ -19,9 +19,9 @@ def main():
     rank = dist.get_rank()
     alone = [dist.new_group([each]) for each in range(2)][rank]
     folders = {"by two": out / "by two", "by one": out / f"by one {rank}"}
-    found = {"two": train(epochs=12), "one": train(epochs=12, group=alone)}
-    train(stop=8, folder=folders["by two"])
-    train(stop=8, folder=folders["by one"], group=alone)
+    found = {"two": train(epochs=9), "one": train(epochs=9, group=alone)}
+    train(stop=7, folder=folders["by two"])
+    train(stop=7, folder=folders["by one"], group=alone)
     dist.barrier()
     for saved in ("by two", "by one"):
         source = out / ("by two" if saved == "by two" else "by one 0")
@@ -30,9 +30,9 @@ def main():
         if rank == 0:
             shutil.copytree(source, ours)
         dist.barrier()
-        found[f"{saved}, resumed by one"] = train(epochs=12, folder=mine, group=alone)
-        found[f"{saved}, resumed by two"] = train(epochs=12, folder=ours)
-        found[f"{saved}, resumed by one, and again"] = train(epochs=12, folder=mine, group=alone)
+        found[f"{saved}, resumed by one"] = train(epochs=9, folder=mine, group=alone)
+        found[f"{saved}, resumed by two"] = train(epochs=9, folder=ours)
+        found[f"{saved}, resumed by one, and again"] = train(epochs=9, folder=mine, group=alone)
     (out / f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""Run as two ranks: the DDP example, in which the second is frozen or killed inside a training step."""
+"""Run as three ranks: the first trains the DDP example with one that freezes, then with one that dies."""
 
 from __future__ import annotations
 
@@ -14,34 +14,39 @@ import torch
 import torch.distributed as dist
 from examples.ddp import train
 
-TIMEOUT = 5
+TIMEOUT = 4
 ACCIDENTS = {"frozen": signal.SIGSTOP, "killed": signal.SIGKILL}
 
 
 def main():
-    out, accident = Path(sys.argv[1]), ACCIDENTS[sys.argv[2]]
+    out = Path(sys.argv[1])
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT))
-    rank, steps = dist.get_rank(), 0
-    step = torch.optim.Adam.step
-    lost = 0.0
+    dist.init_process_group("gloo")
+    rank, step, steps, lost = dist.get_rank(), torch.optim.Adam.step, 0, 0.0
+    pairs = [dist.new_group([0, other], timeout=timedelta(seconds=TIMEOUT)) for other in (1, 2)]
 
     def lose(optimizer, *arguments, **options):
         nonlocal steps, lost
         steps += 1
-        if steps == 150:  # after the warm-up
+        if steps == 105:  # after the warm-up
             lost = time.perf_counter()
-            if rank == 1:
-                os.kill(os.getpid(), accident)
+            if rank > 0:
+                os.kill(os.getpid(), list(ACCIDENTS.values())[rank - 1])
         return step(optimizer, *arguments, **options)
 
     torch.optim.Adam.step = lose
-    try:
-        train(timeout=TIMEOUT)
-    except Exception as error:
-        told = [type(error).__name__, str(error), time.perf_counter() - lost]
-        (out / f"{rank}.json").write_text(json.dumps(told))
-    os._exit(0)  # the group is broken, on purpose: there is nothing to close
+    while rank == 2 and not (out / "frozen.json").exists():
+        time.sleep(0.05)
+    for other, accident in enumerate(ACCIDENTS, 1):
+        if rank not in (0, other):
+            continue
+        steps = 0
+        try:
+            train(group=pairs[other - 1])
+        except Exception as error:
+            told = [type(error).__name__, str(error), time.perf_counter() - lost]
+            (out / f"{accident}.json").write_text(json.dumps(told))
+    os._exit(0)  # the groups are broken, on purpose: there is nothing to close
 
 
 if __name__ == "__main__":

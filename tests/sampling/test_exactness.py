@@ -11,7 +11,7 @@ from tests.sampling.launch import torchrun
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outcome")
-    torchrun(4, "exactness.py", folder, 40)
+    torchrun(4, "exactness.py", folder, 6)
     return folder
 
 
@@ -55,5 +55,5 @@ def test_a_rank_that_is_lost_is_not_waited_for(outcome, rank, accident):
     kind, message, seconds = told(outcome, rank)[accident]
     assert kind == "WorkerError"
     assert f"rank {rank} lost another worker while" in message
-    assert "timeout=3 seconds" in message
+    assert "timeout=2 seconds" in message
     assert seconds < 30

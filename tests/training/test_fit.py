@@ -79,7 +79,6 @@ def test_the_history_records_what_was_trained_on(noisy):
     assert history.times_selected.sum() == history.counts[4:].sum()
     assert history.ratios[-1] == pytest.approx(fitted.ratios)
     assert history.train.accuracy.tolist() == history.evaluation.accuracy.tolist()
-    assert history.as_rows()[-1]["count[0, 0]"] == history.counts[-1, 0, 0]
 
 
 def test_averaging_a_linear_model_is_the_mean_of_its_last_states(noisy):

@@ -20,7 +20,7 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     told = subprocess.run(
         [
             *(sys.executable, PROGRAM, "--folder", tmp_path, "--alone", "0"),
-            *("--samples", "98304", "--features", "512", "--limit", "24"),
+            *("--samples", "49152", "--features", "1024", "--limit", "24"),
         ],
         capture_output=True,
         text=True,
@@ -31,6 +31,6 @@ def test_training_stays_under_a_limit_of_memory(tmp_path):
     found = json.loads(told.stdout)
     assert found["data"] == 8 * found["limit"]
     assert found["peak"] < found["limit"]
-    assert 0.8 * 98304 < found["selected"] <= 0.9 * 98304
+    assert 0.8 * 49152 < found["selected"] <= 0.9 * 49152
     assert found["after"] < found["loss before"]
     assert list(tmp_path.iterdir()) == []

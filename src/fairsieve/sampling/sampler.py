@@ -28,8 +28,10 @@ from fairsieve.sampling.losses import (
     run_in_chunks,
 )
 from fairsieve.sampling.observed import RunningLosses, as_indices, check_dataset
+from fairsieve.sampling.states import as_tensors, check_origin, plain_settings
+from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends.numpy import NumpyBackend
-from fairsieve.selection.cells import Cells, as_array, cells_checksum
+from fairsieve.selection.cells import Cells, cells_checksum
 from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
 from fairsieve.validation import check_at_least, check_share, shown
@@ -38,7 +40,6 @@ __all__ = ["FairRobustBatchSampler"]
 
 WARMUP = 5  # epochs, where nobody says how many there will be
 FIRST_STEP = 0.05
-REPEATED = 10  # times in an epoch that one sample is trained on
 
 
 class FairRobustBatchSampler(Sampler[list[int]]):
@@ -198,8 +199,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     @property
     def clean_ratios(self) -> NDArray[np.float64] | None:
         """The share of each cell that may be selected, classes × groups; None where one number holds for all."""
-        found = self.plan.clean_ratios
-        return None if found is None else found.copy()
+        return None if self.plan.clean_ratios is None else self.plan.clean_ratios.copy()
 
     @property
     def ratios(self) -> NDArray[np.float64]:
@@ -314,11 +314,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         per target label of ``sampler.plan.comparisons.targets``. Error rates need 0–1 errors, demographic parity
         the losses (or errors) against the positive label, whatever the sample's own.
         """
-        if isinstance(signals, torch.Tensor):
-            signals = torch.atleast_2d(signals.detach())
-        elif signals is not None:
-            signals = np.atleast_2d(signals)
-        self.plan.update(losses, signals)
+        self.plan.update(losses, None if signals is None else torch.atleast_2d(torch.as_tensor(signals)))
 
     @property
     def running(self) -> RunningLosses:
@@ -358,8 +354,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         rows = losses.detach()[None]
         if signals is not None:
             rows = torch.cat([rows, torch.atleast_2d(signals.detach())])
-        elif self._compares_losses:
-            rows = rows.repeat(2, 1)  # each is averaged in its own way
+        elif self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,):
+            rows = rows.repeat(2, 1)  # groups are compared by losses too, averaged in another way
         self.running.record(indices, rows, self.epoch)
 
     def stale(self, share: float = 0.2) -> NDArray[np.int64]:
@@ -416,11 +412,6 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         codes = self.plan.cells.codes_on(device)[where]
         return torch.div(codes, self.plan.cells.shape[1], rounding_mode="floor").long()
 
-    @property
-    def _compares_losses(self) -> bool:
-        """Whether groups are compared by the losses themselves."""
-        return self.plan.signal == "loss" and self.plan.comparisons.targets == (OWN_LABEL,)
-
     def _compute(
         self, outputs: torch.Tensor, targets: torch.Tensor, loss: LossFunction
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -445,7 +436,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         # A generator, so that an iterator which is made and dropped (as a DataLoader with workers
         # does) does not count as a pass.
         batches = self.plan.batches()
-        self._warn_of_pass(len(batches))
+        for kind, message in pass_warnings(self.plan, len(batches), self.epochs):
+            self._tell(kind, message)
         self.plan.epoch += 1
         self._position, self._skip = self._skip, 0
         for batch in batches[self._position :]:
@@ -453,41 +445,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             yield torch.as_tensor(batch)
         self._position = 0
 
-    def _warn_of_pass(self, batches: int) -> None:
-        """Warn of small cells that are repeated often, and of a training in which nothing happened."""
-        plan = self.plan
-        if not plan.in_warmup and plan.rules.weighted and plan.selected:
-            repeats = batches * plan.shares / np.maximum(plan.counts, 1)
-            cell = int(repeats.argmax())
-            if repeats[cell] >= REPEATED:
-                label, group = divmod(cell, plan.cells.shape[1])
-                self._tell(
-                    "repeats",
-                    f"the {plan.counts[cell]} selected samples of class {plan.cells.classes[label]!r} in group "
-                    f"{plan.cells.groups[group]!r} are each trained on {repeats[cell]:.0f} times in this epoch: "
-                    "a network may learn them by heart. Merge small groups, or raise clean_ratio or tolerance",
-                )
-        if self.epochs is not None and plan.epoch + 1 == self.epochs:
-            kept_all = plan.selected == plan.cell_counts.sum()
-            if plan.in_warmup or (kept_all and plan.moved == 0):
-                reason = (
-                    f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"
-                    if plan.in_warmup
-                    else "no gap was wider than the tolerance, and no label looked wrong"
-                )
-                self._tell(
-                    "nothing", f"in {self.epochs} epochs no sample was left out and no ratio moved; {reason}"
-                )
-
-    def summary(self) -> Any:
+    def summary(self) -> Summary:
         """Return samples, selection, weights, clean ratios and gaps of every cell; print it, or show it in a notebook.
 
         >>> sampler = FairRobustBatchSampler([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9, warmup_epochs=0)
         >>> sampler.update(torch.zeros(8))
         >>> print(sampler.summary())  # doctest: +SKIP
         """
-        from fairsieve.sampling.summary import Summary  # which imports pandas
-
         return Summary(self.plan)
 
     def state_dict(self, *, trained: int | None = None) -> dict[str, Any]:
@@ -500,13 +464,13 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         state = self.plan.state_dict() | {
             "position": position,
             "checksum": self._checksum(),
-            "settings": {name: _plain(value) for name, value in self.settings.items()},
+            "settings": plain_settings(self.settings),
         }
         if self._averages is not None:
             state["averages"] = self._averages.cpu().numpy()
         if self._running is not None:
             state["running"] = self._running.state_dict()
-        return _as_tensors(state)  # type: ignore[no-any-return]
+        return as_tensors(state)  # type: ignore[no-any-return]
 
     def _checksum(self) -> int:
         """Return a number that changes with the cell of any sample."""
@@ -514,35 +478,15 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
-        self._check_origin(state)
+        check_origin(state, self.settings, self._checksum())
         self.plan.load_state_dict(state)
         if "running" in state:
             self.running.load_state_dict(state["running"])
         if "averages" in state:
             self._averages = torch.as_tensor(state["averages"]).clone()
-        self._resume_at(int(state.get("position", 0)))
-
-    def _resume_at(self, position: int) -> None:
-        """Continue a pass after so many of its batches."""
-        self._position, self._skip = 0, position
-        if position:
-            self.plan.epoch -= 1
-
-    def _check_origin(self, state: Mapping[str, Any]) -> None:
-        """Refuse the state of a sampler of other samples or settings, and say what differs."""
-        if not isinstance(state, Mapping) or "settings" not in state:
-            raise InvalidInputError(f"state must be a sampler's state_dict(); got {shown(state)}")
-        own = {name: _plain(value) for name, value in self.settings.items()}
-        theirs = state["settings"]
-        differs = [
-            f"{name} is {shown(theirs.get(name))} there and {shown(value)} here"
-            for name, value in own.items()
-            if theirs.get(name) != value
-        ]
-        if state.get("checksum") != self._checksum():
-            differs.insert(0, "labels or sensitive features are others")
-        if differs:
-            raise InvalidInputError(f"state must be of a sampler like this one; {'; '.join(differs)}")
+        # A pass that was begun goes on after so many of its batches.
+        self._position, self._skip = 0, int(state.get("position", 0))
+        self.plan.epoch -= self._skip > 0
 
 
 def _warmup_of(epochs: int | None) -> int:
@@ -553,25 +497,3 @@ def _warmup_of(epochs: int | None) -> int:
 def _first_step(epochs: int | None, warmup: int) -> float:
     """Return the first step: one that could move a whole class in the training that is left."""
     return FIRST_STEP if epochs is None else min(0.1, 1 / max(1, epochs - warmup))
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as numbers, texts and lists, which any file can hold."""
-    if isinstance(value, Mapping):
-        return [
-            [str(key), float(share)] for key, share in sorted(value.items(), key=lambda item: str(item[0]))
-        ]
-    if isinstance(value, (str, int, float, type(None))):
-        return value
-    return as_array("settings", value).tolist() if np.ndim(value) else str(value)
-
-
-def _as_tensors(state: Any) -> Any:
-    """Return a nested state with tensors for arrays, which ``torch.load`` reads without running anything.
-
-    >>> _as_tensors({"epoch": 3, "running": {"seen": np.arange(2)}})
-    {'epoch': 3, 'running': {'seen': tensor([0, 1])}}
-    """
-    if isinstance(state, Mapping):
-        return {name: _as_tensors(value) for name, value in state.items()}
-    return torch.from_numpy(state) if isinstance(state, np.ndarray) else state

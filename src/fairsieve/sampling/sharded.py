@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
+from fairsieve.sampling.states import join_parts
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
 from fairsieve.selection.cells import Cells, cells_checksum, merged
@@ -83,40 +84,10 @@ class ShardedPlan(Plan):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Continue from the parts of a state, saved by any number of workers; all workers call it together."""
-        whole = self.workers.together(lambda: _joined(state, self.samples))
+        whole = self.workers.together(lambda: join_parts(state, self.samples))
         indices, shard = whole["indices"], self.shard
         own = indices[(indices >= shard.start) & (indices < shard.stop)] - shard.start
         super().load_state_dict({**whole, "samples": len(shard), "indices": own})
-
-
-def _joined(state: Mapping[str, Any] | Iterable[Mapping[str, Any]], samples: int) -> dict[str, Any]:
-    """Return the whole state over so many samples, from its parts in any order, or from one that is whole."""
-    parts = [state] if isinstance(state, Mapping) else list(state)
-    if not parts:
-        raise InvalidInputError("state must hold at least one part; got none")
-    parts.sort(key=lambda part: (part.get("first", 0), part.get("size", 0)))
-    covered = 0
-    for part in parts:
-        if part.get("samples") != samples:
-            raise InvalidInputError(
-                f"state must be of the same {samples} samples; got one of {part.get('samples')}"
-            )
-        covered = covered + part.get("size", samples) if part.get("first", 0) == covered else -1
-    if covered != samples:
-        raise InvalidInputError(
-            f"state must be the parts of all workers, each once, of all {samples} samples: load the files of all ranks"
-        )
-
-    def join(values: list[Any]) -> Any:
-        if isinstance(values[0], Mapping):
-            return {name: join([each[name] for each in values]) for name in values[0]}
-        return np.concatenate([np.asarray(each) for each in values], axis=-1)
-
-    whole = {**parts[0], "first": 0, "size": samples}
-    for name in ("indices", "running", "averages"):  # the last two, where every worker had them
-        if found := [part[name] for part in parts if name in part]:
-            whole[name] = join(found) if len(found) == len(parts) else None
-    return {name: value for name, value in whole.items() if value is not None}
 
 
 class ShardedBatchSampler(FairRobustBatchSampler):
@@ -221,7 +192,7 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
-        whole = self.workers.together(lambda: _joined(state, self.plan.samples))
+        whole = self.workers.together(lambda: join_parts(state, self.plan.samples))
         own = slice(self.first, self.plan.shard.stop)
         if "running" in whole:
             whole["running"] = {name: values[..., own] for name, values in whole["running"].items()}

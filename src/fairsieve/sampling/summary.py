@@ -1,18 +1,19 @@
-"""What a sampler has found and does, as a table."""
+"""What a sampler has found and does, as a table, and what to warn of."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fairsieve.notebook import table_html
 from fairsieve.selection.epoch import Plan
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "pass_warnings"]
 
 HEADINGS = ("class", "group", "samples", "kept", "weight", "clean ratio", "gap")
+REPEATED = 10  # times in an epoch that one sample is trained on
 
 
 class Summary:
@@ -27,6 +28,8 @@ class Summary:
         self.next = _next_step(plan)
 
     def __str__(self) -> str:
+        import pandas as pd  # which takes long to import
+
         table = pd.DataFrame(self.rows, columns=list(HEADINGS))
         return f"{table.to_string(index=False)}\n{self.next}"
 
@@ -78,3 +81,34 @@ def _next_step(plan: Plan) -> str:
     if any(gap is not None and steps.is_wide(gap) for gap in plan.gaps):
         return "Some gaps are open, but no ratio can move further: a group keeps most of its natural weight."
     return f"No gap is wider than the tolerance of {steps.tolerance:g} (or than chance): no ratio moves."
+
+
+def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tuple[str, str]]:
+    """Yield kinds and words of warnings: of small cells that are repeated often, of a training without effect.
+
+    Parameters
+    ----------
+    batches : int
+        In the pass that begins.
+    epochs : int, optional
+        How long the training will be.
+    """
+    if not plan.in_warmup and plan.rules.weighted and plan.selected:
+        repeats = batches * plan.shares / np.maximum(plan.counts, 1)
+        cell = int(repeats.argmax())
+        if repeats[cell] >= REPEATED:
+            label, group = divmod(cell, plan.cells.shape[1])
+            yield (
+                "repeats",
+                f"the {plan.counts[cell]} selected samples of class {plan.cells.classes[label]!r} in group "
+                f"{plan.cells.groups[group]!r} are each trained on {repeats[cell]:.0f} times in this epoch: "
+                "a network may learn them by heart. Merge small groups, or raise clean_ratio or tolerance",
+            )
+    if epochs is None or plan.epoch + 1 != epochs:
+        return
+    nothing = f"in {epochs} epochs no sample was left out and no ratio moved; "
+    if plan.in_warmup:
+        ended = f"the warm-up of {plan.rules.warmup_epochs} epochs did not end: lower warmup_epochs"
+        yield "nothing", nothing + ended
+    elif plan.selected == plan.cell_counts.sum() and plan.moved == 0:
+        yield "nothing", nothing + "no gap was wider than the tolerance, and no label looked wrong"

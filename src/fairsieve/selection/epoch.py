@@ -190,7 +190,6 @@ class Plan:
         losses: Any,
         signals: Any | None = None,
         *,
-        step_size: float | None = None,
         judged: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]] | None = None,
     ) -> None:
         """Begin an epoch: move the ratios and select, from the model's present losses.
@@ -204,8 +203,6 @@ class Plan:
         signals : array or tensor of shape (targets, n), optional
             What the groups are compared by: the losses (or 0–1 errors) against each of
             ``plan.comparisons.targets``. The losses themselves when None.
-        step_size : float in [0, 1], optional
-            How far the ratios move this time, in place of the plan's own step size.
         judged : (sums, squares, counts), optional
             What the ratios' step is judged by in place of the previous selection: signals of held-out samples and their
             squares added up by cell, (targets, cells), and how many samples each cell has.
@@ -218,7 +215,7 @@ class Plan:
         if len(rules.rows):
             if judged is None:
                 judged = (*self.backend.sum_signals(measured, self._selected), self.counts)
-            self._step(*judged, step_size)
+            self._step(*judged)
         if self.estimates_ratios:
             below = self.backend.count_below(measured, guess_losses(self.cell_counts))
             self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
@@ -242,21 +239,16 @@ class Plan:
         )
 
     def _step(
-        self,
-        sums: NDArray[np.float64],
-        squares: NDArray[np.float64],
-        counts: NDArray[np.int64],
-        step_size: float | None,
+        self, sums: NDArray[np.float64], squares: NDArray[np.float64], counts: NDArray[np.int64]
     ) -> None:
         """Move the ratios, judged by sums of signals and their squares, and by counts of cells."""
         rules = self.rules
         sizes = cell_sizes(counts, rules.by_group, rules.count_offset)
         self.gaps = find_gaps(sums, squares, sizes, rules, self.cells.shape)
-        if self.steps is not None and step_size is None:
+        if self.steps is not None:
             self.moved += self.steps.move(self.ratios, self.gaps, self.natural_shares)
             return
-        step = rules.step_size if step_size is None else check_share("step_size", step_size)
-        before = self.ratios.copy()
+        before, step = self.ratios.copy(), rules.step_size
         move_ratios(self.ratios, sums, sizes, rules.rows, rules.by_group, step, rules.has_ungrouped)
         self.moved += float(np.abs(self.ratios - before).sum() / 2)
 

@@ -109,10 +109,6 @@ def find_gaps(table: Floats, fairness: str, positive: int, named_groups: int) ->
     return sorted(found, key=lambda gap: -gap.size)
 
 
-def _ignore(done: int) -> None:
-    """Report nothing."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class SolverSettings:
     """What is compared between groups, and when to stop.
@@ -137,7 +133,7 @@ class SolverSettings:
     clean_ratio: float = 1.0
     max_iter: int = 200
     correct: Callable[[Floats], Floats] | None = field(default=None, repr=False)
-    report: Callable[[int], None] = field(default=_ignore, repr=False)
+    report: Callable[[int], None] = field(default=lambda done: None, repr=False)
 
     def measure(self, table: Floats) -> tuple[float, list[Gap]]:
         """Compute the accuracy and the gaps of a confusion table."""

@@ -71,8 +71,6 @@ class History:
     >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
     >>> len(fitted.history), fitted.history.counts[-1].sum() <= 450
     (5, np.True_)
-    >>> sorted(fitted.history.as_rows()[0])[:3]
-    ['count[0, 0]', 'count[0, 1]', 'count[1, 0]']
     """
 
     epochs: NDArray[np.int64]
@@ -89,22 +87,6 @@ class History:
 
     def __len__(self) -> int:
         return len(self.epochs)
-
-    def as_rows(self) -> list[dict[str, float]]:
-        """Return the history as flat rows, for a table or a data frame."""
-        rows = []
-        for epoch in range(len(self)):
-            row: dict[str, float] = {"epoch": int(self.epochs[epoch])}
-            for name, scores in (("train", self.train), ("evaluation", self.evaluation)):
-                if scores is not None:
-                    row[f"{name}_accuracy"] = float(scores.accuracy[epoch])
-                    row |= {f"{name}_{notion}": float(v[epoch]) for notion, v in scores.disparity.items()}
-            for (i, label), (j, group) in cell_names(self.classes, self.groups):
-                row[f"loss[{label}, {group}]"] = float(self.cell_losses[epoch, i, j])
-                row[f"ratio[{label}, {group}]"] = float(self.ratios[epoch, i, j])
-                row[f"count[{label}, {group}]"] = int(self.counts[epoch, i, j])
-            rows.append(row)
-        return rows
 
 
 def cell_names(
