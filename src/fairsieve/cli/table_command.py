@@ -44,7 +44,7 @@ def train_command(
     with (
         stoppable("Nothing was written."),
         folders.new_folder(out, force=force) as folder,
-        stages(len(STAGES) + 1 + bool(settings.get("verified"))) as tell,
+        stages(len(STAGES) + 1) as tell,
     ):
         result = for_commands(tabular.train(data, report=tell, **settings))
         tell("writing the report")

@@ -1,4 +1,4 @@
-"""Read the answers of people who checked labels, say what they changed, and what models are worth on true labels."""
+"""Read the answers of people who checked labels, and say what they tell of the labels and of the models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.intervals import wilson
-from fairsieve.label_noise.estimate import ALL_WRONG_LABELS, CleanRatioEstimate, estimate_clean_ratio
+from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio
 from fairsieve.label_noise.true_measures import measure_true_labels
 from fairsieve.report.text import load_sentences
 from fairsieve.selection.fairness import ABBREVIATIONS
-from fairsieve.tabular.evaluation import Score, Share, score_models
+from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
 from fairsieve.tabular.reading.encoding import Preparation
@@ -266,26 +266,18 @@ def _say() -> Any:
     return load_sentences("fairsieve.tabular", "templates/review.j2")
 
 
-def _disparity_title(fairness: str) -> str:
-    return f"{ABBREVIATIONS[fairness]} disparity"
-
-
-def compare_with_answers(run: TableRun, without: TableRun) -> tuple[dict[str, Any], list[str]]:
-    """Compare a run that used answers with the same run without them: as ``metrics.json`` says it, and in words."""
-    problem, answers, test, asked = run.problem, run.problem.answers, run.problem.test, run.asked
+def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
+    """Describe what the answers that a run used say of its labels and models: for ``metrics.json``, and in words."""
+    problem, answers, test = run.problem, run.problem.answers, run.problem.test
     assert answers is not None
     assert run.estimate is not None  # verified labels need clean_ratio="auto"
-    assert without.estimate is not None
     wrong = answers.codes != answers.given
     inside = np.searchsorted(problem.table.rows, answers.rows)
     groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
-    models = (without.model, run.model, run.trade_off[0].model)
-    before, after, plain = (decide(one, probabilities([one], test.values)[0]) for one in models)
-    positive = problem.labels.positive_code
-    scores, change = score_models(test.cells, [before, after], asked.fairness, positive, asked.seed)
     share = float(np.average(wrong, weights=answers.weights))
     worth = float(answers.weights.sum() ** 2 / (answers.weights**2).sum())  # as so many rows of one weight
-    true_labels = _measure_problem(problem, {"plain model": plain, "fair model": after})
+    models = {"plain model": run.trade_off[0].model, "fair model": run.model}
+    predicted = {name: decide(one, probabilities([one], test.values)[0]) for name, one in models.items()}
     found = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
         "by_group": {
@@ -297,22 +289,11 @@ def compare_with_answers(run: TableRun, without: TableRun) -> tuple[dict[str, An
         "in_test": 0 if test.verified is None else int((test.verified >= 0).sum()),
         # By the checked rows and their chances to be chosen.
         "share_wrong": Score(share, wilson(share * worth, worth)),
-        "change": change,
         "rates": rate_records(run.estimate),
-        "estimate_without": estimate_record(without.estimate),
-        "estimate_with": estimate_record(run.estimate),
-        "fair_without": scores[0],
-        "true_labels": true_labels,
+        "true_labels": _measure_problem(problem, predicted),
     }
-    say, titles = _say(), {"accuracy": "accuracy", "disparity": _disparity_title(asked.fairness)}
-    sentences = [
-        say.counted(found),
-        say.estimated(found, ALL_WRONG_LABELS),
-        say.measured(found, scores[1], titles),
-        *tell_true_labels(true_labels, asked.fairness),
-        *tell_rates(run.estimate),
-    ]
-    return found, sentences
+    true_labels = tell_true_labels(found["true_labels"], run.asked.fairness)
+    return found, [_say().counted(found), *true_labels, *tell_rates(run.estimate)]
 
 
 def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
@@ -363,7 +344,7 @@ def measure_by_estimate(
 
 def tell_true_labels(found: dict[str, Any] | None, fairness: str) -> list[str]:
     """Say what :func:`measure_by_estimate` found; empty where that is nothing."""
-    return [] if found is None else [str(_say().true_labels(found, _disparity_title(fairness)))]
+    return [] if found is None else [str(_say().true_labels(found, f"{ABBREVIATIONS[fairness]} disparity"))]
 
 
 def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int64]]) -> dict[str, Any] | None:

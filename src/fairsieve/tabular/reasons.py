@@ -20,7 +20,7 @@ from fairsieve.tabular.decision import (
     decide,
     group_name,
 )
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, Share, list_gaps, most_uneven
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, list_gaps, most_uneven
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
@@ -31,7 +31,6 @@ PRICE = 0.01  # of accuracy, that fairness may cost
 SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
 SAME = 0.02  # a change of the disparity that few would act on
 LARGE = 0.1  # a gap between two groups that nobody would overlook
-MUCH = 0.25  # of a label, that is dropped
 MOST = 0.5  # of a cell, that is dropped
 USELESS = 0.05  # above a guess; a model that recognises labels no better tells little
 RARE = 0.05  # a label of fewer of the rows
@@ -166,7 +165,7 @@ def _left_out(run: TableRun) -> Iterator[TableVerdict]:
 
 
 def _dropped(run: TableRun) -> Iterator[Reason]:
-    """Doubt a model that lost most of a cell for no known reason; warn of a label or cell that hardly counts."""
+    """Doubt a model that lost most of a cell for no known reason; warn of a cell that hardly counts."""
     gone = [
         cell
         for cell in run.dropped
@@ -174,18 +173,9 @@ def _dropped(run: TableRun) -> Iterator[Reason]:
         and cell.dropped.value >= max(MOST, SMALL + (cell.estimated_noise or 0.0))
         and cell.group is not None
     ]
-    labels = {cell.label: Share(0, 0) for cell in run.dropped}
-    for cell in run.dropped:
-        hits, total = labels[cell.label]
-        labels[cell.label] = Share(hits + cell.dropped.hits, total + cell.dropped.total)
-    most = max(labels, key=lambda label: labels[label].value)
-    others = {label: share.value for label, share in labels.items() if label != most}
-    ways = (Step("higher_ratio"), review_step(run.asked))
     if gone:
+        ways = (Step("higher_ratio"), review_step(run.asked))
         yield Reason("cells_dropped", "inconclusive", {"cells": gone}, ways, warning=True)
-    elif labels[most].value >= max(MUCH, SMALL + min(others.values(), default=0.0)):
-        facts = {"label": most, "share": labels[most].value, "others": others}
-        yield Reason("label_dropped", "use", facts, ways[:1], warning=True)
     ignored = [cell for cell in run.dropped if cell.is_ignored and cell.group is not None]
     if ignored:
         yield Reason("ignored", "use", {"cells": ignored}, (Step("looser"),), warning=True)

@@ -28,7 +28,7 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.answers import compare_with_answers
+from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.evaluation import (
     Calibration,
     DroppedCell,
@@ -55,7 +55,6 @@ from fairsieve.tabular.reading.encoding import Feature, Preparation, notes_on_ne
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
-WITHOUT_ANSWERS = "training without the answers, to compare"
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
@@ -392,7 +391,7 @@ class TableRun(TableModels):
     seconds : float
     versions : dict
     verified : dict or None
-        What answers of people who checked labels changed.
+        What answers of people who checked labels say.
     """
 
     problem: TableProblem
@@ -446,26 +445,17 @@ def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun
     report : callable
         Called with what begins, one of :data:`STAGES`.
     """
-    run = _train_once(asked, report)
-    if not asked.verified:
-        return run
-    report(WITHOUT_ANSWERS)
-    without = _train_once(replace(asked, verified=()), lambda stage: None)
-    changed, sentences = compare_with_answers(run, without)
-    seconds = run.seconds + without.seconds
-    return replace(run, verified=changed, notes=[*sentences, *run.notes], seconds=seconds)
-
-
-def _train_once(asked: TableSettings, tell: Callable[[str], None]) -> TableRun:
-    """Read the table, train both models and measure them."""
     started = time.perf_counter()
-    tell(STAGES[0])
+    report(STAGES[0])
     problem = read_problem(asked)
-    tell(STAGES[1])
+    report(STAGES[1])
     name, losses, notes = choose_model(problem)
     fitted = train_linear(problem) if name == "logistic" else train_trees(problem, name)
-    tell(STAGES[2])
+    report(STAGES[2])
     run = _measured_run(problem, replace(fitted, notes=[*notes, *fitted.notes]), name, losses)
+    if asked.verified:
+        told, sentences = describe_answers(run)
+        run = replace(run, verified=told, notes=[*sentences, *run.notes])
     return replace(run, seconds=time.perf_counter() - started)
 
 

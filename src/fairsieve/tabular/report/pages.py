@@ -390,11 +390,9 @@ def rates_figure(
 
 def order_rates(measures: Sequence[Rate], fairness: str, gaps: Sequence[Gap] = ()) -> list[Rate]:
     """Order rates: those that a decision is about, then those that fairness compares; of many, the first ones."""
-    named = [gap.measure.name for gap in gaps]
-    place = {name: -len(named) + i for i, name in reversed(list(enumerate(named)))}
-    return sorted(measures, key=lambda one: (place.get(one.name, 0), fairness not in one.notions))[
-        :MOST_MEASURES
-    ]
+    first = {gap.measure.name: gap.measure for gap in gaps}
+    ordered = sorted(measures, key=lambda one: fairness not in one.notions)
+    return [*first.values(), *(one for one in ordered if one.name not in first)][:MOST_MEASURES]
 
 
 def trade_off_figure(run: TableRun) -> Figure:
