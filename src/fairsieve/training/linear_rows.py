@@ -157,8 +157,8 @@ class LinearRows:
 
         def add(part: slice) -> Derivatives:
             own, (total, wanted) = scores[part], self._targets(part, table)
-            chances = self._probabilities(own)
-            value = total @ self._log_sums(own) - (wanted * own).sum()
+            log_sums, chances = self._normalise(own)
+            value = total @ log_sums - (wanted * own).sum()
             gradient = self._transposed(part, total[:, None] * chances - wanted)
             return Derivatives(
                 float(value), gradient, self._gram(part, total, chances) if hessian else np.empty((0, 0))
@@ -173,7 +173,7 @@ class LinearRows:
 
         def add(part: slice) -> Floats:
             total, _ = self._targets(part, table)
-            chances, moved = self._probabilities(scores[part]), self._times(part, direction)
+            (_, chances), moved = self._normalise(scores[part]), self._times(part, direction)
             pulled = chances * (moved - (chances * moved).sum(1)[:, None])
             return self._transposed(part, total[:, None] * pulled)
 
@@ -258,9 +258,9 @@ class LinearRows:
         """Return ℓ / (1 + ℓ) of each row under its label."""
         own, labels = scores[part], self.labels[part]
         if self.outputs == 1:
-            losses = self._log_sums(self.xp.where((labels == 1)[:, None], -own, own))
+            losses, _ = self._normalise(self.xp.where((labels == 1)[:, None], -own, own))
         else:
-            losses = self._log_sums(own) - (own * (labels[:, None] == self._codes)).sum(1)
+            losses = self._normalise(own)[0] - (own * (labels[:, None] == self._codes)).sum(1)
         return losses / (1 + losses)
 
     @property
@@ -310,21 +310,19 @@ class LinearRows:
         sums = self.xp.bincount(places, weights=weights, minlength=math.prod(shape))
         return to_host(sums).reshape(shape)
 
-    def _log_sums(self, scores: Array) -> Array:
-        """Return log Σ exp of each row's scores; of one, with the 0 of the first class."""
-        if self.outputs == 1:
-            own = scores[:, 0]
-            return own.clip(0) + self.xp.log1p(self.xp.exp(-abs(own)))
-        highest = self.xp.amax(scores, 1)
-        return highest + self.xp.log(self.xp.exp(scores - highest[:, None]).sum(1))
+    def _normalise(self, scores: Array) -> tuple[Array, Array]:
+        """Return log Σ exp of each row's scores, and the chance of each class.
 
-    def _probabilities(self, scores: Array) -> Array:
-        """Return the chance of the second class, (n, 1), or of each of many, (n, classes)."""
+        Of two classes, the first has the score 0, and the chances are those of the second, (n, 1).
+        """
         if self.outputs == 1:
             small = self.xp.exp(-abs(scores))
-            return self.xp.where(scores >= 0, 1.0, small) / (1.0 + small)
-        powers = self.xp.exp(scores - self.xp.amax(scores, 1)[:, None])
-        return powers / powers.sum(1)[:, None]
+            chances = self.xp.where(scores >= 0, 1.0, small) / (1.0 + small)
+            return scores[:, 0].clip(0) + self.xp.log1p(small[:, 0]), chances
+        highest = self.xp.amax(scores, 1)[:, None]
+        powers = self.xp.exp(scores - highest)
+        sums = powers.sum(1)
+        return highest[:, 0] + self.xp.log(sums), powers / sums[:, None]
 
 
 def add_up(answers: Sequence[Any]) -> Any:
