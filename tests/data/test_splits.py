@@ -84,13 +84,6 @@ def test_the_seed_decides(samples, seed):
         np.testing.assert_array_equal(a.labels, b.labels)
 
 
-def test_twenty_percent_and_ten_to_one():
-    samples = Samples(np.zeros((1100, 1)), np.arange(1100) % 2, np.arange(1100) // 2 % 2)
-    splits = split(samples)
-    assert [len(part) for part in parts_of(splits)] == [800, 220, 80]
-    assert splits.test.cells.counts.tolist() == [[55, 55], [55, 55]]
-
-
 @law
 @given(any_samples(), seeds)
 def test_scaling_is_learnt_on_the_training_part(samples, seed):

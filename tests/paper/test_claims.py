@@ -114,7 +114,7 @@ def test_hyperparameters_are_chosen_once_and_used_by_all_seeds(path, monkeypatch
     ]
     chosen, *runs = read_results(path)
     assert chosen["settings"]["tuning"]["rate"] == 0.1
-    assert [run["hyperparameters"] for run in runs] == [chosen["hyperparameters"]] * 2
+    assert [run["settings"]["fixed"] for run in runs] == [chosen["hyperparameters"]] * 2
 
 
 def add_runs(results, experiment, **values):

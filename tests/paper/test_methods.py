@@ -21,7 +21,7 @@ from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
 from fairsieve.paper.methods.noise_losses import estimate_noise_rates
 from fairsieve.paper.methods.registry import METHODS, find_methods
 from fairsieve.paper.methods.selection import authors_prefix
-from fairsieve.paper.problems import make_problem, paper_settings
+from fairsieve.paper.problems import make_problem
 from fairsieve.paper.run import choose, pick
 from fairsieve.report.looks import Look
 from fairsieve.training.settings import Settings
@@ -261,11 +261,6 @@ def test_problems_flip_training_labels_only():
     assert (problem.test.labels == parts.test.labels).all()
     assert (problem.clean_validation.labels == parts.validation.labels).all()
     assert (problem.noisy_validation.labels != parts.validation.labels).sum() == 20
-
-
-def test_the_papers_settings():
-    assert paper_settings("compas", "label", 0.1, "equalized_odds").batch_size == 200
-    assert paper_settings("synthetic", "group-targeted", 0.1, "demographic_parity").epochs == 500
 
 
 # The authors' code.

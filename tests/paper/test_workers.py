@@ -25,13 +25,6 @@ def recorded(path):
     return sorted(json.loads(line)["run"] for line in path.read_text().splitlines())
 
 
-def test_every_run_is_recorded_once_and_yielded_with_its_place(tmp_path):
-    path = tmp_path / "records.jsonl"
-    finished = list(run_and_record([partial(make_run, number) for number in range(5)], path))
-    assert finished == [(number, {"run": str(number)}) for number in range(5)]
-    assert recorded(path) == [str(number) for number in range(5)]
-
-
 def test_the_runs_of_a_killed_worker_are_made_again(tmp_path):
     path, marker = tmp_path / "records.jsonl", tmp_path / "killed"
     work = [partial(make_run, number) for number in range(4)] + [partial(kill_worker, marker)]

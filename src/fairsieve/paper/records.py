@@ -38,7 +38,7 @@ def append_record(path: Path, record: Record) -> bool:
     ...     [append_record(Path(folder) / "records.jsonl", {"run": "a"}) for _ in range(2)]
     [True, False]
     """
-    line = json.dumps(record, sort_keys=True) + "\n"
+    line = json.dumps(record, sort_keys=True, separators=(",", ":")) + "\n"
     try:
         with path.open("a+b") as file, hold(path, wait=True):
             file.seek(0)

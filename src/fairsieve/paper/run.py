@@ -215,17 +215,16 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     given = comparison.training_input(problem, method, seed)
     started = time.process_time()
     if comparison.fixed is not None:
-        chosen = dict(comparison.fixed)
+        chosen, told = dict(comparison.fixed), {}  # the settings name them
     else:
         chosen = choose(method, given) if comparison.tune else method.defaults
+        told = {"hyperparameters": chosen, "tuning_seconds": round(time.process_time() - started, 4)}
     own = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
     began, wall = time.process_time(), time.perf_counter()
     trained = method.fit(given, chosen | own)
-    result: Record = {
+    result: Record = told | {
         "seconds": round(time.perf_counter() - wall, 4),
         "cpu_seconds": round(time.process_time() - began, 4),
-        "tuning_seconds": round(began - started, 4),
-        "hyperparameters": chosen,
         "epochs": trained.epochs,
         "metrics": _test_metrics(trained, problem),
         "rows": {"train": len(problem.train), "test": len(problem.test)},

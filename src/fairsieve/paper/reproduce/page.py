@@ -134,7 +134,7 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
     if protocols.authors is not None:
         records += protocols.authors.collect(each for each in experiments if each.data == "synthetic")
     seconds = sum(record.get("cpu_seconds", 0) + record.get("tuning_seconds", 0) for record in records)
-    versions: dict[str, str] = next((record["versions"] for record in records if "versions" in record), {})
+    versions = pd.DataFrame([record["versions"] for record in records if "versions" in record])
     seeds = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
     if not results.scope.quick:
         seeds = (
@@ -145,7 +145,7 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
         "model": "logistic regression, Adam; batches of 100 (synthetic), 200 (COMPAS), 2,000 (Adult)",
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
-    } | {f"version of {name}": text for name, text in versions.items()}
+    } | {f"version of {name}": ", ".join(found.dropna().unique()) for name, found in versions.items()}
     choices = choices_table(records)
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
 
