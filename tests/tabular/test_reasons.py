@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.base import PlainComparison
 from fairsieve.tabular.decision import OUTCOMES, Reason, Step, TableVerdict, check_fail_on, decide, tell
-from fairsieve.tabular.evaluation import DroppedCell, Score, Share
+from fairsieve.tabular.dropping import DroppedCell
+from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.reasons import decide_run
 
 REASONS = st.lists(

@@ -1,4 +1,4 @@
-"""Measure two models on the test part, overall and for each group, and count who was left out of training.
+"""Measure two models on the test part, overall and for each group.
 
 Beside accuracy: how well models tell labels apart, and whether their probabilities mean what they say. Accuracy says
 little where a label is rare: to predict it for nobody is right almost always.
@@ -28,8 +28,6 @@ from fairsieve.tabular.reading.roles import Labels
 FEW = 10  # people to measure on; rates of fewer are chance
 DRAWS = 1000
 LEVELS = (2.5, 97.5)
-NOTICEABLE = 0.02  # a smaller difference is none worth telling
-IGNORED = 0.25  # of the weight that its rows would have
 
 # The notions of fairness that compare a rate; equal opportunity looks at the positive label alone.
 NOTIONS: dict[str, tuple[str, ...]] = {
@@ -461,114 +459,3 @@ def calibrate_scores(model: str, cells: Cells, scores: Floats, hits: Flags, labe
             told = [describe(rows) for rows in bins if len(rows) >= FEW]
             found.append(Calibration(model, group, label, told, *describe(inside)))
     return found
-
-
-# ---- Who was left out of training
-
-
-@dataclass(frozen=True)
-class DroppedCell:
-    """The people of one label in one group (None: without a group).
-
-    Attributes
-    ----------
-    label, group : str
-    dropped : Share
-        Those left out in the last epoch, of all.
-    suspects : int
-        Those whose label looks wrong.
-    estimated_noise : float or None
-        Estimated share of wrong labels, where it was estimated.
-    effective_weight : float or None
-        Effective weight: the cell's share of the training weight, divided by its share of the rows.
-    """
-
-    label: str
-    group: str | None
-    dropped: Share
-    suspects: int
-    estimated_noise: float | None
-    effective_weight: float | None = None
-
-    @property
-    def is_ignored(self) -> bool:
-        """Whether the cell has less than a quarter of the weight that its rows would have."""
-        return self.effective_weight is not None and self.effective_weight < IGNORED
-
-
-class Uneven(NamedTuple):
-    """Two groups of one label, of which ``most`` was dropped more.
-
-    ``expected`` is the difference that their estimated wrong labels explain; 0 where none were estimated, and where
-    the group that was dropped more has fewer of them.
-    """
-
-    most: DroppedCell
-    least: DroppedCell
-    difference: Score
-    expected: float
-
-    @property
-    def even_handed(self) -> bool:
-        """Whether the difference is small, no more than chance, or what wrong labels explain."""
-        value, (low, _) = self.difference
-        return value - self.expected < NOTICEABLE or low <= self.expected
-
-
-def dropped_cells(
-    cells: Cells,
-    kept: NDArray[np.int64],
-    suspects: NDArray[Any],
-    noise: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> list[DroppedCell]:
-    """Describe every cell that is not empty; ``kept`` and ``suspects`` are positions of samples.
-
-    ``noise`` and effective ``weights`` are by class and group, NaN where they are not known.
-    """
-    left = np.ones(len(cells), bool)
-    left[kept] = False
-    dropped, wrong = (
-        np.bincount(cells.codes[rows], minlength=cells.counts.size).reshape(cells.shape)
-        for rows in (left, suspects)
-    )
-
-    def known(values: NDArray[np.float64], place: tuple[int, int]) -> float | None:
-        return None if np.isnan(values[place]) else float(values[place])
-
-    return [
-        DroppedCell(
-            str(cells.classes[place[0]]),
-            cells.groups[place[1]],
-            Share(int(dropped[place]), int(count)),
-            int(wrong[place]),
-            known(noise, place),
-            known(weights, place),
-        )
-        for place, count in np.ndenumerate(cells.counts)
-        if count
-    ]
-
-
-def most_uneven(cells: list[DroppedCell]) -> Uneven | None:
-    """Find the difference between two groups of one label that is explained least; of those that are, the largest.
-
-    None where groups are too small to tell.
-    """
-    compared = [cell for cell in cells if cell.group is not None and cell.dropped.total >= FEW]
-    found = [
-        Uneven(
-            one,
-            other,
-            one.dropped.less(other.dropped),
-            max((one.estimated_noise or 0.0) - (other.estimated_noise or 0.0), 0.0),
-        )
-        for one, other in permutations(compared, 2)
-        if one.label == other.label
-    ]
-
-    def weight(one: Uneven) -> tuple[bool, float]:
-        explained = 0.0 if one.even_handed else one.expected
-        return not one.even_handed, one.difference.value - explained
-
-    return max(found, key=weight, default=None)

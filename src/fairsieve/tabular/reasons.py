@@ -20,7 +20,8 @@ from fairsieve.tabular.decision import (
     decide,
     group_name,
 )
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, list_gaps, most_uneven
+from fairsieve.tabular.dropping import judge_dropping
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
@@ -30,8 +31,8 @@ from fairsieve.tabular.table_run import BETTER, TableRun
 PRICE = 0.01  # of accuracy, that fairness may cost
 SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
 SAME = 0.02  # a change of the disparity that few would act on
-LARGE = 0.1  # a gap between two groups that nobody would overlook
 MOST = 0.5  # of a cell, that is dropped
+LARGE = 0.1  # a gap between two groups that nobody would overlook
 USELESS = 0.05  # above a guess; a model that recognises labels no better tells little
 RARE = 0.05  # a label of fewer of the rows
 HARDLY_THERE = 0.02  # a label of fewer of the rows, among which wrong ones would hardly show
@@ -128,40 +129,6 @@ def _more_rows(run: TableRun, name: str) -> tuple[Step, ...]:
     half, size = (change.interval[1] - change.interval[0]) / 2, abs(change.value)
     needed = float(f"{rows * (half / size) ** 2:.2g}") if 0.01 <= size < half else None
     return (Step("more_rows", {"needed": needed}),)
-
-
-def dropping_verdict(run: TableRun) -> TableVerdict:
-    """Judge whether a group of one label lost more rows than others, and than wrong labels explain.
-
-    It is told, and decides nothing; what decides is how much of a cell is gone. Where labels are corrected by chances,
-    each cell loses what the estimate says, and nobody is dropped.
-    """
-    if not any(cell.dropped.hits for cell in run.dropped):
-        acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
-        doubted = [cell for cell in run.dropped if cell.estimated_noise and cell.group is not None]
-        corrected = doubted if acts and not run.keeps_plain else []
-        facts: dict[str, Any] = {
-            "most": max(corrected, key=lambda cell: cell.estimated_noise or 0.0, default=None)
-        }
-        return TableVerdict("dropping", "holds", facts=facts, kind="dropping_nobody", source="training part")
-    found = most_uneven(run.dropped)
-    if found is None:
-        return TableVerdict("dropping", "inconclusive", kind="dropping_of_few", source="training part")
-    facts = {"uneven": found, "allowed": 1 - run.clean_ratio}
-    status: Status = "holds" if found.even_handed else "fails"
-    return TableVerdict("dropping", status, *found.difference, facts, source="training part")
-
-
-def _left_out(run: TableRun) -> Iterator[TableVerdict]:
-    """Judge whether a group lost more rows than wrong labels explain, and whether all still count, as far as known."""
-    yield dropping_verdict(run)
-    cells = [cell for cell in run.dropped if cell.effective_weight is not None and cell.group is not None]
-    if cells:
-        least = min(cells, key=lambda cell: cell.effective_weight or 0.0)
-        status: Status = "fails" if least.is_ignored else "holds"
-        yield TableVerdict(
-            "weight", status, least.effective_weight, facts={"least": least}, source="training part"
-        )
 
 
 def _dropped(run: TableRun) -> Iterator[Reason]:
@@ -308,7 +275,7 @@ PLAIN: list[Callable[[TableRun], Iterator[TableVerdict | Reason]]] = [
     _gap_remains,
     _suspects,
 ]
-FAIR = [_dropped, _accuracy, _fairness, _left_out, *PLAIN[1:]]
+FAIR = [_dropped, _accuracy, _fairness, judge_dropping, *PLAIN[1:]]
 
 
 # ---- Labels

@@ -29,15 +29,14 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ra
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import describe_answers
+from fairsieve.tabular.dropping import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import (
     Calibration,
-    DroppedCell,
     ModelOutput,
     Quality,
     Rate,
     Score,
     count_predicted,
-    dropped_cells,
     measure_calibration,
     measure_groups,
     measure_quality,
