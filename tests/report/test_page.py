@@ -210,7 +210,7 @@ def dumbbells():
         )
         for i, name in enumerate(("men", "women"))
     ]
-    return Figure("f", "Rates", [Panel("Rate", "share", "group", series, (0, 1), None, ("men", "women"))])
+    return Figure("f", "Rates", [Panel("Rate", "share", "group", series, (0, 1), ("men", "women"))])
 
 
 def test_dumbbells_stand_in_a_table_with_both_ends():

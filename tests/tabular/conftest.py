@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.people import people, write_csv
+from tests.support.people import QUICK, people, write_csv
 
 from fairsieve import tabular
 
@@ -15,15 +15,7 @@ def people_csv(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained(people_csv):
-    return tabular.train(
-        people_csv,
-        label="income",
-        sensitive="sex",
-        positive="high",
-        clean_ratio=0.9,
-        tolerance=0.02,
-        max_iter=24,
-    )
+    return tabular.train(people_csv, **QUICK)
 
 
 @pytest.fixture(scope="session")

@@ -10,18 +10,10 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from tests.support.people import QUICK
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
-
-QUICK = {
-    "label": "income",
-    "sensitive": "sex",
-    "positive": "high",
-    "clean_ratio": 0.9,
-    "max_iter": 24,
-    "tolerance": 0.02,
-}
 
 
 @pytest.fixture(scope="module")

@@ -6,20 +6,12 @@ import copy
 
 import numpy as np
 import pytest
-from tests.support.people import people, write_csv
+from tests.support.people import QUICK, people, write_csv
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
 
-ASKED = {
-    "label": "income",
-    "sensitive": "sex",
-    "positive": "high",
-    "max_accuracy_loss": 0.03,
-    "threshold": "rate:0.25",
-    "max_iter": 8,
-    "clean_ratio": 0.9,
-}
+ASKED = QUICK | {"max_accuracy_loss": 0.03, "threshold": "rate:0.25", "max_iter": 8, "tolerance": None}
 
 
 @pytest.fixture(scope="module")

@@ -6,20 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.support.people import people, write_csv
+from tests.support.people import QUICK, people, write_csv
 
 from fairsieve import FairRobustClassifier, tabular
 from fairsieve.errors import FairnessWarning, InvalidInputError
 
 FEW = {"max_iter": 8, "clean_ratio": 0.9}
-SAME = {
-    "label": "income",
-    "sensitive": "sex",
-    "positive": "high",
-    "clean_ratio": 0.9,
-    "max_iter": 24,
-    "tolerance": 0.02,
-}
 
 
 @pytest.mark.filterwarnings("ignore:the widest gap")
@@ -48,7 +40,7 @@ def test_the_sensitive_column_is_learnt_from_only_if_asked(run, people_csv):
 
 def test_the_same_seed_gives_the_same_run(trained, people_csv, tmp_path):
     stages = []
-    again = tabular.train(people_csv, report=stages.append, **SAME)
+    again = tabular.train(people_csv, report=stages.append, **QUICK)
     assert stages == ["reading the table", "training both models", "measuring"]
     one, two = trained.save(tmp_path / "one"), again.save(tmp_path / "two")
     for name in ("model.skops", "suspects.csv", "rows.csv", "card.md"):

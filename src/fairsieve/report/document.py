@@ -153,7 +153,7 @@ class Series:
 class Panel:
     """One pair of axes.
 
-    ``x_range`` and ``y_range`` fix an axis, so that panels can be compared; ``y_names`` names the heights 0, 1, 2 …
+    ``x_range`` fixes an axis, so that panels can be compared; ``y_names`` names the heights 0, 1, 2 …
     from the top down.
     """
 
@@ -162,7 +162,6 @@ class Panel:
     y_title: str
     series: Sequence[Series]
     x_range: tuple[float, float] | None = None
-    y_range: tuple[float, float] | None = None
     y_names: Sequence[str] = ()
 
 

@@ -35,7 +35,6 @@ def chart_data(figure: Figure) -> dict[str, Any]:
             "y_title": _plotly_text(panel.y_title),
             "categories": _has_categories(panel),
             "x_range": panel.x_range,
-            "y_range": panel.y_range,
             "y_names": [_plotly_text(name) for name in panel.y_names],
             "series": [_series_data(series, names.index(series.name), looks) for series in panel.series],
         }

@@ -106,18 +106,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = [Items("Notes", [advise(note, in_python=decision.in_python) for note in notes])] if notes else []
     folded: list[tuple[str, str, list[Block]]] = [
+        ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
         ("groups", "Every rate", rates),
         ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality]),
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
     ]
     if calibration:
-        folded.insert(2, ("calibration", "Probabilities", [*paragraphs("guide_calibration"), calibration]))
-    if len(run.trade_off) > 1:
-        folded.insert(
-            0,
-            ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
-        )
+        folded.insert(3, ("calibration", "Probabilities", [*paragraphs("guide_calibration"), calibration]))
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if len(run.suspects) and not run.is_inconclusive:
