@@ -67,7 +67,6 @@ def test_tensors_frames_and_crossed_columns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y_pred": [0]}, r"equally long; got \(2,\) and \(1,\)"),
         ({"y_true": [], "y_pred": [], "sensitive_features": []}, "at least one sample"),
         ({"sensitive_features": ["a"]}, "sensitive_features must have one value per sample, 2; got 1"),
         ({"sample_weight": [1.0]}, "sample_weight must have one number per sample"),

@@ -143,12 +143,10 @@ def told(tmp_path_factory):
     if not hasattr(os, "fork"):
         pytest.skip("needs fork")
     folder = tmp_path_factory.mktemp("tries")
-    table = folder / "table.csv"
-    table.write_text("a,b,c\n" + "yes,x,1\nno,y,2\n" * 40)
     hidden = json.dumps(sorted(set().union(*PACKAGES.values()) - {"torch"}))
     tried = json.dumps([(package, name) for package, name, _ in TRIES])
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, hidden, tried, table],
+        [sys.executable, "-c", PROGRAM, hidden, tried],
         cwd=folder,
         capture_output=True,
         text=True,

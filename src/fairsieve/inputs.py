@@ -44,13 +44,8 @@ class Checked(NamedTuple):
 
     data: Samples
     weights: NDArray[np.float64] | None  # how often each sample counts; None, where each counts once
-    kept: NDArray[np.int64] | None  # where the samples stand in what was given; None, where they are all
+    rows: NDArray[np.int64]  # where the samples stand in what was given, ascending
     given: int  # how many samples were given
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Where the samples stand in what was given, ascending."""
-        return np.arange(self.given) if self.kept is None else self.kept
 
 
 def check_samples(
@@ -75,9 +70,7 @@ def check_samples(
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels if len(rows) == len(labels) else labels[rows])
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
-    if len(rows) == len(data):
-        return Checked(data, weights, None, len(data))
-    return Checked(data.take(rows), weights, rows, len(data))
+    return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
 
 
 def rename_parameters(new_names: Mapping[str, str]) -> Callable[[type], type]:

@@ -17,7 +17,7 @@ from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.fairness import comparisons
-from fairsieve.selection.ratios import cell_sizes, initial_ratios, move_ratios
+from fairsieve.selection.ratios import cell_sizes, class_shares, move_ratios
 
 NOTIONS = ("equalized_odds", "demographic_parity", "equal_opportunity")
 
@@ -156,13 +156,13 @@ def test_relabelling(step, data):
 def test_start(pairs, random):
     """Ratios start at each cell's share of its class, in whatever order the samples stand; even without samples."""
     known = {"classes": range(3), "group_values": range(3)}
-    start = initial_ratios(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known))
+    start = class_shares(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known).counts)
     for label, row in enumerate(start):
         own = [z for y, z in pairs if y == label]
         expected = [own.count(z) / len(own) if own else 1 / 3 for z in range(3)]
         assert row.tolist() == pytest.approx(expected)
     random.shuffle(pairs)
-    again = initial_ratios(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known))
+    again = class_shares(Cells.of([y for y, _ in pairs], [z for _, z in pairs], **known).counts)
     assert (again == start).all()
 
 
@@ -184,7 +184,7 @@ def test_sums(samples, dtype):
 
 def step_of(cells, sums, fairness):
     """Ratios after one step of 0.1 from where they start, by sums against each target."""
-    wanted, table = comparisons(fairness, cells), initial_ratios(cells)
+    wanted, table = comparisons(fairness, cells), class_shares(cells.counts)
     move_ratios(table, np.array(sums, float), cells.counts.ravel(), wanted.rows, wanted.by_group, 0.1)
     return table
 

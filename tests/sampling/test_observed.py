@@ -146,8 +146,6 @@ def test_wrong_arguments_are_refused(data):
     sampler = new_sampler(data, warmup_epochs=0)
     with pytest.raises(InvalidInputError, match="one value for each of the 2 indices"):
         sampler.observe_losses([0, 1], torch.zeros(3))
-    with pytest.raises(InvalidInputError, match="positions of the 90 samples; got 3 to 90"):
-        sampler.observe_losses([3, 90], torch.zeros(2))
     with pytest.raises(InvalidInputError, match=r"share must be a number in \[0, 1\]"):
         sampler.stale(1.5)
     sampler.observe_losses([7, 8], torch.tensor([0.0, torch.nan]))

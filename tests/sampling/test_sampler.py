@@ -69,8 +69,6 @@ def test_order_is_a_function_of_seed_and_epoch(data):
     assert first != list(other)
     one.set_epoch(0)
     assert list(one) == first
-    with pytest.raises(InvalidInputError, match="epoch must be a whole number of at least 0; got -1"):
-        one.set_epoch(-1)
 
 
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])
@@ -119,10 +117,6 @@ def test_custom_losses_and_signals(data):
     other = new_sampler(data, warmup_epochs=0, fairness="demographic_parity")
     other.update(logit)
     assert sampler.indices.tolist() == other.indices.tolist()
-
-
-def test_a_loss_of_your_own(data):
-    sampler = new_sampler(data, warmup_epochs=0)
     sampler.update(torch.randn(N, 2), loss=lambda out, target: (out[:, 1] - target).abs())
     assert 0 < len(sampler.indices) <= 108
 
@@ -155,11 +149,6 @@ def test_three_classes_and_crossed_groups():
             sampler.update(torch.from_numpy(rng.normal(size=(90, 3))))
             assert all(len(batch) == 16 for batch in sampler)
         assert sampler.ratios.shape == (3, 4)
-
-
-def test_no_samples():
-    with pytest.raises(InvalidInputError, match="at least one sample"):
-        FairRobustBatchSampler([], [], 4, clean_ratio=0.9)
 
 
 def test_losses_in_chunks_restore_the_mode_of_every_part():

@@ -88,11 +88,3 @@ def test_one_sample_and_one_group():
     plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=0.5, warmup_epochs=0)
     plan.update([0.5])
     assert plan.batches().shape == (0, 0)  # a budget of nothing
-
-
-def test_losses_are_checked():
-    plan = Plan(random_cells(np.random.default_rng(0)), 10, warmup_epochs=0)
-    with pytest.raises(InvalidInputError, match=r"losses must have one value per sample, the shape \(60,\)"):
-        plan.update(np.ones(59))
-    with pytest.raises(InvalidInputError, match="losses must not be NaN; got 1, the first at 7"):
-        plan.update(np.where(np.arange(60) == 7, np.nan, 1.0))

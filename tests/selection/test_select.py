@@ -52,10 +52,6 @@ RATIOS = [[0.5, 0.5], [0.5, 0.5]]
     ("arguments", "message"),
     [
         (([[0.1], [0.2]], [0, 1], [0, 1], RATIOS, 0.9), r"losses must have one value per sample"),
-        (([0.1, 0.2], [0, 1], [0], RATIOS, 0.9), r"got 2 labels and 1 groups"),
-        (([0.1, 0.2], [0, 1], [0, 1], RATIOS, 0.0), r"clean_ratio must be a number in \(0, 1\].*got 0"),
-        (([0.1, 0.2], [0, 1], [0, 1], RATIOS, 1.1), r"clean_ratio must be .*got 1.1"),
-        (([0.1, 0.2], [0, 1], [0, 1], RATIOS, np.nan), r"clean_ratio must be .*got nan"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, -0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [[1.5, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),
         (([0.1, 0.2], [0, 1], [0, 1], [[-0.5, 1.0, 0.5]] * 2, 0.9), r"ratios must lie in \[0, 1\]"),

@@ -51,7 +51,7 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
 
     def __init__(self, labels: Any, sensitive_features: Any, **options: Any) -> None:
         self.labels, self.sensitive_features, self.options = labels, sensitive_features, options
-        self.sieve: Sieve | None = None
+        self.sieve: Sieve = None  # type: ignore[assignment]  # until the training is set up
         self._state: Mapping[str, Any] | None = None
         self._trained = 0  # batches of the present epoch
 
@@ -83,13 +83,11 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         self.sieve.sampler.is_open = False
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert self.sieve is not None
         if trainer.fit_loop.restarted_mid_epoch:  # then no on_train_epoch_start comes
             self.sieve.continue_epoch(skip=self._trained)
             self._open(trainer)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert self.sieve is not None
         self._trained = 0
         self.sieve.begin_epoch(pl_module, trainer.current_epoch, **self._loading)
         if not self.sieve.sampler.is_open:
@@ -97,7 +95,6 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
 
     def _open(self, trainer: Trainer) -> None:
         """Let a new pass begin: the Trainer began one before it told us, and its workers would read on in it."""
-        assert self.sieve is not None
         self.sieve.sampler.is_open = True
         iter(trainer.fit_loop._data_fetcher)
 
@@ -107,7 +104,6 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         self._trained = batch_idx + 1
 
     def on_before_backward(self, trainer: Trainer, pl_module: LightningModule, loss: torch.Tensor) -> None:
-        assert self.sieve is not None
         if trainer.world_size > 1:
             loss *= self.sieve.weight(self._trained - 1)
 
@@ -115,7 +111,6 @@ class FairRobustCallback(Callback):  # type: ignore[misc]
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         if isinstance(outputs, Mapping) and isinstance(outputs.get("losses"), torch.Tensor):
-            assert self.sieve is not None
             self.sieve.observe(batch_idx, outputs["losses"])
 
     def state_dict(self) -> dict[str, Any]:

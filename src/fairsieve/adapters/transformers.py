@@ -62,7 +62,7 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         if self.train_dataset is None:
             raise InvalidInputError("train_dataset must be given, a map-style dataset; got None")
         self.sieve_options = sieve
-        self.sieve: Sieve | None = None
+        self.sieve: Sieve = None  # type: ignore[assignment]  # until the loader is made
         self.batch = 0  # of the present epoch
         self.add_callback(_BeginEpoch(self))
 
@@ -125,7 +125,6 @@ class _BeginEpoch(TrainerCallback):  # type: ignore[misc]
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         sieve = self.trainer.sieve
-        assert sieve is not None
         accumulated = args.gradient_accumulation_steps
         steps = -(-len(sieve.sampler) // accumulated)  # of an epoch
         self.trainer.batch = 0 if args.ignore_data_skip else state.global_step % steps * accumulated
@@ -136,7 +135,6 @@ class _BeginEpoch(TrainerCallback):  # type: ignore[misc]
             sieve.begin_epoch(model, collate_fn=self.trainer.data_collator)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        assert self.trainer.sieve is not None
         found = self.trainer.sieve.state_dict()
         if args.should_save:
             torch.save(found, Path(args.output_dir) / f"checkpoint-{state.global_step}" / FILE)

@@ -225,7 +225,7 @@ class DaskTable:
         ]
         estimator.sample_indices_ = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
-        meta = suspects_of(model.decision(empty.features), empty, np.arange(0), None)
+        meta = suspects_of(model.decision(empty.features), empty, np.arange(0), np.arange(0))
         frames = [dask.delayed(_suspects)(part, start, selection, model) for part, start in self._starts()]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             estimator._suspects, estimator._kept = dd.from_delayed(frames, meta=meta), None

@@ -19,7 +19,7 @@ from fairsieve.label_noise.flip_model import transitions, true_sums
 from fairsieve.metrics import count_table
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
-from fairsieve.selection.ratios import initial_ratios
+from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped
@@ -140,7 +140,7 @@ class Entries:
         believed[self.rows[given & (self.chances >= 0.5)]] = True
         found = []
         for each in rounds:
-            parts: dict[str, Any] = {"kept": np.ones(len(cells), bool), "ratios": initial_ratios(cells)}
+            parts: dict[str, Any] = {"kept": np.ones(len(cells), bool), "ratios": class_shares(cells.counts)}
             if each.weights is not None:
                 parts = {"kept": believed, "weights": np.bincount(self.rows, each.weights, len(cells))}
             found.append(replace(each, probabilities=each.probabilities[first], **parts))
@@ -177,7 +177,7 @@ class Rounds(RatioSearch[Round]):
     ) -> None:
         self.ask, self.entries, self.cells = ask, entries, entries.cells
         self.threshold = threshold
-        probabilities, ratios = ask(None), initial_ratios(self.cells)
+        probabilities, ratios = ask(None), class_shares(self.cells.counts)
         self.labels = entries.weigh(probabilities, ratios)
         super().__init__(self.labels.ratios, settings)
         self.done_rounds = [self.measure(None, ratios, probabilities)]

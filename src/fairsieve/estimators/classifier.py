@@ -340,10 +340,10 @@ class FairRobustClassifier(FairEstimator):
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
         decision = LinearModel(self.coef_, self.intercept_).decision(data.features)
         self._suspects = suspects_of(
-            decision, data, doubted, checked.kept, wrong=wrong, share=1 - clean_ratio
+            decision, data, doubted, checked.rows, wrong=wrong, share=1 - clean_ratio
         )
-        self._kept = checked.kept
-        self.sample_indices_ = believed if checked.kept is None else checked.kept[believed]
+        self._kept = checked.rows
+        self.sample_indices_ = checked.rows[believed]
 
     def decision_function(self, X: Any) -> Any:
         """Compute logits: of the second class against the first, (n,), or of each of many, (n, classes)."""

@@ -19,7 +19,7 @@ def suspects_of(
     decision: NDArray[np.float64],
     data: Samples,
     believed: NDArray[np.int64],
-    rows: NDArray[np.int64] | None,
+    rows: NDArray[np.int64],
     *,
     wrong: NDArray[np.float64] | None = None,
     share: float = 1.0,
@@ -35,8 +35,8 @@ def suspects_of(
         Logits of all samples of ``data``, as ``decision_function`` gives them.
     believed : integer array
         The samples whose labels are not in doubt.
-    rows : integer array or None
-        What to call the samples; by their numbers when None.
+    rows : integer array
+        What to call the samples.
     wrong : array, optional
         How likely each label is wrong, which ranks them; the losses rank them when None.
     share : float
@@ -62,7 +62,7 @@ def suspects_of(
     groups[:] = data.cells.groups  # element by element: crossed groups are tuples
     return pd.DataFrame(
         {
-            "row": left if rows is None else rows[left],
+            "row": rows[left],
             "label": data.labels[left],
             "suggested": np.asarray(data.cells.classes, data.labels.dtype)[chances.argmax(axis=1)],
             "loss": losses,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.cells import Cells, as_array
+from fairsieve.selection.cells import as_array
 
 __all__ = [
     "AdaptiveSteps",
@@ -20,7 +20,6 @@ __all__ = [
     "cell_sizes",
     "class_shares",
     "find_gaps",
-    "initial_ratios",
     "measure_gaps",
     "move_ratios",
     "rounded",
@@ -33,17 +32,14 @@ CHANCE = 2.0  # standard errors up to which a gap may be chance
 KEPT = 0.6  # of a cell's natural share, at least
 
 
-def initial_ratios(cells: Cells) -> NDArray[np.float64]:
-    """Return each cell's share of its class; equal shares for a class with no samples.
+def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return each cell's share of its class, from counts; equal shares for a class with no samples.
 
-    >>> initial_ratios(Cells.of([0, 0, 0, 1], ["a", "b", "b", "a"])).round(2).tolist()
+    Ratios start there.
+
+    >>> class_shares(np.array([[1, 2], [1, 0]])).round(2).tolist()
     [[0.33, 0.67], [1.0, 0.0]]
     """
-    return class_shares(cells.counts)
-
-
-def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return :func:`initial_ratios` for counts, classes × groups."""
     totals = counts.sum(axis=1, keepdims=True)
     even = np.full(counts.shape, 1 / max(1, counts.shape[1]))
     return np.asarray(np.divide(counts, totals, out=even, where=totals > 0))
