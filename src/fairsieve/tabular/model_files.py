@@ -111,17 +111,6 @@ def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThr
     return made
 
 
-def bare_classifier(classifier: Any) -> Any:
-    """Return a classifier without its threshold, where it has one."""
-    return classifier.estimator_ if isinstance(classifier, FixedThresholdClassifier) else classifier
-
-
-def decision_threshold(pipeline: Pipeline) -> tuple[float, str] | None:
-    """Return the threshold of a kept model and the label it is for; None where the likeliest label is predicted."""
-    model = pipeline["model"]
-    return (model.threshold, str(model.pos_label)) if isinstance(model, FixedThresholdClassifier) else None
-
-
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
     encoded = pipelines[0]["prepare"].transform(values)
@@ -130,11 +119,11 @@ def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[N
 
 def decide(pipeline: Pipeline, chances: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the place of the predicted class of every row, by the model's threshold where it has one."""
-    chosen = decision_threshold(pipeline)
-    if chosen is None:
+    model = pipeline["model"]
+    if not isinstance(model, FixedThresholdClassifier):
         return np.asarray(chances.argmax(axis=1))
-    place = pipeline["model"].classes_.tolist().index(chosen[1])
-    return np.asarray(np.where(chances[:, place] >= chosen[0], place, 1 - place))
+    place = model.classes_.tolist().index(str(model.pos_label))
+    return np.asarray(np.where(chances[:, place] >= model.threshold, place, 1 - place))
 
 
 def write_model(pipeline: Pipeline, folder: Path) -> None:
@@ -219,13 +208,14 @@ def _load(path: Path, content: bytes) -> Pipeline:
     pipeline = skops.loads(content, trusted=list(TRUSTED))
     if type(pipeline) is not Pipeline or len(pipeline.steps) != 2 or pipeline.memory is not None:
         raise ValueError("it has other steps")
-    prepared, model = pipeline["prepare"], bare_classifier(pipeline["model"])
+    prepared, model = pipeline["prepare"], pipeline["model"]
+    if isinstance(model, FixedThresholdClassifier):
+        with_threshold(model.estimator_, model.threshold, model.pos_label)  # which checks it
+        model = model.estimator_
     if type(prepared) is ColumnTransformer:
         raise _older(path)
     if type(prepared) is not Preparation or type(model) not in MODELS:
         raise ValueError("its parts are not those of a model of fairsieve")
-    if isinstance(pipeline["model"], FixedThresholdClassifier):
-        with_threshold(model, pipeline["model"].threshold, pipeline["model"].pos_label)  # which checks it
     return pipeline
 
 

@@ -246,7 +246,8 @@ def read_problem(asked: TableSettings) -> TableProblem:
         table = read_data(asked.test_file, asked.reading)
         train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.features)
         notes = [*notes, *table.notes, *more]
-        if _same_data(asked.test_file, asked.data):
+        files = not (is_frame(asked.test_file) or is_frame(asked.data))
+        if asked.test_file is asked.data or (files and asked.test_file.samefile(asked.data)):
             words = (
                 f"Measured on the rows that were learnt from, since --test-file is {data_name(asked.data)} itself; "
                 "leave it out to have rows set aside."
@@ -268,11 +269,6 @@ def read_problem(asked: TableSettings) -> TableProblem:
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
     return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test)])
-
-
-def _same_data(one: Any, other: Any) -> bool:
-    """Return whether two tables are the same file, or the same data frame."""
-    return one is other if is_frame(one) or is_frame(other) else bool(one.samefile(other))
 
 
 def few_notes(test: TablePart) -> list[str]:

@@ -59,11 +59,6 @@ VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "l
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
 
 
-def has_lightgbm() -> bool:
-    """Return whether LightGBM is installed, without importing it."""
-    return find_spec("lightgbm") is not None
-
-
 def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int) -> Any:
     """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
     codes = list(range(categories))
@@ -347,8 +342,10 @@ def choose_model(problem: TableProblem) -> tuple[str, dict[str, float], list[str
     best = min(losses, key=lambda kind: losses[kind])
     name, absent = "logistic", ""
     if losses["linear"] - losses[best] >= BETTER:
-        name = "lightgbm" if has_lightgbm() else "hist-gradient-boosting"
-        absent = "" if has_lightgbm() else " LightGBM is not installed: pip install 'fairsieve[lightgbm]'."
+        name = "lightgbm"
+        if find_spec("lightgbm") is None:
+            name = "hist-gradient-boosting"
+            absent = " LightGBM is not installed: pip install 'fairsieve[lightgbm]'."
     note = (
         f"--model auto chose {name}: on rows that they did not see, the log loss of a linear model is "
         f"{losses['linear']:.4f}, and that of the best kind ({best}) {losses[best]:.4f}.{absent}"

@@ -11,7 +11,6 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Context, Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -229,9 +228,6 @@ BETWEEN = {
 }
 MARKS = {".": re.compile(r"[,'’\s]"), ",": re.compile(r"[.'’\s]")}  # between thousands
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](.+))?")
-DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")  # the day is first wherever points are written
-START, SECONDS = datetime(1970, 1, 1), 86_400.0
 
 
 class ParsedNumbers(NamedTuple):
@@ -444,26 +440,14 @@ def days_since_1970(column: pd.Series) -> NDArray[np.float64] | None:
     >>> days_since_1970(pd.Series(["03/04/2026"], dtype="category")) is None
     True
     """
-    if not is_text(column):
+    if not is_text(column) or not all(DATE.fullmatch(text) for text in used_texts(column)):
         return None
-    used = used_texts(column)
-    days = [_days(text) if text in used else np.nan for text in column.array.categories]
-    if any(day is None for day in days):
+    texts = pd.Series([*used_texts(column)], dtype=object)
+    dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+    # The day is first wherever points are written.
+    dates = dates.fillna(pd.to_datetime(texts, format="%d.%m.%Y", errors="coerce", utc=True))
+    if dates.isna().any():  # slashes, or the 30th of February
         return None
-    return np.asarray(np.array([*days, np.nan], dtype=np.float64)[column.array.codes])
-
-
-def _days(text: str) -> float | None:
-    """Read one date; None where it is none."""
-    clock = "00:00"
-    if match := ISO.fullmatch(text):
-        year, month, day, clock = (*match.groups()[:3], match[4] or clock)
-    elif match := DOTTED.fullmatch(text):
-        day, month, year = match.groups()
-    else:
-        return None
-    try:
-        moment = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{clock.strip()}")
-    except ValueError:  # the 30th of February
-        return None
-    return (moment.replace(tzinfo=None) - START).total_seconds() / SECONDS
+    days = dict(zip(texts, (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), strict=True))
+    found = [days.get(text, np.nan) for text in column.array.categories]
+    return np.asarray(np.array([*found, np.nan])[column.array.codes])

@@ -311,18 +311,12 @@ def suggested_edges(numbers: NDArray[np.float64], count: int = SUGGESTED) -> tup
     return tuple(float(edge) for edge in edges if edge > known[0])
 
 
-def _bin_names(edges: Sequence[float]) -> list[str]:
-    """Name the groups, from the lowest.
-
-    >>> _bin_names((25, 45))
-    ['under 25', '25 to under 45', '45 and over']
-    """
-    shown = [f"{edge:g}" for edge in edges]
-    between = [f"{low} to under {high}" for low, high in pairwise(shown)]
-    return [f"under {shown[0]}", *between, f"{shown[-1]} and over"]
-
-
 def _bin_numbers(numbers: NDArray[np.float64], edges: Sequence[float]) -> pd.Categorical:
-    """Name the group of each number; it is missing where the number is."""
-    ends = [-np.inf, *edges, np.inf]
-    return pd.cut(numbers, ends, right=False, labels=_bin_names(edges), ordered=False)
+    """Name the group of each number; it is missing where the number is.
+
+    >>> _bin_numbers(np.array([30.0, 20.0, 50.0]), (25, 45)).tolist()
+    ['25 to under 45', 'under 25', '45 and over']
+    """
+    between = [f"{low:g} to under {high:g}" for low, high in pairwise(edges)]
+    names = [f"under {edges[0]:g}", *between, f"{edges[-1]:g} and over"]
+    return pd.cut(numbers, [-np.inf, *edges, np.inf], right=False, labels=names, ordered=False)
