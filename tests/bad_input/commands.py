@@ -115,6 +115,8 @@ OPTIONS = [
           told=("--clean-ratio", "must be a number in (0, 1]", "got nan", '"auto" to have it estimated')),
     train("a test share in per cent", "people.csv", "--test", "20",
           told=("--test", "must be a share between 0 and 1", "got 20", "for 20 % pass 0.2")),
+    train("a share and a file to measure on", "people.csv", "--test", "0.3", "--test-file", "people.csv",
+          told=("--test and --test-file", "must not be given together", "given", "a share, or a file")),
     train("nothing left to learn from", "people.csv", "--test", "0.999",
           told=("--test", "must leave at least 30 rows to learn from", "leaves 4", "lower it")),
     train("nothing left to measure on", "people.csv", "--test", "0.0001",

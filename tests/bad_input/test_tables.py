@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairsieve import tabular
-from fairsieve.errors import FairsieveError, FairsieveWarning, InvalidInputError
+from fairsieve.errors import FairsieveError, FairsieveWarning
 
 READINGS = [
     {},
@@ -63,9 +63,3 @@ def test_cut_and_changed_tables_raise_our_own_errors(tmp_path_factory, table, da
     changed = table[:place] + data.draw(st.binary(max_size=8)) + table[end:]
     reading = data.draw(st.sampled_from(READINGS))
     audit(tmp_path_factory.getbasetemp() / "changed.csv", changed, reading)
-
-
-def test_a_file_with_only_a_byte_order_mark_is_empty(tmp_path):
-    (tmp_path / "empty.csv").write_bytes(b"\xef\xbb\xbf")
-    with pytest.raises(InvalidInputError, match=r"empty.csv is empty"):
-        tabular.audit(tmp_path / "empty.csv", label="a", sensitive="b")

@@ -109,14 +109,6 @@ def test_predict_names_no_option_that_it_lacks(folder):
         fairsieve(folder, "audit", "mixed.csv", *ROLES)
 
 
-def test_wrong_options_are_told_before_anything_is_made(folder):
-    with pytest.raises(FairsieveError, match="--test and --test-file must not be given together"):
-        train(folder, "NONE", "--test", "0.3", "--test-file", "people.csv")
-    with pytest.raises(FairsieveError, match="Did you mean 'sex'"):
-        train(folder, "NONE", "--sensitive", "sxe")
-    assert not (folder / "NONE").exists()
-
-
 def test_bins_drop_and_separator(folder):
     table = people()
     table["hours"] = [value.replace(".", ",") for value in table["hours"]]
@@ -143,17 +135,6 @@ def test_an_audit_prints_and_writes(folder):
     head = (folder / "wrong.csv").read_text().splitlines()[0]
     assert head.startswith("holds_personal_data,row,label,suggested_label,probability,group,")
     assert not list(folder.glob("*.skops"))
-
-
-def test_a_terminal_shows_and_does_not_obey(folder):
-    table = people(300)
-    table["\x1b[2Jjob"] = table.pop("job")
-    table["sex"] = [f"[red]{value}\x1b[0m" for value in table["sex"]]
-    write_csv(folder / "escapes.csv", table)
-    for command in (("train", "--out", "ESCAPES", *QUICK), ("audit",)):
-        printed = fairsieve(folder, *command, "escapes.csv", *ROLES)
-        assert "\x1b" not in printed
-        assert "[red]" in printed
 
 
 def test_fail_on_sets_the_exit_status(folder, monkeypatch):

@@ -278,7 +278,7 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
     worth = float(answers.weights.sum() ** 2 / (answers.weights**2).sum())  # as so many rows of one weight
     models = {"plain model": run.trade_off[0].model, "fair model": run.model}
     predicted = {name: decide(one, probabilities([one], test.values)[0]) for name, one in models.items()}
-    found = {
+    found: dict[str, Any] = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
         "by_group": {
             name: Share(int(its.sum()), len(its)) for name, its in pd.Series(wrong).groupby(groups.to_numpy())
