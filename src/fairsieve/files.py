@@ -9,6 +9,7 @@ import secrets
 import shutil
 import zipfile
 from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -114,10 +115,12 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
 
 
 def keep_inputs(option: str, out: Path, *inputs: Path | None) -> None:
-    """Refuse an output that is one of the inputs, by whatever path or link, or a folder that holds one."""
-    for path in inputs:
-        if path is None or not path.exists():
-            continue
+    """Refuse an output that is one of the inputs, by whatever path or link, or a folder that holds one.
+
+    The files of an input that is a folder are inputs too.
+    """
+    there = [path for path in inputs if path is not None and path.exists()]
+    for path in chain(there, *(folder.iterdir() for folder in there if folder.is_dir())):
         inside = out.is_dir() and path.resolve().is_relative_to(out.resolve())
         if inside or (out.exists() and out.samefile(path)):
             what = "the folder of a file that is read" if inside else "a file that is read"

@@ -87,7 +87,7 @@ def predict_command(
     from fairsieve import tabular
     from fairsieve.files import check_new, keep_inputs
 
-    keep_inputs("--out", out, data, *(run.iterdir() if run.is_dir() else ()))
+    keep_inputs("--out", out, data, run)
     check_new("--out", out, force=force)
     with stoppable("Nothing was written."):
         found = tabular.predict(run, data, probabilities=probabilities, **settings)
@@ -197,13 +197,7 @@ def review_command(
 
     check_place(out, force=force)
     for path in (out, out.with_suffix(".csv")):
-        keep_inputs(
-            "--out",
-            path,
-            data,
-            *settings.get("verified", ()),
-            *(run.iterdir() if run and run.is_dir() else ()),
-        )
+        keep_inputs("--out", path, data, run, *settings.get("verified", ()))
     with stoppable("Nothing was written."), stages(len(REVIEW_STAGES)) as tell:
         result = tabular.review(data, rows=rows, id_column=identifier, run=run, report=tell, **settings)
         table = result.save(out, force=force)

@@ -44,32 +44,22 @@ class Answers:
 
     Attributes
     ----------
-    rows : integer array
-        The rows with an answer, as the table numbers them, ascending.
-    codes : integer array
-        The verified label of each, by its place among the classes.
-    given : integer array
-        The label that the table has.
-    weights : array
-        The inverse of each row's chance to be chosen, up to a factor.
+    frame : DataFrame
+        Its index has the rows with an answer, as the table numbers them, ascending. Columns are ``code``, the verified
+        label of each by its place among the classes, ``given``, the label that the table has, and ``weight``, the
+        inverse of the row's chance to be chosen, up to a factor.
     unsure, unanswered : int
         Rows of the files without a verified label.
     """
 
-    rows: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    given: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    frame: pd.DataFrame
     unsure: int
     unanswered: int
 
     def over(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return codes (−1 where nobody answered) and weights (1 there) of rows in ascending order."""
-        codes, weights = np.full(len(rows), -1, np.int64), np.ones(len(rows))
-        known = np.isin(self.rows, rows)
-        places = np.searchsorted(rows, self.rows[known])
-        codes[places], weights[places] = self.codes[known], self.weights[known]
-        return codes, weights
+        """Return codes (−1 where nobody answered) and weights (1 there) of rows."""
+        found = self.frame.reindex(rows)
+        return found["code"].fillna(-1).to_numpy(np.int64), found["weight"].fillna(1.0).to_numpy()
 
 
 def unsure_word(classes: Sequence[str]) -> str:
@@ -130,14 +120,9 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
             "ones and no other: answer some rows first"
         )
     order = sorted(found)
-    return Answers(
-        table.rows[order].astype(np.int64),
-        np.array([labels.classes.index(found[place][0]) for place in order], np.int64),
-        given[order],
-        np.array([found[place][1] for place in order]),
-        unsure,
-        unanswered,
-    )
+    codes = [labels.classes.index(found[place][0]) for place in order]
+    columns = {"code": codes, "given": given[order], "weight": [found[place][1] for place in order]}
+    return Answers(pd.DataFrame(columns, index=table.rows[order]), unsure, unanswered)
 
 
 def _find_rows(file: InputTable, table: InputTable) -> NDArray[np.int64]:
@@ -271,18 +256,16 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
     problem, answers, test = run.problem, run.problem.answers, run.problem.test
     assert answers is not None
     assert run.estimate is not None  # verified labels need clean_ratio="auto"
-    wrong = answers.codes != answers.given
-    inside = np.searchsorted(problem.table.rows, answers.rows)
+    wrong, weights = answers.frame["code"] != answers.frame["given"], answers.frame["weight"]
+    inside = np.searchsorted(problem.table.rows, answers.frame.index)
     groups = pd.Series(problem.groups.read(problem.table)[inside]).astype(object).fillna("no group")
-    share = float(np.average(wrong, weights=answers.weights))
-    worth = float(answers.weights.sum() ** 2 / (answers.weights**2).sum())  # as so many rows of one weight
+    share = float(np.average(wrong, weights=weights))
+    worth = float(weights.sum() ** 2 / (weights**2).sum())  # as so many rows of one weight
     models = {"plain model": run.trade_off[0].model, "fair model": run.model}
     predicted = {name: decide(one, probabilities([one], test.values)[0]) for name, one in models.items()}
     found: dict[str, Any] = {
         "wrong": Share(int(wrong.sum()), len(wrong)),
-        "by_group": {
-            name: Share(int(its.sum()), len(its)) for name, its in pd.Series(wrong).groupby(groups.to_numpy())
-        },
+        "by_group": {name: Share(int(its.sum()), len(its)) for name, its in wrong.groupby(groups.to_numpy())},
         "unsure": answers.unsure,
         "unanswered": answers.unanswered,
         # Checked rows that were set aside are measured on by their verified labels.
