@@ -21,6 +21,7 @@ FOLDERS = ("selection", "training", "paper/methods")
 SOURCES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"src/fairsieve/{folder}/*.py"))
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
+os.environ.setdefault("NUMBA_OPT", "1")  # compiling takes longer here than what is compiled
 sys.path.insert(0, str(ROOT))
 from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
 
