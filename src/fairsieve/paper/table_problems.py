@@ -52,8 +52,7 @@ def table_source(asked: TableSettings) -> tuple[TableSource, TableProblem]:
     digest = hashlib.sha256(repr(whole.table.columns).encode())
     digest.update(pd.util.hash_pandas_object(whole.table.frame, index=False).to_numpy().tobytes())
     if whole.answers is not None:
-        for array in (whole.answers.rows, whole.answers.codes, whole.answers.weights):
-            digest.update(array.tobytes())
+        digest.update(pd.util.hash_pandas_object(whole.answers.frame).to_numpy().tobytes())
     return TableSource(asked, digest.hexdigest()[:16]), whole
 
 
