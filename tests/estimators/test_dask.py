@@ -40,9 +40,10 @@ def draw(rows, seed=0):
 
 
 def in_parts(*arrays, parts=5):
-    return tuple(
-        da.from_array(values, chunks=(-(-len(values) // parts), *values.shape[1:])) for values in arrays
-    )
+    """Return dask arrays in so many parts, and an empty one, as filters leave them."""
+    sizes = [len(part) for part in np.array_split(arrays[0], parts)]
+    sizes.insert(1, 0)
+    return tuple(da.from_array(values, chunks=(tuple(sizes), *values.shape[1:])) for values in arrays)
 
 
 def fitted(features, labels, groups, **settings):
