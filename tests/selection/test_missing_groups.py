@@ -89,30 +89,14 @@ def test_batches_draw_ungrouped_samples_by_their_share():
         assert np.isnan(groups[batch]).sum() == 2
 
 
-def linear_module(generator):
-    """The paper's linear model as a module; it starts with the weights of ``fit(None, …)``."""
-    from fairsieve.training.models import LogisticRegression
-
-    return LogisticRegression(2, generator=generator)
-
-
-@pytest.mark.parametrize("fairness", NOTIONS)
-@pytest.mark.filterwarnings("ignore:warmup_epochs must be below epochs")
-def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity(fairness):
-    pytest.importorskip("torch")
+def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(300, 2))
     labels = (features[:, 0] + rng.normal(size=300) > 0).astype(int)
     groups = np.where(rng.random(300) < 0.3, np.nan, rng.integers(0, 2, 300))
     data = Samples(features, labels, groups, missing="own")
-    there = np.flatnonzero(~np.isnan(groups))
-    options = {"fairness": fairness, "epochs": 6, "warmup_epochs": 2, "clean_ratio": 0.9, "batch_size": 50}
-    compiled, autograd = (fit(model, data, evaluation=data, **options) for model in (None, linear_module))
-    assert compiled.indices.tolist() == autograd.indices.tolist()
-    assert compiled.ratios[:, 2].tolist() == Plan(data.cells, 10).ratios[:, 2].tolist()
-    whole = fit(None, data, **(options | {"warmup_epochs": 6}))
-    named = fit(None, data, evaluation=data.take(there), **(options | {"warmup_epochs": 6}))
+    named = data.take(np.flatnonzero(~np.isnan(groups)))
+    history = fit(None, data, "lr", evaluation=named, epochs=6, batch_size=50).history
     for notion in NOTIONS:
-        disparity = named.history.evaluation.disparity[notion]
-        assert whole.history.train.disparity[notion].tolist() == disparity.tolist()
-    assert compiled.history.train.accuracy[-1] != named.history.evaluation.accuracy[-1]
+        assert history.train.disparity[notion].tolist() == history.evaluation.disparity[notion].tolist()
+    assert history.train.accuracy[-1] != history.evaluation.accuracy[-1]

@@ -29,7 +29,7 @@ from fairsieve.intervals import wilson
 from fairsieve.label_noise.verified import Verification, VerifiedRates
 from fairsieve.selection.cells import Cells
 
-__all__ = ["MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
+__all__ = ["DRAWS", "MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.label_noise.true_classes import CheckedSums, bound_draws
+from fairsieve.label_noise.true_classes import DRAWS, CheckedSums, bound_draws
 from fairsieve.metrics import accuracy_from_table, gaps_from_table, grouped_part
 from fairsieve.samples import check_weights
 from fairsieve.selection.cells import encode
@@ -25,7 +25,6 @@ __all__ = ["TrueMeasure", "TrueMeasures", "measure_true_labels"]
 
 Floats = NDArray[np.float64]
 
-DRAWS = 400
 SURE_LEVELS = (1.0, 99.0)  # of each gap, where one of several must be above
 
 

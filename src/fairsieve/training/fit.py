@@ -194,14 +194,16 @@ def _check_selection(method: SelectionMethod, settings: Settings, samples: int) 
 
 def _new_trainer(model: ModelLike, spec: TrainingSpec, *, compiled: bool) -> LinearTrainer | AutogradTrainer:
     """Make a trainer at its start: without torch for the linear model, by autograd for any other."""
-    if model is None and spec.settings.allow_linear:
+    settings = spec.settings
+    own = settings.loss or settings.optimizer or settings.device not in (None, "cpu")  # what needs torch
+    if model is None and not own:
         return LinearTrainer(spec, compiled=compiled)
     if compiled:
         raise InvalidInputError(
             "compiled=True takes the linear model, with its own loss and optimiser, on a CPU: pass None for the model, "
             "and leave out loss, optimizer and device"
         )
-    if spec.settings.penalty_weight != 0:
+    if settings.penalty_weight != 0:
         raise InvalidInputError(
             "penalty_weight must be 0 but for the linear model: pass None for the model, or add the penalty to a loss= "
             "of your own"

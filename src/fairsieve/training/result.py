@@ -160,7 +160,15 @@ class Fitted:
 
     def _decide(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute logits, on the CPU: (n,) of a single output, else (n, classes)."""
-        numbers = _check_numbers(features)
+        numbers = as_array("features", features)
+        if numbers.dtype.kind not in "fiub":
+            raise InvalidInputError(
+                f"features must be numbers; got {numbers.dtype}: encode them as in training"
+            )
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError(
+                f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
+            )
         if isinstance(self.predictor, LinearModel):
             return self.predictor.decision(numbers)
         import torch
@@ -175,15 +183,3 @@ class Fitted:
                 f"features must have the columns that the model was trained on; got the shape {numbers.shape}: {error}"
             ) from error
         return (outputs.reshape(-1) if is_single(outputs) else outputs).numpy()
-
-
-def _check_numbers(features: ArrayLike | torch.Tensor) -> NDArray[Any]:
-    """Return features as an array of finite numbers, or raise."""
-    numbers = as_array("features", features)
-    if numbers.dtype.kind not in "fiub":
-        raise InvalidInputError(f"features must be numbers; got {numbers.dtype}: encode them as in training")
-    if not np.isfinite(numbers).all():
-        raise InvalidInputError(
-            f"features must be finite; {(~np.isfinite(numbers)).sum()} are not: impute them first"
-        )
-    return numbers

@@ -174,11 +174,6 @@ class Settings:
         if self.device not in (None, "cpu"):
             _check_device(self.device)
 
-    @property
-    def allow_linear(self) -> bool:
-        """Whether the loop of the linear model, which needs no torch, can follow these settings."""
-        return self.loss is None and self.optimizer is None and self.device in (None, "cpu")
-
 
 def _check_device(device: Any) -> None:
     """Refuse a device that torch cannot use here."""
