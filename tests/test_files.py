@@ -16,6 +16,7 @@ import pytest
 
 from fairsieve import tabular
 from fairsieve.errors import InvalidInputError
+from fairsieve.files import write_whole
 
 STOPPED = """
 import os, pickle, signal, sys
@@ -73,3 +74,11 @@ def test_a_full_disk_is_named_with_the_file_as_it_would_be_called_and_nothing_is
     with pytest.raises(InvalidInputError, match=told):
         result.save(tmp_path / "run")
     assert names(tmp_path) == []
+
+
+def test_a_part_that_another_process_took_for_stale_is_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: cleared.extend(part.unlink() for part in parts()))
+    cleared, parts = [], lambda: [] if cleared else list(tmp_path.iterdir())
+    write_whole(tmp_path / "a.txt", b"whole")
+    assert len(cleared) == 1
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.txt", b"whole")]

@@ -58,6 +58,8 @@ def write_whole(target: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(target)
+    except FileNotFoundError:  # another process took it for stale, in the moment before it was held
+        write_whole(target, content)
     except BaseException:  # also an interrupt
         with contextlib.suppress(OSError):
             part.unlink()
