@@ -57,10 +57,8 @@ def newcombe(
     if total <= 0 or other_total <= 0:
         return -1.0, 1.0
     share, other = hits / total, other_hits / other_total
-    (low, high), (other_low, other_high) = (
-        wilson(hits, total, normal),
-        wilson(other_hits, other_total, normal),
-    )
+    low, high = wilson(hits, total, normal)
+    other_low, other_high = wilson(other_hits, other_total, normal)
     difference = share - other
     return (
         difference - math.hypot(share - low, other_high - other),

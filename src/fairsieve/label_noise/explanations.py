@@ -37,11 +37,8 @@ MARGIN = 2.33  # standard errors: more than 1.96, since the model of the truth i
 APART = 3.0  # gain in log-likelihood by a rate of its own for each class that speaks against flips at random
 SUREST = 0.02  # part of the samples in which a class must be likely, to see whether it levels off
 LIKELY = 0.6  # so likely
-SUREST_PARTS = (
-    0.1,
-    0.2,
-    0.4,
-)  # of a group, those that a class is surest for, whose other labels bound its rate
+# Parts of a group, those that a class is surest for, whose other labels bound its rate.
+SUREST_PARTS = (0.1, 0.2, 0.4)
 BOUND = 2.5  # standard errors: the lowest of several shares is too low
 SIMILAR = 0.01  # log loss by which a boosted model may be worse and still say where the boundary bends
 CLEARLY = 15.0  # gain in log-likelihood that aimed flips need over random ones

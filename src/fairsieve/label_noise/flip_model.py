@@ -121,11 +121,9 @@ class FlipModel:
         share = float((shares * self.flip_rates).sum())
         assert self.ties is not None
         _, by_logit, by_level, _ = _scores(self, observed, aimed=False)
-        tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[
-            :, observed.groups
-        ]  # rates, samples, classes
+        tied = np.equal.outer(np.arange(self.ties.max() + 1), self.ties)[:, observed.groups]
         parts = [observed.design * by_logit[:, [number]] for number in range(by_logit.shape[1])]
-        scores = np.column_stack([*parts, np.einsum("nc,rnc->nr", by_level, tied)])
+        scores = np.column_stack([*parts, np.einsum("nc,rnc->nr", by_level, tied)])  # r: rates
         information = scores.T @ (scores * observed.weights[:, None]) + 1e-6 * np.eye(scores.shape[1])
         slope = np.bincount(self.ties.ravel(), (shares * self.flip_rates * (1 - self.flip_rates)).ravel())
         rates = slice(-len(slope), None)
@@ -190,9 +188,8 @@ def fit_flips(
     ``ties`` numbers the rates of (group, class) from 0: cells with the same number share a rate.
     """
     size, rates, counts = start.weights.size, int(ties.max()) + 1, np.bincount(ties.ravel())
-    level = np.where(
-        start.level > -4.0, start.level, -2.0
-    )  # near a rate of 0 the slope is too small to leave it
+    # Near a rate of 0 the slope is too small to leave it.
+    level = np.where(start.level > -4.0, start.level, -2.0)
     aim = np.where(start.aim > 0, start.aim, 0.5) if aimed else np.zeros_like(level)
     tables = [np.bincount(ties.ravel(), table.ravel()) / counts for table in (level, aim)[: 1 + aimed]]
     ridge = np.concatenate([_ridge(observed).ravel(), np.zeros(rates), np.full(rates * aimed, AIM_RIDGE)])

@@ -333,9 +333,7 @@ class CheckedSums:
         """Correct sums of chances under weights of the checks, and of imagined checks (groups, classes)."""
         off = self._by_place(self.place[self.rows], checks[:, None] * self.off)
         totals = sums.sum(axis=(0, 2))
-        seen = np.bincount(self.groups[self.rows], weights=checks, minlength=len(totals)) + imagined.sum(
-            axis=1
-        )
+        seen = np.bincount(self.groups[self.rows], checks, len(totals)) + imagined.sum(axis=1)
         scale = np.divide(totals, seen, out=np.zeros(len(totals)), where=seen > 0)
         shares = sums / np.maximum(totals[:, None], 1e-300)
         off += imagined.T[:, :, None] * shares.sum(axis=0) - imagined.sum(axis=1)[:, None] * shares

@@ -97,10 +97,8 @@ class Newton:
             for _ in range(HALVINGS):
                 there = at + length * direction
                 known = rows.derivatives(self._raw(there), table)
-                if (
-                    known.value + self._penalty(there)
-                    <= before - 1e-4 * length * promised * total + 100 * noise
-                ):
+                enough = before - 1e-4 * length * promised * total + 100 * noise
+                if known.value + self._penalty(there) <= enough:
                     break
                 length /= 2
             at = there

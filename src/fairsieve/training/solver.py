@@ -239,10 +239,7 @@ class _Search(RatioSearch[Point]):
             below, counts = (sums[..., place - 1] if place else below), bins[..., place]
             width = (high - low) / BINS
             low, high = low + place * width, low + (place + 1) * width
-        before, after = (
-            _used(below[..., None], ratios)[:, 0],
-            _used((below + counts)[..., None], ratios)[:, 0],
-        )
+        before, after = _used(np.stack([below, below + counts], axis=-1), ratios).T
         rising = after > before
         room = np.divide(budget - before, after - before, out=np.ones_like(before), where=rising)
         share = float(np.clip(room.min(), 0.0, 1.0))
