@@ -248,26 +248,9 @@ def quiet_loader(dataset: Dataset[Any], **options: Any) -> DataLoader[Any]:
     return DataLoader(dataset, **({"generator": torch.Generator()} | options))
 
 
-def compute_outputs(
-    model: nn.Module, features: torch.Tensor | Dataset[Any], *, chunk_size: int = 8192
-) -> torch.Tensor:
-    """Return the outputs of a model over all samples, in order, without gradients.
-
-    Parameters
-    ----------
-    features : tensor, or map-style dataset
-        A dataset's items are the features, or tuples that start with them.
-    chunk_size : int
-        Samples in memory at a time.
-    """
-    if isinstance(features, torch.Tensor):
-        batches: Any = features.split(chunk_size)
-    else:
-        batches = quiet_loader(features, batch_size=chunk_size)
-    parts = [outputs for _, outputs in run_in_chunks(model, batches)]
-    if not parts:
-        raise InvalidInputError("features must have at least one sample; got none")
-    return torch.cat(parts)
+def compute_outputs(model: nn.Module, features: torch.Tensor, *, chunk_size: int = 8192) -> torch.Tensor:
+    """Return the outputs of a model over all samples, in order, without gradients, so many at a time."""
+    return torch.cat([outputs for _, outputs in run_in_chunks(model, features.split(chunk_size))])
 
 
 def sample_losses(
