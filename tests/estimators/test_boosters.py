@@ -161,16 +161,6 @@ def test_fit_parameters_with_one_value_per_sample_are_divided_like_the_samples()
         assert (found["note"], found["few"]) == ("as it is", [1, 2])
 
 
-def test_the_plain_model_is_kept():
-    X, y, z = make_problem(2, text_labels=False)
-    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    model = SieveClassifier(tree, **SHORT).fit(X, y, sensitive_features=z)
-    plain = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
-    assert model.plain_estimator_.predict_proba(X).tolist() == plain.predict_proba(X).tolist()
-    if model.best_round_ == 0:
-        assert model.plain_estimator_ is model.estimator_
-
-
 def test_evaluation_labels_of_an_unknown_class_are_refused():
     X, y, z = make_problem(2, text_labels=True)
     model = SieveClassifier(make_booster("xgboost"), **SHORT)

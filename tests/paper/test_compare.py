@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.data.test_synthetic import write_arrays
 from tests.support.people import people, write_csv
 from typer.testing import CliRunner
 
@@ -89,12 +90,7 @@ def test_the_authors_arrays_stand_in_for_a_draw_and_records_do_not_say_where_the
     for place in ("one", "two"):
         folder = tmp_path / place
         folder.mkdir()
-        for name, part in (("train", parts.train), ("test", parts.test), ("val", parts.validation)):
-            np.save(folder / f"xz_{name}.npy", part.features)
-            np.save(folder / f"y_{name}.npy", part.labels * 2 - 1)
-            np.save(folder / f"z_{name}.npy", part.groups)
-        for name in ("general", "grouptarget"):
-            np.save(folder / f"y_noise_{name}.npy", noisy * 2 - 1)
+        write_arrays(folder, parts, noisy)
         for noise in ("label", "group-targeted"):
             asked = ("--methods", "plain", "--seeds", "1", "--noise", noise, "--arrays", str(folder))
             _, records = compare(tmp_path, *asked)

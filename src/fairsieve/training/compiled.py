@@ -33,9 +33,9 @@ LINE = 16  # numbers of single precision in a line of the cache
 DIGIT = 11  # bits of a loss that one pass of the sort looks at
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function, *, fastmath: bool = False) -> Function:
     """Compile ``function`` to machine code on first use, cached on disk where a folder can be written."""
-    options = {"nogil": True, "error_model": "numpy"}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         kernel: Function = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written: compile anew in each process

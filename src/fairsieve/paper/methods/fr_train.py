@@ -28,6 +28,7 @@ from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
 from fairsieve.paper.methods.selection import loop_trainer
 from fairsieve.samples import Samples
+from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.settings import Settings
 from fairsieve.validation import check_at_least, check_share
 
@@ -104,10 +105,10 @@ def _play(game: Any, epochs: int) -> None:
     real_logits, real_pull = np.zeros(m), np.zeros(m)
     slopes, exit_slopes = np.zeros_like(game.entry), np.zeros_like(game.exit)
     out, chance, seen, weights = np.zeros(n), np.zeros(n), np.zeros(n), np.ones_like(game.labels)
-    slope, first, second = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
+    slope, adam = np.zeros(d + 1), Adam(np.zeros(d + 1), np.zeros(d + 1), np.zeros(1, np.int64))
     share = 1.0 - game.fairness_weight - game.robustness_weight
     half = 0.5 if game.published else 1.0
-    steps, objective, robust_loss, looked_at = 0, 1.0, 1.0, 1.0
+    objective, robust_loss, looked_at = 1.0, 1.0, 1.0
     for epoch in range(epochs):
         part, real_part = epoch % game.labels.shape[0], epoch % game.real_labels.shape[0]
         features, inputs, labels = game.features[part], game.inputs[part], game.labels[part]
@@ -221,21 +222,17 @@ def _play(game: Any, epochs: int) -> None:
         objective = told / n
         slope[:d] = np.dot(features, pull) / n
         slope[d] = pull.sum() / n
-        steps += 1
-        for j in range(d + 1):
-            first[j] = 0.9 * first[j] + 0.1 * slope[j]
-            second[j] = 0.999 * second[j] + 0.001 * slope[j] ** 2
-            size = math.sqrt(second[j] / (1.0 - 0.999**steps)) + 1e-8
-            game.classifier[j] -= CLASSIFIER_RATE * first[j] / (1.0 - 0.9**steps) / size
+        adam_step(game.classifier, slope, adam, CLASSIFIER_RATE)
 
 
 @cache
 def _compiled() -> Any:
-    """Compile the game; it is cached on disk where the package's folder can be written."""
-    numba = require("numba", extra="reproduce", purpose="FR-Train")
-    compile_one = numba.njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+    """Compile the game; it is cached on disk where a folder can be written."""
+    require("numba", extra="reproduce", purpose="FR-Train")
+    from fairsieve.training.compiled import compiled
+
     for name in ("_evaluate", "_add_slopes", "_play"):
-        globals()[name] = compile_one(globals()[name])
+        globals()[name] = compiled(globals()[name], fastmath=True)
     return globals()["_play"]
 
 
