@@ -427,14 +427,11 @@ def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray
 def as_pandas(table: InputTable, rows: NDArray[np.int64]) -> pd.DataFrame:
     """Return some rows of a table that came from a file as a data frame, whose index is the row in the file."""
     taken = table.take(rows)
-    columns = {}
-    for name in table.columns:
-        values = pd.Series(taken.cells(name), dtype=object)
-        numbers = pd.to_numeric(values, errors="coerce")
-        columns[name] = numbers if numbers.isna().sum() == values.isna().sum() else values
-    frame = pd.DataFrame(columns, columns=table.columns)
-    frame.index = pd.Index(taken.rows, name="row")
-    return frame
+    index = pd.Index(taken.rows, name="row")
+    frame = pd.DataFrame({name: taken.cells(name) for name in table.columns}, index, dtype=object)
+    numbers = {name: pd.to_numeric(frame[name], errors="coerce") for name in table.columns}
+    all_read = {name: own for name, own in numbers.items() if (own.isna() == frame[name].isna()).all()}
+    return frame.assign(**all_read)
 
 
 def free_name(wanted: str, taken: Sequence[str]) -> str:

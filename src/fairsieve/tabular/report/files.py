@@ -241,7 +241,14 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
         "plain": run.scores[0],
         "fair": run.scores[-1],
         "change": run.change,
-        "model": _model_record(run),
+        "model": {
+            "name": run.model_name,
+            "file": ARCHIVE,
+            "holds": "plain model" if run.keeps_plain else "fair model",
+            "kept": run.kept.title,
+            "threshold": run.kept.threshold,
+            "auto": {"log_loss": run.losses} if run.losses else None,
+        },
         "trade_off": [
             {"title": one.title, "kept": one.kept, "threshold": one.threshold, "held_out": one.held_out}
             | one.scores
@@ -327,18 +334,6 @@ def _roles(labels: Any, groups: Any) -> dict[str, Any]:
 
 def _notes(notes: Sequence[str], decision: Decision) -> list[str]:
     return [advise(note, in_python=decision.in_python) for note in notes]
-
-
-def _model_record(run: TableRun) -> dict[str, Any]:
-    """Collect which kind of model is kept, and how it was chosen."""
-    return {
-        "name": run.model_name,
-        "file": ARCHIVE,
-        "holds": "plain model" if run.keeps_plain else "fair model",
-        "kept": run.kept.title,
-        "threshold": run.kept.threshold,
-        "auto": {"log_loss": run.losses} if run.losses else None,
-    }
 
 
 def _gap(gap: Gap, groups: Sequence[Any], score: Score) -> dict[str, Any]:
