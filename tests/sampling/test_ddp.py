@@ -50,6 +50,6 @@ def test_a_lost_rank_ends_the_others_within_the_timeout(tmp_path):
             rank.wait()
     for accident in ("frozen", "killed"):
         kind, message, seconds = json.loads((tmp_path / f"{accident}.json").read_text())
-        assert kind == "WorkerError"
+        assert kind == "WorkerError", message
         assert "rank 0 lost another worker while training" in message
         assert seconds < 30
