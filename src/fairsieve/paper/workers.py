@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -83,16 +86,16 @@ def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Calls:
     if own is not None:  # joblib's backends for dask and ray hang when a worker is killed
         yield from own(work, backend)
         return
-    calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
     try:
         workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=together)
     except ValueError:  # joblib says so of Spark's backend
+        calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
         chunk = RUNS_IN_A_CHUNK * joblib.effective_n_jobs(jobs)
         with joblib.Parallel(n_jobs=jobs) as workers:  # which lets one set of workers run all chunks
             for first in range(0, len(calls), chunk):
                 yield from workers(calls[first : first + chunk])
     else:
-        yield from workers(calls)
+        yield from workers(joblib.delayed(_call_here)(os.getpid(), *each) for each in work.items())
 
 
 def _call_dask(work: dict[int, Work], backend: Any) -> Calls:
@@ -115,6 +118,25 @@ def _call_ray(work: dict[int, Work], backend: Any) -> Calls:
     finally:
         for waiting in running:
             ray.cancel(waiting, force=True)
+
+
+def _call_here(caller: int, place: int, work: Work) -> tuple[int, Record | Exception]:
+    """Make one run in a process of this machine, which ends when the one that started it is gone."""
+    if os.getpid() != caller:  # a single job is done by the caller itself
+        _end_with(caller)
+    return _call(place, work)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Watch the parent from a thread: a killed one cannot end its workers, and joblib's wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _call(place: int, work: Work) -> tuple[int, Record | Exception]:
