@@ -157,7 +157,8 @@ def audit_command(
     say_audit(result)
     if out is not None:
         saved = result.save(out, force=force)
-        say(f"The labels to check: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
+        listed = "The labels to check" if len(result.suspects) else "No label to check is listed"
+        say(f"{listed}: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
     _end(result.decision, worst)
 
 

@@ -95,7 +95,7 @@ def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Calls:
             for first in range(0, len(calls), chunk):
                 yield from workers(calls[first : first + chunk])
     else:
-        yield from workers(joblib.delayed(_call_here)(os.getpid(), *each) for each in work.items())
+        yield from workers([joblib.delayed(_call_here)(os.getpid(), *each) for each in work.items()])
 
 
 def _call_dask(work: dict[int, Work], backend: Any) -> Calls:
