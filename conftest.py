@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Generator
@@ -22,6 +23,8 @@ SOURCES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"src/fairsiev
 STATE = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba" / STATE))
 os.environ.setdefault("NUMBA_OPT", "1")  # compiling takes longer here than what is compiled
+# A shell lets what it starts in the background ignore SIGINT, and programs that the tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(ROOT))
 from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
 
