@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
+from scipy.stats import rankdata
 
 from fairsieve.data.splits import split_indices
 from fairsieve.errors import InvalidInputError
@@ -426,4 +426,8 @@ def _area(codes: NDArray[np.int64], hits: NDArray[np.bool_], half: int) -> float
     total = np.bincount(codes[:half], minlength=width)
     right = np.bincount(codes[:half], weights=hits[:half], minlength=width)
     rates = (right + hits[:half].mean()) / (total + 1)
-    return float(roc_auc_score(hits[half:], rates.round(12)[codes[half:]]))
+    others = hits[half:]
+    ranks, positives = rankdata(rates.round(12)[codes[half:]]), int(others.sum())
+    # Mann and Whitney's count of pairs in the right order.
+    pairs = ranks[others].sum() - positives * (positives + 1) / 2
+    return float(pairs / (positives * (len(others) - positives)))

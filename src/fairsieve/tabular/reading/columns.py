@@ -176,8 +176,9 @@ def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
 
 def used_texts(column: pd.Series) -> dict[str, int]:
     """Count the rows with each text of a column, for texts that some row has."""
-    counts = column.value_counts(sort=False)
-    return {str(text): count for text, count in counts.to_dict().items() if count}
+    codes, texts = column.array.codes, column.array.categories.tolist()
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    return {str(text): count for text, count in zip(texts, counts.tolist(), strict=True) if count}
 
 
 def find_column(table: InputTable, wanted: str, option: str) -> pd.Series:
