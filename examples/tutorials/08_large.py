@@ -78,7 +78,7 @@ for processes, launcher, style in (
     (2, torchrun, {"linestyle": "--"}),
 ):
     command = [sys.executable, *launcher, str(folder / "train.py")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     run = json.loads(printed.splitlines()[-1])
     print(
         f"{processes} process(es): {run['shard']} samples in the first shard, {run['selected']} selected in all"
