@@ -71,7 +71,7 @@ folder = Path(tempfile.mkdtemp())
 # On the command line the two are ``python train.py`` and ``torchrun --nproc-per-node 2 train.py``. The number of processes
 # makes no difference to what is selected, and none but rounding to the model:
 
-torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+torchrun = ("-m", "torch.distributed.run", "--standalone", "--max-restarts", "2", "--nproc-per-node", "2")
 fig, ax = plt.subplots()
 for processes, launcher, style in (
     (1, (), {"linewidth": 5, "alpha": 0.35}),
