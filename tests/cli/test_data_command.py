@@ -55,7 +55,7 @@ def test_describe(compas):
     [
         (["describe", "compas", "--sensitive", "age"], "sensitive must be one of"),
         (["describe", "german"], "fairsieve data fetch german"),
-        (["fetch", "compas", "--source", "openml"], "leave source out"),
+        (["fetch", "compas", "--source", "openml"], "names from openml must be one of adult, german"),
     ],
 )
 def test_errors_are_raised_for_the_program_to_print(arguments, message, empty_cache):

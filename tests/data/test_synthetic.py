@@ -109,9 +109,13 @@ def test_a_missing_file_is_named(arrays):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("y_test.npy", np.full(1000, 7), r"y_test\.npy must hold labels of −1 and 1; got \[7\]"),
-        ("z_test.npy", np.zeros(3), "the test arrays must have equally many rows"),
-        ("y_noise_general.npy", np.ones(3), "must have one label per training sample, 2000; got 3"),
+        (
+            "y_test.npy",
+            np.full(1000, 7),
+            r"y_test\.npy must hold 1000 numbers, .*; got 1000, such as \[7\]",
+        ),
+        ("z_test.npy", np.zeros(3), r"z_test\.npy must hold 1000 numbers.*; got 3"),
+        ("y_noise_general.npy", np.ones(3), "must hold 2000 numbers.*; got 3"),
         ("y_test.npy", np.array([{}], dtype=object), r"must be a NumPy \.npy file of numbers"),
         ("xz_train.npy", None, r"xz_train\.npy must be a NumPy"),  # half of it
     ],

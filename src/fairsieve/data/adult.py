@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 from typing import Literal
@@ -10,12 +9,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from fairsieve.data.sources import check_rows, encode, locate, one_hot, read_text, table_of
+from fairsieve.data.sources import encode, locate, one_hot, read_table
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
-
-__all__ = ["load_adult"]
 
 COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
@@ -26,8 +23,6 @@ CATEGORICAL = ("workclass", "education", "marital-status", "occupation", "relati
 RACES = ("Black", "White")
 SEXES = ("Female", "Male")
 INCOMES = ("<=50K", ">50K")
-OPENML_ID = 1590
-ROWS = 48_842
 
 
 def load_adult(
@@ -52,7 +47,7 @@ def load_adult(
     source : {"pypi", "openml"}
         Which fetched form to read.
     check : bool
-        Refuse files whose SHA-256 is not the known one; the OpenML form has its rows counted instead.
+        Refuse files whose SHA-256 is not the known one; the OpenML form has none.
 
     Examples
     --------
@@ -62,12 +57,12 @@ def load_adult(
     """
     check_choice("sensitive", sensitive, ("sex", "race"))
     check_choice("source", source, ("pypi", "openml"))
-    files = find_files(path, source=source, check=check)
-    table = read_rows(files)
-    if source == "openml" and check:
-        check_rows(table, ROWS, files[0], "adult")
+    if source == "openml":
+        folder = locate("adult-openml.csv", path)
+        table = read_table(folder, usecols=[*COLUMNS[:-1], "class"]).rename(columns={"class": "income"})
+    else:
+        folder, table = read_raw(path, check=check)
     table = table[table["race"].isin(RACES) & (table != "?").all(axis=1)]
-    folder = files[0].parent
     kinds = dict.fromkeys(NUMERIC) | {name: sorted(set(table[name])) for name in CATEGORICAL}
     features, names = encode(table, kinds, folder)
     pairs = {"race": RACES, "sex": SEXES, "income": INCOMES}
@@ -82,29 +77,14 @@ def load_adult(
     )
 
 
-def find_files(path: str | os.PathLike[str] | None, *, source: str, check: bool) -> list[Path]:
-    """Find the files to read, in order."""
-    if source == "openml":
-        return [locate("adult-openml.data", path)]
+def read_raw(path: str | os.PathLike[str] | None = None, *, check: bool = True) -> tuple[Path, pd.DataFrame]:
+    """Find and read all rows, gaps ("?") included; return the folder too."""
     if path is not None and Path(path).is_file():
         raise InvalidInputError(
             f"path must be a folder that holds adult.data and adult.test; got the file {path}"
         )
-    return [locate(name, path, check=check) for name in ("adult.test", "adult.data")]
-
-
-def read_rows(files: list[Path]) -> pd.DataFrame:
-    """Read the rows of files; labels lose the full stop they have in ``adult.test``."""
-    tables = []
-    for path in files:
-        lines = csv.reader(read_text(path).splitlines(), skipinitialspace=True)
-        rows = [line for line in lines if line and not line[0].startswith("|")]  # |1x3 Cross validator
-        tables.append(table_of(rows, COLUMNS, path))
+    files = [locate(name, path, check=check) for name in ("adult.test", "adult.data")]
+    # The first line of adult.test begins with a |, and its labels end with a full stop.
+    tables = [read_table(file, names=COLUMNS, skipinitialspace=True, comment="|") for file in files]
     table = pd.concat(tables, ignore_index=True)
-    return table.assign(income=table["income"].str.removesuffix("."))
-
-
-def from_openml(frame: pd.DataFrame) -> str:
-    """Write OpenML's table in the form of ``adult.data``: the target is called ``class`` there."""
-    shown = frame[[*COLUMNS[:-1], "class"]]
-    return str(shown.to_csv(header=False, index=False, na_rep="?", float_format="%.0f"))
+    return files[0].parent, table.assign(income=table["income"].str.removesuffix("."))

@@ -11,11 +11,8 @@ from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
-from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
-from fairsieve.validation import closest_hint
-
-__all__ = ["DATASETS", "Dataset", "dataset", "describe"]
+from fairsieve.validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -30,8 +27,8 @@ class Dataset:
         Returns the :class:`~fairsieve.samples.Samples`; takes ``sensitive=``, one of ``sensitive``.
     label : str
         What the classes mean.
-    sensitive : dict
-        Each sensitive attribute and its groups in words; the first is the default.
+    sensitive : tuple of str
+        Its sensitive attributes; the first is the default.
     licence, source : str
         Under what it may be used, and the attribution.
     note : str
@@ -42,7 +39,7 @@ class Dataset:
     title: str
     load: Callable[..., Samples]
     label: str
-    sensitive: dict[str, str]
+    sensitive: tuple[str, ...]
     licence: str
     source: str
     note: str = ""
@@ -53,9 +50,9 @@ class Dataset:
         return tuple(file.name for file in FILES.values() if file.dataset == self.name)
 
 
-def _load_synthetic(*, sensitive: str = "z", seed: int = 0) -> Samples:
+def _load_synthetic(*, sensitive: str = "z") -> Samples:
     """Draw as many samples as the paper has."""
-    return make_synthetic(3200, seed=seed)
+    return make_synthetic(3200, seed=0)
 
 
 DATASETS: dict[str, Dataset] = {
@@ -66,7 +63,7 @@ DATASETS: dict[str, Dataset] = {
             title="The paper's synthetic data",
             load=_load_synthetic,
             label="1 and 0: two overlapping Gaussians",
-            sensitive={"z": "0, 1"},
+            sensitive=("z",),
             licence="generated, no restrictions",
             source="Roh, Lee, Whang, Suh: Sample Selection for Fair and Robust Training, NeurIPS 2021, Sec. 5",
         ),
@@ -75,7 +72,7 @@ DATASETS: dict[str, Dataset] = {
             title="COMPAS recidivism",
             load=load_compas,
             label="1: charged with another crime within two years; 0: not",
-            sensitive={"sex": "Female, Male", "race": "African-American, Caucasian"},
+            sensitive=("sex", "race"),
             licence="none found",
             source="ProPublica (2016), Machine Bias: the COMPAS recidivism data of Broward County, Florida",
             note="The file holds names and birth dates of real people: loaded without them; do not share it.",
@@ -85,7 +82,7 @@ DATASETS: dict[str, Dataset] = {
             title="Adult census income",
             load=load_adult,
             label="1: income above 50,000 dollars a year; 0: not",
-            sensitive={"sex": "Female, Male", "race": "Black, White"},
+            sensitive=("sex", "race"),
             licence="CC BY 4.0",
             source="Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, doi:10.24432/C5XW20",
         ),
@@ -94,7 +91,7 @@ DATASETS: dict[str, Dataset] = {
             title="German credit",
             load=load_german,
             label="1: good credit risk; 0: bad",
-            sensitive={"sex": "Female, Male, read from personal_status"},
+            sensitive=("sex",),
             licence="CC BY 4.0",
             source="Hofmann (1994), Statlog (German Credit Data), UCI Machine Learning Repository, doi:10.24432/C5NC77",
             note="Whether sex can be read from personal_status has been doubted (Grömping, 2019).",
@@ -105,11 +102,7 @@ DATASETS: dict[str, Dataset] = {
 
 def dataset(name: str) -> Dataset:
     """Find the entry called ``name``."""
-    if name not in DATASETS:
-        raise InvalidInputError(
-            f"name must be one of {sorted(DATASETS)}; got {name!r}{closest_hint(name, DATASETS)}"
-        )
-    return DATASETS[name]
+    return DATASETS[check_choice("name", name, DATASETS)]
 
 
 def describe(name: str, *, sensitive: str | None = None) -> dict[str, Any]:
@@ -135,12 +128,7 @@ def describe(name: str, *, sensitive: str | None = None) -> dict[str, Any]:
     (1000, [[109, 191], [201, 499]], 0.6483870967741936)
     """
     entry = dataset(name)
-    chosen = next(iter(entry.sensitive)) if sensitive is None else sensitive
-    if chosen not in entry.sensitive:
-        raise InvalidInputError(
-            f"sensitive must be one of {list(entry.sensitive)} for {name}; got {sensitive!r}"
-            f"{closest_hint(sensitive, entry.sensitive)}"
-        )
+    chosen = check_choice("sensitive", sensitive or entry.sensitive[0], entry.sensitive)
     samples = entry.load(sensitive=chosen)
     cells, counts = samples.cells, samples.cells.counts
     shares = zip(cells.groups, counts[-1].tolist(), counts.sum(axis=0).tolist(), strict=True)

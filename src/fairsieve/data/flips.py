@@ -20,14 +20,6 @@ from fairsieve.samples import Samples
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_seed, check_share, shown
 
-__all__ = [
-    "NoisyLabels",
-    "check_samples_object",
-    "flip_group_targeted",
-    "flip_margin",
-    "flip_uniform",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class NoisyLabels:

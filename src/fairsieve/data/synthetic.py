@@ -15,8 +15,6 @@ from fairsieve.errors import InvalidInputError, MissingDataError
 from fairsieve.samples import Samples
 from fairsieve.validation import check_at_least, check_choice
 
-__all__ = ["load_authors_arrays", "make_synthetic", "synthetic_splits"]
-
 # Means and covariances of (x₁, x₂) given y = 1 and y = 0 (Sec. 5).
 POSITIVE = (np.array([1.0, 1.0]), np.array([[5.0, 1.0], [1.0, 5.0]]))
 NEGATIVE = (np.array([-1.0, -1.0]), np.array([[10.0, 1.0], [1.0, 3.0]]))
@@ -96,27 +94,11 @@ def load_authors_arrays(folder: str | os.PathLike[str]) -> tuple[Splits, dict[st
     """
     parts = []
     for part in ("train", "test", "val"):
-        features = _read_array(folder, f"xz_{part}.npy")
-        labels = _as_binary(f"y_{part}.npy", _read_array(folder, f"y_{part}.npy"))
-        groups = _read_array(folder, f"z_{part}.npy").reshape(-1).astype(np.int64)
-        if features.ndim != 2 or not len(features) == len(labels) == len(groups):
-            raise InvalidInputError(
-                f"the {part} arrays must have equally many rows; got {features.shape} in xz_{part}.npy, "
-                f"{len(labels)} labels and {len(groups)} groups"
-            )
-        names = NAMES if features.shape[1] == 3 else ()
-        parts.append(
-            Samples(features.astype(np.float32), labels, groups, names, classes=[0, 1], group_values=[0, 1])
-        )
-    train = parts[0]
-    noisy = {}
-    for name, file in (("general", "y_noise_general.npy"), ("group-targeted", "y_noise_grouptarget.npy")):
-        noisy[name] = _as_binary(file, _read_array(folder, file))
-        if len(noisy[name]) != len(train):
-            raise InvalidInputError(
-                f"{file} must have one label per training sample, {len(train)}; got {len(noisy[name])}"
-            )
-    return Splits(*parts), noisy
+        features = _read_array(folder, f"xz_{part}.npy").astype(np.float32)
+        labels, groups = (_read_codes(folder, f"{name}_{part}.npy", len(features)) for name in "yz")
+        parts.append(Samples(features, labels, groups, NAMES, classes=[0, 1], group_values=[0, 1]))
+    files = {"general": "y_noise_general.npy", "group-targeted": "y_noise_grouptarget.npy"}
+    return Splits(*parts), {name: _read_codes(folder, file, len(parts[0])) for name, file in files.items()}
 
 
 def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
@@ -134,9 +116,12 @@ def _read_array(folder: str | os.PathLike[str], name: str) -> NDArray[Any]:
     return array
 
 
-def _as_binary(name: str, labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Convert ±1 (or 0/1) to 0/1."""
-    flat = labels.reshape(-1)
-    if not np.isin(flat, (-1, 0, 1)).all():
-        raise InvalidInputError(f"{name} must hold labels of −1 and 1; got {np.unique(flat)[:5].tolist()}")
-    return (flat > 0).astype(np.int64)
+def _read_codes(folder: str | os.PathLike[str], name: str, samples: int) -> NDArray[np.int64]:
+    """Read labels of ±1, or groups of 0 and 1, as 0 and 1."""
+    codes = _read_array(folder, name).reshape(-1)
+    if len(codes) != samples or not np.isin(codes, (-1, 0, 1)).all():
+        raise InvalidInputError(
+            f"{name} must hold {samples} numbers, each −1, 0 or 1; got {len(codes)}, such as "
+            f"{np.unique(codes)[:5].tolist()}"
+        )
+    return (codes > 0).astype(np.int64)
