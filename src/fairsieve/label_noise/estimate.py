@@ -33,16 +33,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.training.threads import one_thread
 from fairsieve.validation import check_at_least, check_seed
 
-__all__ = [
-    "ALL_WRONG_LABELS",
-    "CleanRatioEstimate",
-    "Credibility",
-    "by_cell",
-    "estimate_clean_ratio",
-    "estimate_of",
-    "warn_if_inconclusive",
-]
-
 Floats = NDArray[np.float64]
 
 ALL_WRONG_LABELS = "all wrong labels"
@@ -164,10 +154,8 @@ class CleanRatioEstimate:
     @property
     def true_codes(self) -> NDArray[np.int64]:
         """The given class of each sample, and the true one where somebody checked."""
-        codes = self.cells.label_codes.copy()
-        if self.verified_codes is not None:
-            codes[self.checked] = self.verified_codes[self.checked]
-        return codes
+        given, checked = self.cells.label_codes, self.verified_codes
+        return given if checked is None else np.where(checked >= 0, checked, given)
 
     @property
     def believed(self) -> NDArray[np.int64]:
@@ -329,18 +317,8 @@ class _Estimation:
         if verdict:
             sums, counts = by_cell(_wrong(true_class, self.cells), self.cells), self.cells.counts
             np.divide(sums, counts, out=noise, where=counts > 0)
-        return CleanRatioEstimate(
-            clean_ratio,
-            interval,
-            noise,
-            flip_rates,
-            aimed,
-            verdict,
-            true_class,
-            self.cells,
-            self.tried.choice,
-            **more,
-        )
+        found = clean_ratio, interval, noise, flip_rates, aimed, verdict, true_class
+        return CleanRatioEstimate(*found, self.cells, self.tried.choice, **more)
 
     def without_suspects(self, verdict: Credibility, most: float, *, aimed: bool) -> CleanRatioEstimate:
         """Call no label wrong: none were found, or it cannot be known."""
@@ -390,13 +368,9 @@ class _Estimation:
         """Learn from labels that somebody checked."""
         columns = self.survey.telling(MOST_FEATURES)
         features = [self.survey.features_of(self.data, part)[:, columns] for part in chunks(len(self.data))]
+        scores = self.tried.best.all_scores(self.survey, self.data)
         true_class, unseen, rates, interval = learn_true_class(
-            self.tried.best.all_scores(self.survey, self.data),
-            np.concatenate(features),
-            self.cells,
-            verified,
-            sample_weight=self.weights,
-            seed=seed,
+            scores, np.concatenate(features), self.cells, verified, self.weights, seed
         )
         right = 1 - np.average(_wrong(true_class, self.cells), weights=self.weights)
         return self.build(

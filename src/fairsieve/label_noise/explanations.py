@@ -28,8 +28,6 @@ from fairsieve.label_noise.flip_model import (
 from fairsieve.label_noise.survey import Predictor, Survey, boosted_predictor, linear_predictors, with_groups
 from fairsieve.training.threads import map_in_threads
 
-__all__ = ["Choice", "RandomFlips", "Tried", "explain_at_random", "explain_by_aim", "stack", "try_predictors"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 

@@ -25,18 +25,6 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, softmax
 
-__all__ = [
-    "FlipModel",
-    "Observed",
-    "fit_flips",
-    "fit_left_out",
-    "fit_plain",
-    "log_losses",
-    "probabilities",
-    "transitions",
-    "true_sums",
-]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -66,13 +54,8 @@ class Observed:
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> Observed:
         """Return some of the samples."""
-        return replace(
-            self,
-            design=self.design[rows],
-            labels=self.labels[rows],
-            groups=self.groups[rows],
-            weights=self.weights[rows],
-        )
+        labels, groups, weights = self.labels[rows], self.groups[rows], self.weights[rows]
+        return Observed(self.design[rows], labels, groups, self.classes, self.group_count, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,18 +84,14 @@ class FlipModel:
         """The chance of a label of each (group, class) to be flipped, where the class is a toss-up."""
         return np.asarray(expit(self.level))
 
-    def joint(self, observed: Observed) -> Floats:
-        """Compute the probability of each true class together with the observed label."""
-        return _joint(self, observed)[-1]
-
     def true_class(self, observed: Observed) -> Floats:
         """Compute the probabilities of the true classes, given the features and the observed label."""
-        joint = self.joint(observed)
+        joint = _joint(self, observed)[-1]
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     def losses(self, observed: Observed) -> Floats:
         """Compute minus the log-likelihood of each sample's label, not weighted."""
-        return np.asarray(-np.log(self.joint(observed).sum(axis=1)))
+        return np.asarray(-np.log(_joint(self, observed)[-1].sum(axis=1)))
 
     def noise(self, observed: Observed) -> tuple[float, float]:
         """Compute the share of labels wrong at random, Σ share(z, i) · ρ(z, i), and its standard error."""

@@ -27,16 +27,6 @@ from fairsieve.label_noise.flip_model import Observed, fit_left_out, fit_plain, 
 from fairsieve.samples import Samples
 from fairsieve.training.threads import one_thread
 
-__all__ = [
-    "Predictor",
-    "Survey",
-    "boosted_predictor",
-    "chunks",
-    "content_folds",
-    "linear_predictors",
-    "with_groups",
-]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -49,7 +39,13 @@ RARE = 0.01  # columns that are almost constant are left out where there are man
 MANY = 40
 CHUNK = 65_536
 MOST_CURVED = 8  # numeric columns; they make 36 squares and products
-TREES, LEAVES, RATE, BINS = 20, 8, 0.3, 63
+TREES: Any = {
+    "max_iter": 20,
+    "max_leaf_nodes": 8,
+    "learning_rate": 0.3,
+    "max_bins": 63,
+    "early_stopping": False,
+}
 FEWEST_FOR_TREES = 200
 SUREST_LOGIT = 9.0
 
@@ -60,8 +56,6 @@ class Survey:
 
     Attributes
     ----------
-    rows : integer array of shape (n,)
-        Where they stand in the data.
     members, places : integer arrays
         All samples of the data that equal one of them, and which one.
     features : array of shape (n, columns)
@@ -76,7 +70,6 @@ class Survey:
         The fold of each.
     """
 
-    rows: Codes
     members: Codes
     places: Codes
     features: Floats
@@ -89,18 +82,18 @@ class Survey:
     folds: Codes
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.labels)
 
     @classmethod
-    def draw(cls, data: Samples, weights: Floats | None, most: int = MOST) -> Survey:
-        """Draw at most ``most`` different samples, and deal them to folds evenly by class and group."""
+    def draw(cls, data: Samples, weights: Floats | None) -> Survey:
+        """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
         content, exact = _checksums(data, codes % group_count)
         order = np.lexsort((codes, exact, content))
         differs = np.ones(len(order), bool)
         differs[1:] = (np.diff(exact[order]) != 0) | (np.diff(codes[order]) != 0)
         places = np.cumsum(differs) - 1
-        looked_at = places < most
+        looked_at = places < MOST
         members, places = order[looked_at], places[looked_at]
         rows = members[differs[looked_at]]
         own = np.ones(len(data)) if weights is None else weights
@@ -108,19 +101,9 @@ class Survey:
         labels, groups = codes[rows] // group_count, codes[rows] % group_count
         features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
         columns = _telling_columns(features, labels, classes, counts)
-        return cls(
-            rows,
-            members,
-            places,
-            with_groups(features[:, columns], groups, group_count),
-            columns,
-            labels,
-            groups,
-            classes,
-            group_count,
-            counts,
-            _deal(content[rows], codes[rows], counts),
-        )
+        features, folds = features[:, columns], _deal(content[rows], codes[rows], counts)
+        design = with_groups(features, groups, group_count)
+        return cls(members, places, design, columns, labels, groups, classes, group_count, counts, folds)
 
     @cached_property
     def size(self) -> float:
@@ -297,18 +280,9 @@ def boosted_predictor(survey: Survey) -> Predictor | None:
     with one_thread("openmp"):  # trees of a few thousand samples gain nothing from several
         for fold in range(count):
             inside = folds == fold
-            model = HistGradientBoostingClassifier(
-                max_iter=TREES,
-                max_leaf_nodes=LEAVES,
-                learning_rate=RATE,
-                max_bins=BINS,
-                early_stopping=False,
-                random_state=0,
-            ).fit(
-                features[~inside],
-                survey.labels[~inside],
-                sample_weight=survey.weights[~inside] if weighted else None,
-            )
+            weights = survey.weights[~inside] if weighted else None
+            model = HistGradientBoostingClassifier(**TREES, random_state=0)
+            model.fit(features[~inside], survey.labels[~inside], sample_weight=weights)
             scores[inside] = _boosted_logits(model, features[inside], survey.classes)
             models.append(model)
 

@@ -10,8 +10,6 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.training.linear_model import log_probabilities
 
-__all__ = ["choose_rows", "suspects_of"]
-
 DOUBTED = 0.25  # share of the rows to check next that goes to labels in doubt
 
 

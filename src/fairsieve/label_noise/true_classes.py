@@ -29,8 +29,6 @@ from fairsieve.intervals import wilson
 from fairsieve.label_noise.verified import Verification, VerifiedRates
 from fairsieve.selection.cells import Cells
 
-__all__ = ["DRAWS", "MOST_FEATURES", "CheckedSums", "bound_draws", "flip_rates_of", "learn_true_class"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 
@@ -57,9 +55,8 @@ def learn_true_class(
     features: Floats,
     cells: Cells,
     verified: Verification,
-    *,
-    sample_weight: Floats | None = None,
-    seed: int = 0,
+    sample_weight: Floats | None,
+    seed: int,
 ) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float]]:
     """Learn the chance of each true class of every sample.
 
@@ -85,31 +82,24 @@ def learn_true_class(
     rows = np.sort(rng.permutation(checked)[:MOST_CHECKED])
     weights = np.ones(len(rows)) if verified.weight is None else verified.weight[rows]
     weights = weights / weights.mean()
-    found = model.fit(rows, codes[rows], weights)
-    true_class = model.chances(found)
+    model.fit(rows, codes[rows], weights)
+    true_class = model.chances()
     unseen = true_class.copy()
     unseen[rows] = model.held_out(rows, codes[rows], weights)
     true_class[checked] = np.eye(cells.shape[0])[codes[checked]]
-    sums = CheckedSums(
-        unseen,
-        codes,
-        cells.group_codes,
-        cells.label_codes,
-        cells.shape,
-        weights=sample_weight,
-        inverse=verified.weight,
-    )
+    groups, labels = cells.group_codes, cells.label_codes
+    sums = CheckedSums(unseen, codes, groups, labels, cells.shape, sample_weight, verified.weight)
     drawn = sums.draw(rng, DRAWS, rows=False)
     there, stays = drawn.sum(axis=3), np.einsum("bczc->bcz", drawn)
     wrong = 1 - np.divide(stays, there, out=np.full(there.shape, np.nan), where=there > 0)
     low, high = bound_draws(wrong)
     seen_wrong = np.zeros(cells.shape, bool)
-    mistaken = checked[codes[checked] != cells.label_codes[checked]]
-    seen_wrong[codes[mistaken], cells.group_codes[mistaken]] = True
+    mistaken = checked[codes[checked] != labels[checked]]
+    seen_wrong[codes[mistaken], groups[mistaken]] = True
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
     rates = VerifiedRates(by_cell, flip_rates_of(true_class, cells, sample_weight), low, high)
-    interval = _share_of_right(cells.label_codes == codes, checked, verified.weight, sample_weight)
+    interval = _share_of_right(labels == codes, checked, verified.weight, sample_weight)
     return true_class, unseen, rates, interval
 
 
@@ -176,7 +166,7 @@ class TrueClassModel:
         ]
         return np.concatenate([each.reshape(len(rows), classes, -1) for each in terms], axis=2)
 
-    def fit(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
+    def fit(self, rows: Codes, codes: Codes, weights: Floats) -> None:
         """Fit the parameters to checked rows.
 
         How firmly the features are held is what makes the checked labels likeliest (Laplace's approximation).
@@ -192,7 +182,6 @@ class TrueClassModel:
         assert best is not None
         self.held = best[2]
         self.found, _ = _newton(terms, codes, weights, self.mean, self.held, best[1])
-        return self.found
 
     def held_out(self, rows: Codes, codes: Codes, weights: Floats) -> Floats:
         """Predict checked rows by fits that did not see them, held as firmly as the fit to all."""
@@ -204,11 +193,11 @@ class TrueClassModel:
             found[left] = softmax(terms[left] @ values, axis=1)
         return found
 
-    def chances(self, values: Floats) -> Floats:
+    def chances(self) -> Floats:
         """Compute the probabilities of the true classes of all samples."""
         rows = np.arange(len(self.cells))
         parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
-        return np.concatenate([softmax(self.tensor(part) @ values, axis=1) for part in parts])
+        return np.concatenate([softmax(self.tensor(part) @ self.found, axis=1) for part in parts])
 
 
 def _scale(features: Floats) -> Floats:
@@ -221,12 +210,7 @@ def _scale(features: Floats) -> Floats:
 
 
 def _newton(
-    terms: Floats,
-    codes: Codes,
-    weights: Floats,
-    mean: Floats,
-    ridge: Floats,
-    start: Floats,
+    terms: Floats, codes: Codes, weights: Floats, mean: Floats, ridge: Floats, start: Floats
 ) -> tuple[Floats, float]:
     """Maximise the penalised likelihood; return the parameters and the log evidence."""
     every = np.arange(len(terms))

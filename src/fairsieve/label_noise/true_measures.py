@@ -21,8 +21,6 @@ from fairsieve.selection.cells import encode
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_seed, shown
 
-__all__ = ["TrueMeasure", "TrueMeasures", "measure_true_labels"]
-
 Floats = NDArray[np.float64]
 
 SURE_LEVELS = (1.0, 99.0)  # of each gap, where one of several must be above
@@ -164,15 +162,11 @@ def _check_rows(rows: ArrayLike, every: int) -> NDArray[np.int64]:
     chosen = np.asarray(rows)
     if chosen.dtype == bool and chosen.shape == (every,):
         chosen = np.flatnonzero(chosen)
-    if chosen.ndim != 1 or not chosen.size or chosen.dtype.kind not in "iu":
+    is_list = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
+    if not is_list or chosen.min() < 0 or chosen.max() >= every:
         raise InvalidInputError(
-            f"rows must be numbers of rows of the estimate, or a mask of {every} truth values, and not empty; got "
-            f"{shown(rows)}"
-        )
-    if chosen.min() < 0 or chosen.max() >= every:
-        wrong = int(chosen.min()) if chosen.min() < 0 else int(chosen.max())
-        raise InvalidInputError(
-            f"rows must be between 0 and {every - 1}, the rows of the estimate; got {wrong}"
+            f"rows must be numbers of rows of the estimate, between 0 and {every - 1}, or a mask of {every} truth "
+            f"values, and not empty; got {shown(rows)}"
         )
     return chosen.astype(np.int64)
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -15,8 +16,6 @@ from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.coding import missing_in
 from fairsieve.validation import shown
-
-__all__ = ["Verification", "VerifiedRates", "check_verification", "refuse_known_ratio"]
 
 Floats = NDArray[np.float64]
 
@@ -127,8 +126,7 @@ def _encode(verified_labels: Any, cells: Cells, given: int) -> NDArray[np.int64]
     places = {value: code for code, value in enumerate(cells.classes)}
     codes = np.full(given, -1, np.int64)
     for row in np.flatnonzero(~unknown):
-        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
-        code = places.get(value) if isinstance(value, Hashable) else None
+        code = places.get(values[row]) if isinstance(values[row], Hashable) else None
         if code is None:
             raise InvalidInputError(
                 f"verified_labels must be among the classes of y, {shown(cells.classes)}; got {shown(values[row])} in "
@@ -163,12 +161,10 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
         warnings.warn(UncheckedGroupWarning(cells.groups[group]), stacklevel=4)
     table = dense(features[checked]).reshape(len(checked), -1)
     table = np.column_stack([table, cells.group_codes[checked]])
-    _, kinds = np.unique(table, axis=0, return_inverse=True)
-    kinds = kinds.reshape(-1)
-    pairs = np.unique(np.column_stack([kinds, codes[checked]]), axis=0)
-    contradicted = np.bincount(pairs[:, 0], minlength=kinds.max() + 1) > 1
-    rows = int(contradicted[kinds].sum())
-    if rows and 2 * (kinds.max() + 1) > len(checked):  # in a table of few different rows that is no surprise
+    different, kinds = np.unique(table, axis=0, return_inverse=True)
+    classes = pd.Series(codes[checked]).groupby(kinds.reshape(-1)).transform("nunique")
+    rows = int((classes > 1).sum())
+    if rows and 2 * len(different) > len(checked):  # in a table of few different rows that is no surprise
         warnings.warn(
             f"verified_labels contradict each other: {rows} of {len(checked)} checked rows equal another one that was "
             "checked to be of another class. Both are used; look at them again",
