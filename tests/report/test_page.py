@@ -64,9 +64,7 @@ class Outline(HTMLParser):
 
 
 def document_of(text):
-    table = Table(
-        "t", text, [Column(text, note="n" + text)], [[Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)]]
-    )
+    table = Table("t", text, [Column(text)], [[Cell(text, 1.0, "r" + text, 2.5, "best", "n" + text)]])
     series = Series(text, ["c" + text], [1.0], labels=[text])
     figure = Figure("f", text, [Panel(text, text, "y" + text, [series])])
     blocks = [Text(text), Verdict(text, "s" + text, None, text), table, figure, Facts(text, {text: text})]

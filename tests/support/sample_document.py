@@ -40,7 +40,7 @@ def results() -> Table:
         for measure in ("EO", "DP"):
             group = f"{attack}, {measure}"
             columns += [
-                Column("accuracy ↑", True, "share that is right", group),
+                Column("accuracy ↑", True, group),
                 Column("disparity ↓", True, group=group),
             ]
     rows = []
@@ -186,7 +186,7 @@ HOSTILE = (
 def hostile_document() -> Document:
     """The same words in every place that takes words."""
     words = " ".join(HOSTILE)
-    table = Table("one", words, [Column(text, note=text) for text in HOSTILE],
+    table = Table("one", words, [Column(text) for text in HOSTILE],
                   [[Cell(text, reference=text, note=text, apart=2.5, mark="best") for text in HOSTILE]],
                   filterable=True, reference_title=words)  # fmt: skip
     lines = [

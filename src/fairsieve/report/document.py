@@ -6,31 +6,28 @@ escaped where it is drawn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fairsieve.report.looks import Look, looks_of
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(NamedTuple):
     """A short list under a caption."""
 
     caption: str
     texts: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """What a reader must see first: a few words, a sentence, and short lines. ``holds`` colours it as a verdict's."""
 
     title: str
@@ -39,8 +36,7 @@ class Notice:
     lines: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A claim, and whether the numbers bear it out (None: they cannot tell).
 
     Where the evidence is long, a page folds it after its first sentence: let that say what was found.
@@ -52,8 +48,7 @@ class Verdict:
     evidence: str
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column's head; numbers sort by value and align right.
 
     Neighbours of one ``group`` stand under a common head.
@@ -61,7 +56,6 @@ class Column:
 
     title: str
     numeric: bool = False
-    note: str = ""
     group: str = ""
 
     @property
@@ -70,8 +64,7 @@ class Column:
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One entry of a table.
 
     Attributes
@@ -97,9 +90,15 @@ class Cell:
     mark: Literal["", "best", "second"] = ""
     note: str = ""
 
+    @property
+    def shade(self) -> int | None:
+        """How strongly the cell is shaded: 0 within one standard deviation, 3 beyond three."""
+        if self.apart is None or math.isnan(self.apart):
+            return None
+        return min(3, max(0, math.ceil(min(abs(self.apart), 4)) - 1))
 
-@dataclass(frozen=True)
-class Table:
+
+class Table(NamedTuple):
     """Rows of cells under a caption.
 
     ``filterable`` adds a field that searches the rows; ``reference_title`` says what the cells' references
@@ -118,14 +117,11 @@ class Table:
 
     def groups(self) -> list[tuple[str, int]]:
         """Return the groups of the columns and how many columns each spans; empty where no column is in one."""
-        runs = [
-            (group, len(list(run))) for group, run in groupby(self.columns, key=lambda column: column.group)
-        ]
+        runs = [(group, len(list(run))) for group, run in groupby(column.group for column in self.columns)]
         return runs if any(group for group, _ in runs) else []
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """One method's (or cell's) values in a panel.
 
     ``deviation`` is shaded around lines and drawn as bars at points; ``interval`` is drawn as such bars from its
@@ -149,8 +145,7 @@ class Series:
     look: Look | None = None
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """One pair of axes.
 
     ``x_range`` fixes an axis, so that panels can be compared; ``y_names`` names the heights 0, 1, 2 …
@@ -165,8 +160,7 @@ class Panel:
     y_names: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """Panels side by side. A series of one name has one colour in all, and hides in all at once."""
 
     name: str
@@ -179,8 +173,7 @@ class Figure:
         return looks_of((one.name for one in series), {one.name: one.look for one in series if one.look})
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """Names and values: settings, versions, the machine, seconds."""
 
     caption: str
@@ -190,8 +183,7 @@ class Facts:
 Block = Text | Items | Verdict | Table | Figure | Facts
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A titled part of the page; ``name`` is its anchor. One that is ``folded`` opens at a click."""
 
     name: str
@@ -200,11 +192,10 @@ class Section:
     folded: bool = False
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A page: a title, a lead that says what it shows, sections, and a notice on top where there is one."""
 
     title: str
     lead: str
-    sections: Sequence[Section] = field(default_factory=tuple)
+    sections: Sequence[Section] = ()
     notice: Notice | None = None

@@ -8,16 +8,13 @@ that sees two primaries; a symbol tells those of one hue apart. The tests measur
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import cycle
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairsieve.errors import MissingExtraError
+from fairsieve.optional import require
 
 
-@dataclass(frozen=True)
-class _Symbol:
+class _Symbol(NamedTuple):
     """A shape, for Matplotlib, for Plotly, and as an SVG path in a box of 10 by 10 around the origin."""
 
     matplotlib: str
@@ -35,16 +32,14 @@ SYMBOLS = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """A hue by its name, and a symbol by its name."""
 
     hue: str
     symbol: str = "circle"
 
 
-@dataclass(frozen=True)
-class Theme:
+class Theme(NamedTuple):
     """Colours of a page: its surfaces and words, the hues of series, the shades of cells."""
 
     background: str
@@ -154,7 +149,7 @@ def looks_of(names: Iterable[str], given: Mapping[str, Look] | None = None) -> d
     """
     distinct = list(dict.fromkeys(names))
     found = {name: NAMED_LOOKS[name.lower()] for name in distinct if name.lower() in NAMED_LOOKS}
-    found |= {name: given[name] for name in distinct if name in given} if given else {}
+    found |= {name: look for name, look in (given or {}).items() if name in distinct}
     taken = set(found.values())
     free = (look for look in cycle(FREE_LOOKS) if look not in taken)
     return {name: found[name] if name in found else next(free) for name in distinct}
@@ -165,14 +160,9 @@ def colour(look: Look) -> str:
     return THEMES["light"].hues[look.hue]
 
 
-def pyplot() -> ModuleType:
+def pyplot() -> Any:
     """Return Matplotlib's pyplot in our style, drawing to files only."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = require("matplotlib.pyplot", extra="plot", purpose="drawing figures")
+    plt.switch_backend("Agg")
     plt.rcParams.update(SETTINGS)
     return plt

@@ -162,15 +162,10 @@ def table_markdown(table: Table) -> str:
     | **0.7** |
     <BLANKLINE>
     """
-    lines = [f"**{markdown(table.caption)}**", ""]
-    lines.append(_row(markdown(column.full_title) for column in table.columns))
-    lines.append(_row("---:" if column.numeric else "---" for column in table.columns))
-    lines += [_row(map(_entry, row)) for row in table.rows]
-    return "\n".join([*lines, ""])
-
-
-def _row(entries: Iterable[str]) -> str:
-    return f"| {' | '.join(entries)} |"
+    heads = [markdown(column.full_title) for column in table.columns]
+    rule = ["---:" if column.numeric else "---" for column in table.columns]
+    lines = [f"| {' | '.join(row)} |" for row in (heads, rule, *(map(_entry, row) for row in table.rows))]
+    return "\n".join([f"**{markdown(table.caption)}**", "", *lines, ""])
 
 
 def _entry(cell: Cell) -> str:
@@ -195,7 +190,7 @@ def csv_text(
     return stream.getvalue()
 
 
-def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = True) -> str:
+def columns_csv(columns: Mapping[str, Iterable[Any]]) -> str:
     r"""Write columns under their names as CSV.
 
     Examples
@@ -206,8 +201,7 @@ def columns_csv(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool =
     x;'=2
     -3
     """
-    rows = chain([columns], zip(*columns.values(), strict=True))
-    return csv_text(rows, escape_formulas=escape_formulas)
+    return csv_text(chain([columns], zip(*columns.values(), strict=True)))
 
 
 @functools.lru_cache(maxsize=4096)  # the same categories come again and again

@@ -6,21 +6,17 @@ import base64
 import functools
 import gzip
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from fairsieve.files import write_output
-from fairsieve.report.document import Block, Cell, Document, Facts, Figure, Items, Table, Text, Verdict
+from fairsieve.report.document import Block, Document, Figure, Verdict
 from fairsieve.report.looks import SYMBOLS, THEMES, Theme
 from fairsieve.report.page.charts import chart_data, data_tables
 from fairsieve.report.text import environment
-
-KINDS = {Text: "text", Items: "items", Table: "table", Figure: "figure", Facts: "facts"}
 
 
 def write_page(document: Document, path: Path | str) -> None:
@@ -41,7 +37,7 @@ def write_page(document: Document, path: Path | str) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from fairsieve.report.document import Section
+    >>> from fairsieve.report.document import Section, Text
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = Path(folder) / "page.html"
     ...     write_page(Document("A title", "What it shows.", [Section("one", "One", [Text("Words.")])]), page)
@@ -55,51 +51,46 @@ def render_page(document: Document) -> str:
     """Render a document as HTML."""
     blocks = [block for section in document.sections for block in section.blocks]
     outcomes = [block.holds for block in blocks if isinstance(block, Verdict)]
-    script = resource("page.js")
     has_charts = any(isinstance(block, Figure) for block in blocks)
     packed, packed_hash = plotly_packed() if has_charts else ("", "")
-    return str(
-        templates()
-        .get_template("page.html")
-        .render(
-            document=document,
-            counts={holds: outcomes.count(holds) for holds in (True, False, None)},
-            sections=[(section, list(_drawn_blocks(section.blocks))) for section in document.sections],
-            themes=THEMES,
-            theme_data={name: asdict(theme) for name, theme in THEMES.items()},
-            style=resource("page.css"),
-            script=script,
-            policy=content_policy(script_hash(script), packed_hash),
-            plotly=packed,
-        )
+    return fill_template(
+        "page",
+        packed_hash,
+        document=document,
+        counts={holds: outcomes.count(holds) for holds in (True, False, None)},
+        sections=[(section, list(_drawn_blocks(section.blocks))) for section in document.sections],
+        theme_data={name: theme._asdict() for name, theme in THEMES.items()},
+        plotly=packed,
     )
 
 
+def fill_template(name: str, *hashes: str, **facts: Any) -> str:
+    """Fill a template with its style sheet, its script and a policy that allows no script but that and those hashed."""
+    script = _resource(f"{name}.js")
+    facts["themes"] = {title: _colour_variables(theme) for title, theme in THEMES.items()}
+    facts |= {"style": _resource(f"{name}.css"), "script": script}
+    policy = _content_policy(script_hash(script), *hashes)
+    return str(environment(__package__).get_template(f"{name}.html").render(policy=policy, **facts))
+
+
 def _drawn_blocks(blocks: Sequence[Block]) -> Iterator[tuple[str, Any]]:
-    """Group blocks by kind; verdicts that follow one another are one list."""
+    """Name the macro of each block; verdicts that follow one another are one list."""
     for kind, run in groupby(blocks, key=type):
         if kind is Verdict:
             yield "verdicts", list(run)
         else:
-            yield from ((KINDS[kind], _view(block)) for block in run)
+            yield from (
+                (kind.__name__.lower(), _view(block) if isinstance(block, Figure) else block) for block in run
+            )
 
 
-def _view(block: Block) -> Any:
-    """Collect what the template needs of a figure beside it."""
-    if not isinstance(block, Figure):
-        return block
-    keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in block.looks().items()]
-    return {"figure": block, "chart": chart_data(block), "keys": keys, "tables": data_tables(block)}
+def _view(figure: Figure) -> dict[str, Any]:
+    """Collect what the template needs beside a figure."""
+    keys = [(name, look.hue, SYMBOLS[look.symbol].path) for name, look in figure.looks().items()]
+    return {"figure": figure, "chart": chart_data(figure), "keys": keys, "tables": data_tables(figure)}
 
 
-def _apart_level(cell: Cell) -> int | None:
-    """Choose how strongly a cell is shaded: 0 within one standard deviation, 3 beyond three."""
-    if cell.apart is None or math.isnan(cell.apart):
-        return None
-    return min(3, max(0, math.ceil(min(abs(cell.apart), 4)) - 1))
-
-
-def resource(name: str) -> str:
+def _resource(name: str) -> str:
     """Read a file of this folder."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
@@ -113,28 +104,19 @@ def plotly_packed() -> tuple[str, str]:
     return base64.b64encode(gzip.compress(source.encode(), mtime=0)).decode(), script_hash(source)
 
 
-@functools.cache
-def templates() -> Any:
-    """Load the templates, in which every value is escaped."""
-    found = environment("fairsieve.report.page")
-    found.filters |= {"apart_level": _apart_level, "variables": colour_variables}
-    return found
-
-
-def colour_variables(theme: Theme) -> dict[str, str]:
+def _colour_variables(theme: Theme) -> dict[str, str]:
     """Write a theme as CSS variables."""
     found: dict[str, str] = {}
-    for name, value in asdict(theme).items():
-        if isinstance(value, dict):
-            found |= {f"{name}-{key}": entry for key, entry in value.items()}
-        elif isinstance(value, tuple):
-            found |= {f"{name}-{i}": entry for i, entry in enumerate(value)}
-        else:
+    for name, value in theme._asdict().items():
+        if isinstance(value, str):
             found[name] = value
+        else:
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            found |= {f"{name}-{key}": entry for key, entry in parts}
     return found
 
 
-def content_policy(*hashes: str) -> str:
+def _content_policy(*hashes: str) -> str:
     """Write the content security policy: nothing from anywhere, no script but ours."""
     scripts = " ".join(f"'{value}'" for value in hashes if value)
     # Plotly sets styles on what it draws.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -305,7 +304,7 @@ def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> 
     ]
     caption = f"Labels to check, {shown}; suspects.csv has every row and column"
     titles = ["row", "chance of another label", *values]
-    return replace(plain_table("suspects", caption, titles, rows), folded=True)
+    return plain_table("suspects", caption, titles, rows)._replace(folded=True)
 
 
 def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:

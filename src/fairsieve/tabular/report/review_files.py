@@ -12,8 +12,7 @@ from typing import Any
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.files import check_new, clear_stale, hold, output_errors, write_whole
-from fairsieve.report.looks import THEMES
-from fairsieve.report.page import content_policy, resource, script_hash, templates
+from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
 from fairsieve.tabular.decision import Step, estimate_sentence, group_name
@@ -138,14 +137,7 @@ def _review_page(found: LabelReview, file_name: str) -> str:
         "file_name": file_name,
         "items": [_item(row, found) for row in found.rows.itertuples()],
     }
-    style, script = resource("review.css"), resource("review.js")
-    page = templates().get_template("review.html")
-    policy = content_policy(script_hash(script))
-    return str(
-        page.render(
-            sheet=sheet, rows=sheet["items"], themes=THEMES, style=style, script=script, policy=policy
-        )
-    )
+    return fill_template("review", sheet=sheet, rows=sheet["items"])
 
 
 def _item(row: Any, found: LabelReview) -> dict[str, Any]:
