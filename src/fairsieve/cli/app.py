@@ -42,26 +42,18 @@ app.command("demo")(demo_command)
 app.add_typer(data_app, name="data")
 
 
-def _show_version(wanted: bool) -> None:
-    """Print the version and exit."""
-    if wanted:
-        typer.echo(f"fairsieve {__version__}")
-        raise typer.Exit
-
-
 @app.callback()
 def _options(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Train models that are fair to groups and robust to wrong labels, by sample selection.
 
     Example: fairsieve train people.csv --label income --sensitive sex -o run
     """
-    if context.invoked_subcommand is None:
+    if version:
+        typer.echo(f"fairsieve {__version__}")
+    elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
@@ -76,16 +68,16 @@ def main() -> None:
         say_error(error)
     except MemoryError as error:
         say_error(f"there is not enough memory ({error}): try fewer rows")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # typer makes the one of the other
         sys.exit(stop_status())
-    except typer.Abort:
-        sys.exit(1)
     except Exception as error:
-        usage = _usage_text(error)
-        if usage is None:
+        # The class of typer's errors is told by what it offers, since it moved in version 0.26.
+        if not hasattr(error, "format_message"):
             raise
-        typer.echo(usage, err=True)
-        say_error(error.format_message() + _renamed(error))  # type: ignore[attr-defined]
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            typer.echo(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.", err=True)
+        say_error(error.format_message() + _renamed(error))
         sys.exit(2)
     sys.exit(1)
 
@@ -94,16 +86,3 @@ def _renamed(error: Exception) -> str:
     """Name what an option of version 0.1 is called now."""
     name = str(getattr(error, "option_name", "")).removeprefix("--").replace("-", "_")
     return f" Since version 0.2 use {OLD_NAMES[name].replace('_', '-')}." if name in OLD_NAMES else ""
-
-
-def _usage_text(error: Exception) -> str | None:
-    """Return how to use a command that was given wrong arguments; None for any other error.
-
-    The error's class is recognised by what it offers, since typer moved it in version 0.26.
-    """
-    if not hasattr(error, "format_message"):
-        return None
-    context = getattr(error, "ctx", None)
-    if context is None:
-        return ""
-    return f"{context.get_usage()}\nTry '{context.command_path} --help' for help."

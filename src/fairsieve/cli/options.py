@@ -32,7 +32,6 @@ def _option(name: str) -> Any:
         f"--{name.replace('_', '-')}",
         help=setting.help,
         metavar=setting.metavar,
-        show_default=False,
         autocompletion=among(*setting.choices) if setting.choices else None,
         rich_help_panel=setting.panel.capitalize() or None,
     )
@@ -46,22 +45,14 @@ def table_settings(command: str, *, optional: bool = False) -> Callable[[Command
     """
 
     def decorate(function: Command) -> Command:
-        empty, keyword, names = (
-            inspect.Parameter.empty,
-            inspect.Parameter.KEYWORD_ONLY,
-            dict(settings_of(command)),
-        )
+        keyword, names = inspect.Parameter.KEYWORD_ONLY, [name for name, _ in settings_of(command)]
         *own, _ = inspect.signature(function, eval_str=True).parameters.values()  # less **settings
         own = [one.replace(kind=keyword) for one in own]
-        made = [
-            inspect.Parameter(
-                name,
-                keyword,
-                default=empty if name in ("label", "sensitive") and not optional else None,
-                annotation=_option(name),
-            )
-            for name in names
-        ]
+        made = []
+        for name in names:
+            needed = name in ("label", "sensitive") and not optional
+            default = inspect.Parameter.empty if needed else None
+            made.append(inspect.Parameter(name, keyword, default=default, annotation=_option(name)))
 
         def call(**given: Any) -> None:
             unset = [name for name in names if given[name] in (None, [])]
@@ -84,10 +75,9 @@ class GroupedCommand(TyperCommand):
         """Write the options by group."""
         groups: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
             panel = getattr(param, "rich_help_panel", None) or "Options"
             title = "Arguments" if param.param_type_name == "argument" else panel
-            if record is not None:
+            if (record := param.get_help_record(ctx)) is not None:
                 groups.setdefault(title, []).append(record)
         for title, records in groups.items():
             if records:
@@ -106,7 +96,6 @@ FailOn = Annotated[
     typer.Option(
         metavar="OUTCOME",
         help="End with exit status 3 where the decision is inconclusive (or worse), or do-not-use.",
-        show_default=False,
         autocompletion=among("inconclusive", "do-not-use"),
         rich_help_panel="Output",
     ),

@@ -35,9 +35,8 @@ def end_work() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or none at all
             stream.flush()
-    if (
-        _received
-    ):  # Python forgets the status where the signal came inside exec(), as when a dataclass is made
+    # Python forgets the status where the signal came inside exec(), as when a dataclass is made.
+    if _received:
         os._exit(stop_status())
     for number in WATCHED:
         if signal.getsignal(number) in (_leave, _interrupt):

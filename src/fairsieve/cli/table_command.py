@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fairsieve.cli.options import Data, FailOn, Force, table_settings
 from fairsieve.cli.terminal import say, stages, stoppable
-
-if TYPE_CHECKING:
-    from fairsieve.tabular.decision import Decision, Outcome
 
 
 @table_settings("train")
@@ -50,12 +47,7 @@ def train_command(
         tell("writing the report")
         result.write(folder)
     say_run(result, out)
-    _end(result.decision, worst)
-
-
-def _end(decision: Decision, worst: Outcome | None) -> None:
-    """End with status 3 where the decision is as bad as ``--fail-on`` says, or worse."""
-    if decision.fails(worst):
+    if result.decision.fails(worst):
         raise typer.Exit(3)
 
 
@@ -102,25 +94,15 @@ def audit_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            "-o",
-            help="A CSV file for all suspects; with --prediction, a folder for the report.",
-            show_default=False,
+            "--out", "-o", help="A CSV file for all suspects; with --prediction, a folder for the report."
         ),
     ] = None,
     prediction: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="A column of predictions to audit, of any system.", show_default=False
-        ),
+        str | None, typer.Option(metavar="COLUMN", help="A column of predictions to audit, of any system.")
     ] = None,
     score: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="With --prediction: its probabilities of the positive label.",
-            show_default=False,
-        ),
+        typer.Option(metavar="COLUMN", help="With --prediction: its probabilities of the positive label."),
     ] = None,
     fail_on: FailOn = None,
     force: Force = False,
@@ -159,7 +141,8 @@ def audit_command(
         saved = result.save(out, force=force)
         listed = "The labels to check" if len(result.suspects) else "No label to check is listed"
         say(f"{listed}: {saved}" if prediction is None else f"Open {saved / 'report.html'}")
-    _end(result.decision, worst)
+    if result.decision.fails(worst):
+        raise typer.Exit(3)
 
 
 @table_settings("review", optional=True)
@@ -173,12 +156,10 @@ def review_command(
         typer.Option(
             metavar="FOLDER",
             help="A folder that fairsieve train made: its settings are taken, its predictions shown.",
-            show_default=False,
         ),
     ] = None,
     identifier: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="A column that identifies rows.", show_default=False),
+        str | None, typer.Option("--id", metavar="COLUMN", help="A column that identifies rows.")
     ] = None,
     rows: Annotated[int, typer.Option(help="How many rows to choose.")] = 50,
     force: Force = False,

@@ -27,10 +27,8 @@ def say_run(result: TrainResult, out: Path) -> None:
 def say_audit(result: AuditResult) -> None:
     """Print the decision with the numbers behind it: cells and suspects, or rates of predictions."""
     found, decision = result.audit, result.decision
-    lines = [
-        decision.sentence,
-        *(f"  {line}" for line in decision.lines),
-    ]  # worded before anything is printed
+    # Worded before anything is printed.
+    lines = [decision.sentence, *(f"  {line}" for line in decision.lines)]
     if isinstance(found, PredictionAudit):
         say(*lines, *found.notes)
         _say_rates(found)
@@ -41,11 +39,9 @@ def say_audit(result: AuditResult) -> None:
         for row in zip(cells.counts.tolist(), estimate.noise.tolist(), strict=True)
     ]
     table = pd.DataFrame(entries, map(str, cells.classes), map(group_name, cells.groups))
-    say(*found.notes, "People, and the estimated share of wrong labels among them:")
-    say(
-        table.rename_axis(f"{found.labels.column} \\ {found.groups.title}", axis="columns").to_string(),
-        *lines,
-    )
+    table = table.rename_axis(f"{found.labels.column} \\ {found.groups.title}", axis="columns")
+    title = "People, and the estimated share of wrong labels among them:"
+    say(*found.notes, title, table.to_string(), *lines)
     for one in found.suspects.head(10).itertuples():
         told = f"{one.label}, rather {one.suggested_label} ({one.probability:.2f}), {group_name(one.group)}"
         say(f"  row {one.row}: {told}")

@@ -23,9 +23,8 @@ def tolerate_encodings() -> None:
 
 def printable(text: str) -> str:
     """Replace the characters that a terminal would obey instead of showing."""
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
+    shown = (one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(shown)
 
 
 def say(*lines: str, error: bool = False) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairsieve.data.adult import INCOMES, read_raw
 from fairsieve.files import write_output
-from fairsieve.validation import check_at_least, check_choice, check_share
+from fairsieve.validation import check_at_least, check_choice, check_seed, check_share
 
 
 def export_csv(
@@ -46,7 +46,8 @@ def export_csv(
     _, table = read_raw()
     if rows is not None:
         table = table.head(check_at_least("rows", rows, 1))
-    chosen = np.sort(np.random.default_rng(seed).choice(len(table), round(wrong * len(table)), replace=False))
+    rng = np.random.default_rng(check_seed("seed", seed))
+    chosen = np.sort(rng.choice(len(table), round(wrong * len(table)), replace=False))
     income = table["income"].to_numpy(dtype=object, copy=True)
     income[chosen] = np.where(income[chosen] == INCOMES[0], INCOMES[1], INCOMES[0])
     write_output(Path(path), table.assign(income=income).to_csv(index=False).encode())
