@@ -127,7 +127,7 @@ def test_sums_are_those_of_the_truth_on_average_whatever_the_chances(seed, class
     for turn in range(12):  # each row of each group is checked once
         codes = np.full(size, -1)
         codes[turn * groups : (turn + 1) * groups] = truth[turn * groups : (turn + 1) * groups]
-        sums = CheckedSums(chances, codes, group, column, (classes, groups))
+        sums = CheckedSums(chances, codes, group, column, (classes, groups), np.ones(size))
         corrected = sums.uncorrected()
         for z in range(groups):
             row = turn * groups + z

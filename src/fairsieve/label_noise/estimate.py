@@ -276,8 +276,9 @@ class _Estimation:
     """An estimate in the making: the samples, those of them that are looked at, and the predictors of their labels."""
 
     def __init__(self, checked: Checked) -> None:
-        self.data, self.weights, self.cells = checked.data, checked.weights, checked.data.cells
-        self.survey = Survey.draw(checked.data, checked.weights)
+        self.data, self.cells = checked.data, checked.data.cells
+        self.weights = np.ones(len(self.data)) if checked.weights is None else checked.weights
+        self.survey = Survey.draw(self.data, self.weights)
         self.tried = try_predictors(self.survey)
 
     def weigh(self, verified: Verification | None, seed: int) -> CleanRatioEstimate:

@@ -85,7 +85,7 @@ class Survey:
         return len(self.labels)
 
     @classmethod
-    def draw(cls, data: Samples, weights: Floats | None) -> Survey:
+    def draw(cls, data: Samples, weights: Floats) -> Survey:
         """Draw some different samples, and deal them to folds evenly by class and group."""
         codes, (classes, group_count) = data.cells.host_codes.astype(np.int64), data.cells.shape
         content, exact = _checksums(data, codes % group_count)
@@ -96,8 +96,7 @@ class Survey:
         looked_at = places < MOST
         members, places = order[looked_at], places[looked_at]
         rows = members[differs[looked_at]]
-        own = np.ones(len(data)) if weights is None else weights
-        counts = np.bincount(places, own[members]).astype(np.float64)
+        counts = np.bincount(places, weights[members]).astype(np.float64)
         labels, groups = codes[rows] // group_count, codes[rows] % group_count
         features = np.asarray(dense(data.features[rows]), np.float64).reshape(len(rows), -1)
         columns = _telling_columns(features, labels, classes, counts)

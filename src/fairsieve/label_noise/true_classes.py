@@ -55,7 +55,7 @@ def learn_true_class(
     features: Floats,
     cells: Cells,
     verified: Verification,
-    sample_weight: Floats | None,
+    sample_weight: Floats,
     seed: int,
 ) -> tuple[Floats, Floats, VerifiedRates, tuple[float, float]]:
     """Learn the chance of each true class of every sample.
@@ -99,26 +99,22 @@ def learn_true_class(
     low = np.where(seen_wrong, low, 0.0)  # where no check found a wrong label there may be none
     by_cell = np.bincount(cells.codes[checked], minlength=cells.counts.size).reshape(cells.shape)
     rates = VerifiedRates(by_cell, flip_rates_of(true_class, cells, sample_weight), low, high)
-    interval = _share_of_right(labels == codes, checked, verified.weight, sample_weight)
-    return true_class, unseen, rates, interval
+    return true_class, unseen, rates, _share_of_right(labels == codes, sums)
 
 
-def _share_of_right(
-    right: NDArray[np.bool_], checked: Codes, inverse: Floats | None, sample_weight: Floats | None
-) -> tuple[float, float]:
+def _share_of_right(right: NDArray[np.bool_], sums: CheckedSums) -> tuple[float, float]:
     """Compute the 95 % interval of the share of right labels: Wilson's for the rows that nobody checked."""
-    own = np.ones(len(right)) if sample_weight is None else sample_weight
-    known = own[checked].sum() / own.sum()
-    weights = own[checked] * (1.0 if inverse is None else inverse[checked])
-    size = weights.sum() ** 2 / (weights**2).sum()  # that many of equal weight say as much
-    ends = wilson(size * float(np.average(right[checked], weights=weights)), size)
-    seen = known * float(np.average(right[checked], weights=own[checked]))
+    rows, own, checks = sums.rows, sums.weights, sums.checks
+    known = own[rows].sum() / own.sum()
+    size = checks.sum() ** 2 / (checks**2).sum()  # that many of equal weight say as much
+    ends = wilson(size * float(np.average(right[rows], weights=checks)), size)
+    seen = known * float(np.average(right[rows], weights=own[rows]))
     return tuple(float(np.clip(seen + (1 - known) * end, 0.0, 1.0)) for end in ends)  # type: ignore[return-value]
 
 
-def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats | None) -> Floats:
+def flip_rates_of(true_class: Floats, cells: Cells, weights: Floats) -> Floats:
     """Compute the chance of a label of each true class and group to be wrong, (classes, groups); 0 where none is."""
-    own = true_class if weights is None else true_class * weights[:, None]
+    own = true_class * weights[:, None]
     kept = own * np.equal.outer(cells.label_codes, np.arange(cells.shape[0]))
     members = np.equal.outer(np.arange(cells.shape[1]), cells.group_codes).astype(np.float64)
     there, stays = (members @ own).T, (members @ kept).T
@@ -258,7 +254,7 @@ class CheckedSums:
         Codes; those of the column are classes.
     shape : (int, int)
         Classes and groups.
-    weights : array of shape (n,), optional
+    weights : array of shape (n,)
     inverse : array of shape (n,), optional
         The inverse of the chance to be checked.
     """
@@ -270,11 +266,10 @@ class CheckedSums:
         groups: Codes,
         column: Codes,
         shape: tuple[int, int],
-        weights: Floats | None = None,
+        weights: Floats,
         inverse: Floats | None = None,
     ) -> None:
-        self.shape, self.chances, self.groups = shape, chances, groups
-        self.weights = np.ones(len(chances)) if weights is None else weights
+        self.shape, self.chances, self.groups, self.weights = shape, chances, groups, weights
         self.place = groups * shape[0] + column
         self.rows = np.flatnonzero((checked >= 0) & (self.weights > 0))
         self.off = np.eye(shape[0])[checked[self.rows]] - chances[self.rows]
