@@ -86,6 +86,8 @@ def fetch(
         for name, content in contents.items():
             write_whole(folder / name, content)
             say(f"{name} checked and stored")
+    except MissingDataError:  # which is an OSError too
+        raise
     except OSError as error:
         raise MissingDataError(
             f"the cache folder {folder} could not be written ({error}): make room or set FAIRSIEVE_CACHE to another "
