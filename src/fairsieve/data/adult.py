@@ -58,15 +58,15 @@ def load_adult(
     check_choice("sensitive", sensitive, ("sex", "race"))
     check_choice("source", source, ("pypi", "openml"))
     if source == "openml":
-        folder = locate("adult-openml.csv", path)
-        table = read_table(folder, usecols=[*COLUMNS[:-1], "class"]).rename(columns={"class": "income"})
+        place = locate("adult-openml.csv", path)
+        table = read_table(place, usecols=[*COLUMNS[:-1], "class"]).rename(columns={"class": "income"})
     else:
-        folder, table = read_raw(path, check=check)
+        place, table = read_raw(path, check=check)
     table = table[table["race"].isin(RACES) & (table != "?").all(axis=1)]
     kinds = dict.fromkeys(NUMERIC) | {name: sorted(set(table[name])) for name in CATEGORICAL}
-    features, names = encode(table, kinds, folder)
+    features, names = encode(table, kinds, place)
     pairs = {"race": RACES, "sex": SEXES, "income": INCOMES}
-    race, sex, label = (one_hot(name, table[name], values, folder)[:, 1] for name, values in pairs.items())
+    race, sex, label = (one_hot(name, table[name], values, place)[:, 1] for name, values in pairs.items())
     return Samples(
         np.column_stack([features, race, sex]),
         label.astype(np.int64),
