@@ -53,7 +53,8 @@ def _options(
     """
     if version:
         typer.echo(f"fairsieve {__version__}")
-    elif context.invoked_subcommand is None:
+        raise typer.Exit
+    if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
