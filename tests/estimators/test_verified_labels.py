@@ -111,6 +111,7 @@ def test_one_checked_row_is_corrected_and_too_few_to_learn_from(model):
         warnings.simplefilter("always")
         fitted.fit(DATA.features, NOISY.labels, **GIVEN, verified_labels=verified)
     assert any("has 1 checked row, which is too few to learn from" in str(each.message) for each in caught)
+    assert not any("taken from the other groups" in str(each.message) for each in caught)
     assert fitted.estimate_.verified is None
     assert row not in set(fitted.suspects()["row"])
     corrected = NOISY.labels.copy()

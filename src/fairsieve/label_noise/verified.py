@@ -156,8 +156,9 @@ def _warn_of_verified(codes: NDArray[np.int64], features: Any, cells: Cells) -> 
             FairsieveWarning,
             stacklevel=4,
         )
-    counts = np.bincount(cells.group_codes[checked], minlength=cells.shape[1])
-    for group in np.flatnonzero((counts == 0) & (cells.counts.sum(axis=0) > 0)):
+        return  # no rates are learnt from them, of no group
+    counts = np.bincount(cells.group_codes[checked], minlength=cells.shape[1])[: cells.named_groups]
+    for group in np.flatnonzero(counts == 0):
         warnings.warn(UncheckedGroupWarning(cells.groups[group]), stacklevel=4)
     table = dense(features[checked]).reshape(len(checked), -1)
     table = np.column_stack([table, cells.group_codes[checked]])
