@@ -17,8 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.coding import refuse_missing
+from fairsieve.selection.cells import Cells, as_array, refuse_missing
 from fairsieve.validation import check_seed, shown
 
 __all__ = [

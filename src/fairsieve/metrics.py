@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.coding import as_array, encode, encode_groups, fractions_in, is_ungrouped
+from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice, shown
 

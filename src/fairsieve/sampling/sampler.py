@@ -299,7 +299,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
         backend = NumpyBackend(held_out)
         measured = backend.measure(*self._compute(outputs, targets, loss))
-        sums, squares = backend.sum_signals(measured, backend.hold(None)[0])
+        sums, squares = backend.sum_signals(measured, backend.hold(None))
         return sums, squares, held_out.counts.reshape(-1)
 
     def update_losses(

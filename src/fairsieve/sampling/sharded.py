@@ -14,7 +14,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts
 from fairsieve.sampling.workers import Workers
-from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
+from fairsieve.selection.backends.sharded import ShardedBackend
 from fairsieve.selection.cells import Cells, cells_checksum, merged
 from fairsieve.selection.epoch import Plan
 
@@ -63,18 +63,6 @@ class ShardedPlan(Plan):
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         return self.workers.together(lambda: Plan._check_signals(self, signals))
-
-    def places(self, batches: int | None = None) -> OwnBatches:
-        """Return the worker's part of the present epoch's batches, and in which columns it stands.
-
-        ``batches`` asks for another number of them; beyond the selection they go through it again.
-        """
-        return super().batches(batches)  # type: ignore[no-any-return]
-
-    def batches(self, count: int | None = None) -> list[NDArray[np.int64]]:
-        """Return the worker's own samples in each batch of the present epoch; in some there may be none."""
-        starts, samples, _ = self.places(count)
-        return np.split(samples, starts[1:-1]) if len(starts) > 1 else []
 
     def state_dict(self) -> dict[str, Any]:
         """Return the worker's part of the state; those of all workers together are the state."""

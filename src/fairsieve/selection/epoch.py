@@ -122,9 +122,11 @@ class Plan:
         self.cells = cells
         self.signal = check_choice("signal", signal, ("loss", "error"))
         self.comparisons = comparisons(fairness, cells, pos_label)
-        self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
-        self.backend = choose_backend(backend, cells, self._device)
-        self._selected, self.counts = self.backend.hold(None)
+        self._choice = backend
+        self.backend = choose_backend(
+            backend, cells, tensor_device(cells.codes) if device is None else device
+        )
+        self._selected = self.backend.hold(None)
         self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
         self.ratios = class_shares(self.cell_counts)
         self.estimates_ratios = is_auto(clean_ratio)
@@ -164,11 +166,16 @@ class Plan:
     @property
     def indices(self) -> Any:
         """The selected samples, ascending: an array, or a tensor where the samples are on a device."""
-        return self.backend.indices(self._selected)
+        return self._selected.indices
 
     @indices.setter
     def indices(self, indices: Any) -> None:
-        self._selected, self.counts = self.backend.hold(indices)
+        self._selected = self.backend.hold(indices)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many samples of each cell are selected."""
+        return self._selected.counts  # type: ignore[no-any-return]
 
     @property
     def selected(self) -> int:
@@ -220,7 +227,7 @@ class Plan:
             below = self.backend.count_below(measured, guess_losses(self.cell_counts))
             self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
         before = self.counts
-        self._selected, self.counts = self.backend.select(measured, self.limits)
+        self._selected = self.backend.select(measured, self.limits)
         if self.clean_ratios is not None:
             self._follow_counts(before)
         self.is_selective = True
@@ -264,15 +271,11 @@ class Plan:
 
     def _follow(self, losses: Any) -> None:
         """Go to the device of the losses."""
-        if self._choice != "auto":
-            return
         device = tensor_device(losses)
-        self._device = self._device if device is None else device
-        backend = choose_backend("auto", self.cells, self._device)
-        if (backend.name, backend.device) != (self.backend.name, self.backend.device):
+        if self._choice == "auto" and device is not None and device != self.backend.device:
             selected = self.indices if self.is_selective else None
-            self.backend = backend
-            self._selected, self.counts = backend.hold(selected)
+            self.backend = choose_backend("auto", self.cells, device)
+            self._selected = self.backend.hold(selected)
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         """Return signals of the right shape, or raise a clear error."""
@@ -305,7 +308,7 @@ class Plan:
         shares = self.shares if by_cell else np.full(1, min(self.rules.batch_size, self.selected))
         batches = self.batches_per_epoch if count is None or self.selected == 0 else count
         draw = Draw(shares, batches, self.rules.seed, self.epoch, by_cell)
-        return self.backend.draw(self._selected, self.counts, draw)
+        return self.backend.draw(self._selected, draw)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state, in plain types and arrays; enough to resume to the identical next plan."""
