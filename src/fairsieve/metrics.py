@@ -23,16 +23,6 @@ from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fr
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice, shown
 
-__all__ = [
-    "accuracy",
-    "confusion_table",
-    "demographic_parity_disparity",
-    "disparity_from_table",
-    "equal_opportunity_disparity",
-    "equalized_odds_disparity",
-    "grouped_part",
-]
-
 Method = Literal["to_overall", "between_groups"]
 Table = NDArray[np.float64]  # (…, classes, groups, predicted classes)
 

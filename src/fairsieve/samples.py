@@ -13,8 +13,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, as_array
 from fairsieve.validation import shown
 
-__all__ = ["Samples", "check_weights", "draw_rows", "merge_rows", "weighted_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Samples:

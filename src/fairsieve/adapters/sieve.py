@@ -20,8 +20,6 @@ from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
 
-__all__ = ["Sieve"]
-
 
 class Sieve:
     """The method for a dataset that every process can read; each takes a shard of it.

@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("transformers", extra="transformers", purpose="the Trainer adapter") from error
 
-__all__ = ["FairRobustTrainer"]
-
 FILE = "fairsieve.pt"
 
 

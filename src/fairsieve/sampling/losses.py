@@ -18,24 +18,6 @@ from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.fairness import OWN_LABEL
 from fairsieve.validation import shown
 
-__all__ = [
-    "Forward",
-    "LossFunction",
-    "as_outputs",
-    "check_outputs",
-    "compute_outputs",
-    "compute_signals",
-    "cross_entropy",
-    "expected_losses",
-    "follow_weights",
-    "forward_features",
-    "look_like_probabilities",
-    "predicted_classes",
-    "quiet_loader",
-    "run_in_chunks",
-    "sample_losses",
-]
-
 LOOKED_AT = 1024  # rows of outputs that are looked at for probabilities
 ROUNDING = 1e-3  # what the chances of a sample may miss 1 by
 FEW_LOGITS = 100  # single logits that may all lie between 0 and 1 by chance

@@ -36,8 +36,6 @@ from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
 from fairsieve.validation import check_at_least, check_share, shown
 
-__all__ = ["FairRobustBatchSampler"]
-
 WARMUP = 5  # epochs, where nobody says how many there will be
 FIRST_STEP = 0.05
 

@@ -18,8 +18,6 @@ from fairsieve.selection.backends.sharded import ShardedBackend
 from fairsieve.selection.cells import Cells, cells_checksum, merged
 from fairsieve.selection.epoch import Plan
 
-__all__ = ["ShardedBatchSampler", "ShardedPlan"]
-
 
 class ShardedPlan(Plan):
     """:class:`~fairsieve.selection.epoch.Plan` over the shards of several workers.

@@ -12,8 +12,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import as_array
 from fairsieve.validation import shown
 
-__all__ = ["as_tensors", "check_origin", "join_parts", "plain_settings"]
-
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as numbers, texts and lists, which any file can hold."""

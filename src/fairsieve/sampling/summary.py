@@ -10,8 +10,6 @@ import numpy as np
 from fairsieve.notebook import table_html
 from fairsieve.selection.epoch import Plan
 
-__all__ = ["Summary", "pass_warnings"]
-
 HEADINGS = ("class", "group", "samples", "kept", "weight", "clean ratio", "gap")
 REPEATED = 10  # times in an epoch that one sample is trained on
 

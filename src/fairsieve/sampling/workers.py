@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
 from fairsieve.validation import check_at_least, check_positive
 
-__all__ = ["Traffic", "Workers", "shard_of"]
-
 Result = TypeVar("Result")
 
 LOST = ("gloo", "Connection closed by peer", "Connection reset", "Timed out waiting", "NCCL")  # in messages

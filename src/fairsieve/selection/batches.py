@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.shuffle import shuffled
 
-__all__ = ["Draw", "batch_count", "batch_shares", "draw_batches", "sample_weights"]
-
 
 class Draw(NamedTuple):
     """What an epoch's batches are drawn by."""

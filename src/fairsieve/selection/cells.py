@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -14,17 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import is_tensor
 from fairsieve.validation import check_choice, shown
-
-__all__ = [
-    "Cells",
-    "Missing",
-    "as_array",
-    "cells_checksum",
-    "check_lengths",
-    "encode",
-    "encode_groups",
-    "merged",
-]
 
 Missing = Literal["refuse", "own"]
 WIDEST = 2**16  # values between the least and the greatest that a table may have
@@ -70,6 +59,7 @@ class Cells:
         group_values: Sequence[Any] | None = None,
         missing: Missing = "refuse",
         shape: tuple[int, int] = (0, 0),
+        device: Any | None = None,
     ) -> Cells:
         """Return the cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
 
@@ -81,20 +71,32 @@ class Cells:
         trains but does not count for fairness.
 
         ``shape`` is how many rows and columns there should be, where nothing fixes them: whole numbers 0, 1, … that
-        fit are taken as they are, though some may be absent.
+        fit are taken as they are, though some may be absent. The codes are on ``device``, of torch; when None on that
+        of labels or groups, or on the host.
         """
-        device = tensor_device(labels, groups)
+        device = tensor_device(labels, groups) if device is None else device
+        sizes = [
+            size if known is None else 0 for size, known in zip(shape, (classes, group_values), strict=True)
+        ]
+        as_rows: Any = partial(encode_labels, known=classes, size=sizes[0])
+        as_columns: Any = partial(encode_groups, "groups", known=group_values, missing=missing, size=sizes[1])
         if device is not None:
-            from fairsieve.selection.backends.torch import cells_on
+            import torch
 
-            return cells_on(device, labels, groups, classes, group_values, missing, shape)
-        label_codes, class_list = encode_labels(labels, classes, shape[0])
-        group_codes, group_list = encode_groups("groups", groups, group_values, missing, shape[1])
-        check_lengths(len(label_codes), len(group_codes))
-        size = len(class_list) * len(group_list)
-        codes = np.empty(len(label_codes), np.min_scalar_type(max(size - 1, 0)))
-        np.multiply(label_codes, np.int64(len(group_list)), out=codes, casting="unsafe")
-        np.add(codes, group_codes, out=codes, casting="unsafe")
+            from fairsieve.selection.backends.torch import encode_on
+
+            as_rows = partial(encode_on, device, as_rows, sizes[0])
+            as_columns = partial(encode_on, device, as_columns, sizes[1])
+        rows, class_list = as_rows(labels)
+        columns, group_list = as_columns(groups)
+        check_lengths(len(rows), len(columns))
+        kind = narrow_type(len(class_list) * len(group_list))
+        if device is None:
+            codes = rows.astype(kind)
+            codes *= len(group_list)
+            codes += columns.astype(kind)
+        else:
+            codes = (rows * len(group_list) + columns).to(getattr(torch, kind))
         return cls(codes, class_list, group_list)
 
     def __len__(self) -> int:
@@ -137,7 +139,7 @@ class Cells:
         if is_tensor(self.codes) and self.codes.device == torch.device(device):
             return self.codes
         if device not in self._moved:
-            codes = self.host_codes.astype(narrow_type(self.shape), copy=False)
+            codes = self.host_codes.astype(narrow_type(len(self.classes) * len(self.groups)), copy=False)
             self._moved[device] = torch.from_numpy(codes).to(device)
         return self._moved[device]
 
@@ -185,9 +187,8 @@ def cells_checksum(cells: Cells, first: int = 0) -> int:
     return total % 2**62
 
 
-def narrow_type(shape: tuple[int, int]) -> str:
-    """Return the narrowest of torch's types that holds the codes of so many classes × groups, and one more."""
-    size = shape[0] * shape[1]
+def narrow_type(size: int) -> str:
+    """Return the narrowest of torch's types that holds the codes of so many cells, and one more."""
     return "uint8" if size < 256 else "int16" if size < 2**15 else "int32"
 
 

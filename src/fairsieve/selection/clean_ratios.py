@@ -17,8 +17,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.validation import check_clean_ratio, shown
 
-__all__ = ["cell_caps", "check_ratio_table", "estimate_ratios", "guess_losses"]
-
 LEAST = 0.5  # of the share that its class keeps, for a cell, and of the share that all keep, for a class
 
 

@@ -31,8 +31,6 @@ from fairsieve.selection.search import Limits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
 
-__all__ = ["Plan", "Rules", "check_room", "is_auto"]
-
 
 class Rules(NamedTuple):
     """What does not change from epoch to epoch, in a form that compiled code can take."""

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_choice
 
-__all__ = ["ABBREVIATIONS", "FairnessName", "SignalName", "comparisons", "fairness_name"]
-
 FairnessName = Literal["equalized_odds", "demographic_parity", "equal_opportunity"]
 SignalName = Literal["loss", "error"]
 

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.cells import as_array
 
-__all__ = [
-    "AdaptiveSteps",
-    "Gap",
-    "cell_sizes",
-    "class_shares",
-    "find_gaps",
-    "measure_gaps",
-    "move_ratios",
-    "rounded",
-    "selection_bounds",
-]
-
 GROW, SHRINK = 1.2, 0.5
 LARGEST = 0.2  # of a class, in one step
 CHANCE = 2.0  # standard errors up to which a gap may be chance

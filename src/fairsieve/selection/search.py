@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Limits", "Walk", "Window"]
-
 NO_LIMIT = 2**64 - 1
 WIDTH = 10  # bits counted at once for up to four cells; wider digits are larger messages between workers
 

@@ -18,8 +18,6 @@ from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio
 
-__all__ = ["Selection", "count_budget", "select", "select_cells"]
-
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -105,8 +103,7 @@ def select(
     ([0, 1], 3)
     """
     wanted = None if ratios is None else _check_ratios(as_array("ratios", ratios))
-    rows, columns = (0, 0) if wanted is None else wanted.shape
-    shape = rows if classes is None else 0, columns if group_values is None else 0
+    shape = (0, 0) if wanted is None else wanted.shape
     cells = Cells.of(labels, groups, classes=classes, group_values=group_values, shape=shape)
     if wanted is not None and wanted.shape != cells.shape:
         raise InvalidInputError(
@@ -128,9 +125,8 @@ def select_cells(
     """Do what :func:`select` does for cells that are known and ratios that are valid."""
     budget = count_budget(clean_ratio, len(cells))
     engine = choose_backend(backend, cells, tensor_device(losses))
-    values = losses if is_tensor(losses) else as_array("losses", losses)
     limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
-    found = engine.select(engine.measure(values, None), limits)
+    found = engine.select(engine.measure(losses, None), limits)
     indices, counts = found.indices, found.counts.reshape(cells.shape)
     if not is_tensor(losses):
         return Selection(as_array("indices", indices), counts, budget, cells)

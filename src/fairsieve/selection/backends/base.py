@@ -20,8 +20,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_choice
 
-__all__ = ["Backend", "check_shape", "choose_backend", "refuse_nan"]
-
 
 class Backend(ABC):
     """Answers a plan's questions about the samples of some cells.

@@ -13,8 +13,6 @@ from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.search import Limits, Walk, Window
 
-__all__ = ["Chosen", "Keys", "Measured", "NumpyBackend"]
-
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
 
 

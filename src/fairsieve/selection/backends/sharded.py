@@ -20,8 +20,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits
 from fairsieve.selection.shuffle import unshuffled
 
-__all__ = ["ShardSelection", "ShardedBackend"]
-
 CHUNK = 2**18  # places of the shuffle computed together
 
 

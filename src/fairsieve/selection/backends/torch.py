@@ -7,7 +7,7 @@ their ranks. Shuffles are elementwise arithmetic. Few answers are waited for: ea
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,19 +19,9 @@ from torch.nn import functional as F
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw
-from fairsieve.selection.cells import (
-    WIDEST,
-    Cells,
-    Missing,
-    check_lengths,
-    encode_groups,
-    encode_labels,
-    narrow_type,
-)
+from fairsieve.selection.cells import WIDEST, Cells, as_array
 from fairsieve.selection.search import Limits, Walk
 from fairsieve.selection.shuffle import shuffle_constants, shuffle_shape, shuffled
-
-__all__ = ["TorchBackend", "cells_on", "count_codes"]
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
 FEW_CELLS = 32  # cells that are counted one after the other
@@ -85,7 +75,8 @@ class TorchBackend(Backend):
 
     def _numbers(self, name: str, values: Any) -> torch.Tensor:
         """Return floats on the device, float32 or float64."""
-        tensor = torch.as_tensor(values).detach().to(self.device)
+        tensor = values if isinstance(values, torch.Tensor) else torch.from_numpy(as_array(name, values))
+        tensor = tensor.detach().to(self.device)
         if tensor.is_complex():
             raise InvalidInputError(f"{name} must be real numbers; got {tensor.dtype}")
         if tensor.dtype in (torch.float16, torch.bfloat16):
@@ -206,32 +197,8 @@ def _shuffled_laps(
     return inside
 
 
-def cells_on(
-    device: torch.device,
-    labels: Any,
-    groups: Any,
-    classes: Sequence[Any] | None,
-    group_values: Sequence[Any] | None,
-    missing: Missing,
-    shape: tuple[int, int] = (0, 0),
-) -> Cells:
-    """Return the cells of labels and groups with their codes on a device."""
-    rows, class_list = _encode_on(
-        device, labels, shape[0], lambda values: encode_labels(values, classes, shape[0])
-    )
-    columns, group_list = _encode_on(
-        device,
-        groups,
-        shape[1],
-        lambda values: encode_groups("groups", values, group_values, missing, shape[1]),
-    )
-    check_lengths(len(rows), len(columns))
-    narrow = getattr(torch, narrow_type((len(class_list), len(group_list))))
-    return Cells((rows * len(group_list) + columns).to(narrow), class_list, group_list)
-
-
-def _encode_on(
-    device: torch.device, values: Any, size: int, encode: Callable[[Any], tuple[NDArray[Any], list[Any]]]
+def encode_on(
+    device: torch.device, encode: Callable[[Any], tuple[NDArray[Any], list[Any]]], size: int, values: Any
 ) -> tuple[torch.Tensor, list[Any]]:
     """Encode values on a device; ``encode`` does it on the host.
 
