@@ -130,9 +130,9 @@ def traffic(samples, workers):
     cells = Cells.of(rng.integers(0, 2, samples), rng.integers(0, 2, samples), classes=[0, 1])
     plan = ShardedPlan(cells, 100, workers, clean_ratio=0.9, warmup_epochs=0)
     plan.update(rng.exponential(size=samples).astype(np.float32))
-    workers.traffic.bytes = workers.traffic.messages = 0
+    workers.traffic.clear()
     plan.update(rng.exponential(size=samples).astype(np.float32))
-    return workers.traffic.bytes, workers.traffic.messages
+    return workers.traffic["bytes"], workers.traffic["messages"]
 
 
 def failures(rank, out):

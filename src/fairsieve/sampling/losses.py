@@ -58,16 +58,16 @@ def as_outputs(outputs: Any) -> torch.Tensor:
     return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
-def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
-    """Refuse outputs that are not one logit per class or, for two classes, one per sample."""
-    if outputs.ndim == 0:
-        raise InvalidInputError(f"outputs must have one row per sample, {samples}; got a single number")
-    single = is_single(outputs) and classes == 2
-    if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
+def check_outputs(outputs: Any, samples: int, classes: int) -> torch.Tensor:
+    """Return outputs as a tensor; refuse what is not one logit per class or, for two classes, one per sample."""
+    found = as_outputs(outputs)
+    shapes = [(samples, classes), *([(samples,), (samples, 1)] if classes == 2 else [])]
+    if tuple(found.shape) not in shapes:
         raise InvalidInputError(
             f"outputs must be the logits of all {samples} samples, one per class ({classes}) or, for two classes, "
-            f"one per sample; got the shape {tuple(outputs.shape)}"
+            f"one per sample; got the shape {tuple(found.shape)}"
         )
+    return found
 
 
 def look_like_probabilities(outputs: torch.Tensor) -> bool:

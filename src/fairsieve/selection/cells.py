@@ -136,8 +136,7 @@ class Cells:
         """Return the codes as a tensor on a device of torch; they are moved there once."""
         import torch
 
-        if is_tensor(self.codes) and self.codes.device == torch.device(device):
-            return self.codes
+        device = torch.device(device)
         if device not in self._moved:
             codes = self.host_codes.astype(narrow_type(len(self.classes) * len(self.groups)), copy=False)
             self._moved[device] = torch.from_numpy(codes).to(device)
@@ -145,7 +144,7 @@ class Cells:
 
     @cached_property
     def _moved(self) -> dict[Any, Any]:
-        return {}
+        return {self.codes.device: self.codes} if is_tensor(self.codes) else {}
 
     @property
     def label_codes(self) -> NDArray[np.int64]:

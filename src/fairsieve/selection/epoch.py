@@ -16,14 +16,17 @@ from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios, guess_losses
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
     AdaptiveSteps,
     Gap,
+    cell_caps,
     cell_sizes,
+    check_ratio_table,
     class_shares,
+    estimate_ratios,
     find_gaps,
+    guess_losses,
     move_ratios,
     selection_bounds,
 )

@@ -111,8 +111,12 @@ class Walk:
             before = self.below + (counts[:, digit - 1] if digit > 0 else 0)
             inside = self.below + counts[:, digit] - before
             prefix = self.asked.prefix << self.asked.width | digit
-            if inside[self.is_open].sum() > 1:
-                self._zoom(before, prefix)
+            if inside[self.is_open].sum() > 1:  # ask for the next digits inside this one
+                self.below = before
+                if self.asked.shift or self.asked.key is not None:
+                    self.asked = self._window(prefix, self.asked.shift, self.asked.key)
+                else:  # equal losses: go on by index
+                    self.asked = self._window(0, self.bits[1], prefix)
                 return False
             # The digit holds one sample of an open cell, the first that is refused.
             self.taken = np.where(self.is_open, before, self.taken)
@@ -127,11 +131,3 @@ class Walk:
         closing = self.is_open & ~more
         self.key_limit[closing], self.index_limit[closing] = key, index
         self.is_open &= more
-
-    def _zoom(self, before: NDArray[np.int64], prefix: int) -> None:
-        """Ask for the next digits inside one digit of the present window."""
-        self.below = before
-        if self.asked.shift or self.asked.key is not None:
-            self.asked = self._window(prefix, self.asked.shift, self.asked.key)
-        else:  # equal losses: go on by index
-            self.asked = self._window(0, self.bits[1], prefix)

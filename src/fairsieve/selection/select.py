@@ -132,8 +132,8 @@ def select_cells(
         return Selection(as_array("indices", indices), counts, budget, cells)
     import torch
 
-    at = losses.device
-    return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget, cells)
+    indices, counts = (torch.as_tensor(each, device=losses.device) for each in (indices, counts))
+    return Selection(indices, counts, budget, cells)
 
 
 def count_budget(clean_ratio: float, samples: int) -> int:
