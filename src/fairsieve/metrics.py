@@ -39,9 +39,8 @@ def accuracy(
     >>> accuracy(["no", "yes"], ["no", "no"])
     0.5
     """
-    groups = (
-        np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
-    )
+    samples = len(as_array("y_true", y_true))
+    groups = np.zeros(samples, int) if sensitive_features is None else sensitive_features
     return float(accuracy_from_table(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
 
 

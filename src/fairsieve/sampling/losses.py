@@ -109,17 +109,16 @@ def compute_signals(
     ``labels`` are class indices, or the chances of each class: then errors are expectations. ``losses`` are those
     against the samples' own labels, which need not be computed twice.
     """
-    rows = []
-    for target in targets:
-        if signal == "error" and target == OWN_LABEL and labels.ndim == 2:
-            right = labels.gather(1, predicted_classes(outputs)[:, None])[:, 0]
-            rows.append((1 - right).to(losses.dtype))
-        elif signal == "error":
-            wanted: Any = labels if target == OWN_LABEL else target
-            rows.append((predicted_classes(outputs) != wanted).to(losses.dtype))
-        else:
-            rows.append(losses if target == OWN_LABEL else class_losses(outputs, target, loss))
-    return torch.stack(rows)
+
+    def against(target: int) -> torch.Tensor:
+        if signal == "loss":
+            return losses if target == OWN_LABEL else class_losses(outputs, target, loss)
+        predicted = predicted_classes(outputs)
+        if target == OWN_LABEL and labels.ndim == 2:
+            return (1 - labels.gather(1, predicted[:, None])[:, 0]).to(losses.dtype)
+        return (predicted != (labels if target == OWN_LABEL else target)).to(losses.dtype)
+
+    return torch.stack([against(target) for target in targets])
 
 
 def follow_weights(cells: Cells, label_weights: ArrayLike | torch.Tensor) -> tuple[Cells, torch.Tensor]:

@@ -153,6 +153,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             "pos_label": pos_label,
         }
         self.plan = self._new_plan(cells, seed=seed, device=device, **self.settings)
+        if not self.plan.selected:  # of all samples, of all workers
+            raise InvalidInputError("labels must have at least one sample; got none")
         check_room(self.plan, clean_ratio)
         self._folder = folder
         self._running: RunningLosses | None = None
@@ -176,10 +178,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return cls(*data, clean_ratio=clean_ratio, **settings)
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
-        cells = Cells.of(labels, sensitive_features)
-        if len(cells) == 0:
-            raise InvalidInputError("labels must have at least one sample; got none")
-        return cells
+        return Cells.of(labels, sensitive_features)
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         return Plan(cells, **options)

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts
 from fairsieve.sampling.workers import Workers
@@ -137,8 +136,6 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         plan = ShardedPlan(cells, workers=self.workers, **options)
-        if plan.samples == 0:
-            raise InvalidInputError("labels must have at least one sample; got none on any worker")
         self.first = plan.shard.start
         return plan
 

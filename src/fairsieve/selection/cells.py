@@ -96,7 +96,7 @@ class Cells:
             codes *= len(group_list)
             codes += columns.astype(kind)
         else:
-            codes = (rows * len(group_list) + columns).to(getattr(torch, kind))
+            codes = torch.add(columns, rows, alpha=len(group_list)).to(getattr(torch, kind))
         return cls(codes, class_list, group_list)
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ tensor operations on a device, or a sum over workers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Limits(NamedTuple):
 
     ratios: NDArray[np.float64]  # classes × groups; where all are 1, the budget alone bounds
     budget: int
-    caps: Any = 2**62  # one number, or one for each cell
+    caps: NDArray[np.int64] | None = None  # of each cell
 
     def keep(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which states, the columns of (cells, states), respect every budget and cap.
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
         total = of_class.sum(axis=0)
         used = (total + table - self.ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
         kept = (total <= self.budget) & (used <= self.budget + np.maximum(1e-9, 8.9e-16 * total))
-        return np.asarray(kept & (states <= np.reshape(self.caps, (-1, 1))).all(axis=0))
+        return np.asarray(kept if self.caps is None else kept & (states <= self.caps[:, None]).all(axis=0))
 
 
 class Walk:
