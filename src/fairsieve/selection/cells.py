@@ -193,10 +193,7 @@ def narrow_type(size: int) -> str:
 
 def tensor_device(*values: Any) -> Any | None:
     """Return the device of the first tensor that is not in the host's memory; None if there is none."""
-    for value in values:
-        if is_tensor(value) and value.device.type != "cpu":
-            return value.device
-    return None
+    return next((each.device for each in values if is_tensor(each) and each.device.type != "cpu"), None)
 
 
 def check_lengths(labels: int, groups: int) -> None:

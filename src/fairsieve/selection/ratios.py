@@ -64,9 +64,7 @@ def measure_gaps(
     has_ungrouped : bool
         Whether the last column holds the samples without a group, which are not compared.
     """
-    group_sizes = np.zeros(groups)
-    for cell in range(sizes.size):
-        group_sizes[cell % groups] += sizes[cell]
+    group_sizes = sizes.reshape(sizes.size // max(1, groups), groups).sum(axis=0)
     found = np.zeros((rows.shape[0], 3))
     for row in range(rows.shape[0]):
         target, label, sign = rows[row]

@@ -29,7 +29,6 @@ class Backend(ABC):
     and ``counts``, how many of each cell there are.
     """
 
-    name: str
     device: Any = None  # of torch, where the samples' values are on one
 
     @abstractmethod

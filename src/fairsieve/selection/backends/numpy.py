@@ -33,8 +33,6 @@ class Chosen(NamedTuple):
 class NumpyBackend(Backend):
     """Answers in NumPy operations."""
 
-    name = "numpy"
-
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
         self.codes = cells.host_codes
@@ -125,9 +123,8 @@ class Keys:
         self.codes, self.first = codes, first
         # The least key is what others count from. Without samples here, it is greater than the greatest.
         self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
-        for part in _chunks(len(losses)):
-            key = self._key(part)
-            self.least, self.greatest = min(self.least, int(key.min())), max(self.greatest, int(key.max()))
+        if len(losses):
+            self.least, self.greatest = self._key([losses.argmin(), losses.argmax()]).tolist()
         self.shift = self.digit = -1  # of the first window, and the digit of it that ``some`` have
         self.some: NDArray[np.int64] = np.zeros(0, np.int64)
 

@@ -43,8 +43,6 @@ class ShardedBackend(NumpyBackend):
         See :mod:`fairsieve.sampling.workers`.
     """
 
-    name = "sharded"
-
     def __init__(self, cells: Cells, workers: Any) -> None:
         super().__init__(cells)
         self.workers = workers

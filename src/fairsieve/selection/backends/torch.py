@@ -55,8 +55,6 @@ class DeviceSelection:
 class TorchBackend(Backend):
     """Answers in torch operations on one device."""
 
-    name = "torch"
-
     def __init__(self, cells: Cells, device: Any) -> None:
         self.cells = cells
         self.device = torch.device(device)
