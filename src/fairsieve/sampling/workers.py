@@ -47,9 +47,7 @@ class Workers:
 
     def __init__(self, *, timeout: float = 300.0, group: Any | None = None) -> None:
         self.timeout = check_positive("timeout", timeout)
-        self.traffic = Counter[
-            str
-        ]()  # messages and bytes that this worker handed over to be summed or shared
+        self.traffic: Counter[str] = Counter()  # messages and bytes that this worker handed over
         self._group = group
         self.rank, self.size = 0, 1
         if dist.is_available() and dist.is_initialized():
