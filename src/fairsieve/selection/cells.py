@@ -247,7 +247,7 @@ def encode(
         raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
     else:
         refuse_missing(name, array)
-        codes, found = _rank_integers(array) or _rank(name, array)
+        codes, found = _rank_integers(array, size) or _rank(name, array)
         known = [False, True] if known is None and array.dtype == bool else known
     if known is None and all(type(value) is int and 0 <= value < size for value in found):
         known = range(size)
@@ -336,12 +336,17 @@ def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     return codes, found.tolist()
 
 
-def _rank_integers(array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]] | None:
-    """Do what :func:`_rank` does by a table; None for what is no integer or spreads too far for one."""
+def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[Any]] | None:
+    """Do what :func:`_rank` does by a table; None for what is no integer or spreads too far for one.
+
+    Numbers from 0 on and below ``size`` need no table: they are codes already.
+    """
     if array.dtype.kind not in "iub" or array.size == 0:
         return None
-    least = array.min()
-    span = int(array.max()) - int(least) + 1  # in Python's integers: uint64 may be beyond int64
+    least, greatest = array.min(), array.max()
+    if array.dtype != bool and least >= 0 and greatest < size:
+        return array, list(range(size))
+    span = int(greatest) - int(least) + 1  # in Python's integers: uint64 may be beyond int64
     if span > WIDEST:
         return None
 

@@ -242,9 +242,8 @@ class Plan:
     @property
     def natural_shares(self) -> NDArray[np.float64]:
         """Each cell's share of its class, among the samples that the ratios are relative to."""
-        return class_shares(
-            self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
-        )
+        counts = self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
+        return class_shares(counts)
 
     def _step(
         self, sums: NDArray[np.float64], squares: NDArray[np.float64], counts: NDArray[np.int64]
