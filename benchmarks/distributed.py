@@ -22,7 +22,7 @@ import numpy as np
 import torch.distributed as dist
 
 from fairsieve.sampling.sharded import ShardedPlan
-from fairsieve.sampling.workers import Traffic, Workers
+from fairsieve.sampling.workers import Workers
 from fairsieve.selection.cells import Cells
 
 SIZES = (10**4, 10**5, 10**6, 10**7)
@@ -43,18 +43,17 @@ def work(out: Path, sizes: list[int]) -> None:
         plan = ShardedPlan(cells, 1000, workers, clean_ratio=0.9, warmup_epochs=0, step_size=0.01)
         losses = [rng.exponential(size=own).astype(np.float32) for _ in range(2)]
         plan.update(losses[0])
-        workers.traffic = Traffic()
+        workers.traffic.clear()
         started = time.perf_counter()
         for epoch in range(EPOCHS):
             plan.update(losses[epoch % 2])
         seconds = (time.perf_counter() - started) / EPOCHS
-        traffic = workers.traffic
         found.append(
             {
                 "samples": samples,
                 "ranks": workers.size,
-                "bytes": traffic.bytes / EPOCHS,
-                "messages": traffic.messages / EPOCHS,
+                "bytes": workers.traffic["bytes"] / EPOCHS,
+                "messages": workers.traffic["messages"] / EPOCHS,
                 "seconds": seconds,
             }
         )

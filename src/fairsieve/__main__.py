@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fairsieve.cli.signals import end_work, watch_signals
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Import the command line and run it."""

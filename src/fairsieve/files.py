@@ -20,18 +20,6 @@ try:
 except ImportError:  # Windows, where nobody else is waited for
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "check_new",
-    "clear_stale",
-    "hold",
-    "keep_inputs",
-    "make_folder",
-    "output_errors",
-    "read_archive",
-    "write_output",
-    "write_whole",
-]
-
 CHUNK = 2**16  # bytes unpacked at a time
 MOST_MEMBERS = 10_000
 FULL = (errno.ENOSPC, errno.EDQUOT)  # a full disk, or somebody's part of it

@@ -17,23 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.coding import refuse_missing
+from fairsieve.selection.cells import Cells, as_array, refuse_missing
 from fairsieve.validation import check_seed, shown
-
-__all__ = [
-    "Checked",
-    "check_classes",
-    "check_columns",
-    "check_features",
-    "check_groups",
-    "check_labels_known",
-    "check_samples",
-    "dense",
-    "read_seed",
-    "rename_parameters",
-    "warn_of_groups",
-]
 
 FLOATS = (np.float64, np.float32)
 MANY_GROUPS, FEW_EACH = 20, 30  # more groups than this, of fewer people than this, are no groups

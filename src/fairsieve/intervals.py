@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-__all__ = ["NORMAL", "average_of_shares", "newcombe", "paired_change", "simultaneous", "wilson"]
-
 NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
 
 

@@ -19,20 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import check_weights
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.coding import as_array, encode, encode_groups, fractions_in, is_ungrouped
+from fairsieve.selection.cells import Cells, as_array, encode, encode_groups, fractions_in, is_ungrouped
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice, shown
-
-__all__ = [
-    "accuracy",
-    "confusion_table",
-    "demographic_parity_disparity",
-    "disparity_from_table",
-    "equal_opportunity_disparity",
-    "equalized_odds_disparity",
-    "grouped_part",
-]
 
 Method = Literal["to_overall", "between_groups"]
 Table = NDArray[np.float64]  # (…, classes, groups, predicted classes)
@@ -50,9 +39,8 @@ def accuracy(
     >>> accuracy(["no", "yes"], ["no", "no"])
     0.5
     """
-    groups = (
-        np.zeros(len(as_array("y_true", y_true)), int) if sensitive_features is None else sensitive_features
-    )
+    samples = len(as_array("y_true", y_true))
+    groups = np.zeros(samples, int) if sensitive_features is None else sensitive_features
     return float(accuracy_from_table(confusion_table(y_true, y_pred, groups, sample_weight)[0]))
 
 

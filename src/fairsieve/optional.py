@@ -8,8 +8,6 @@ from typing import Any
 
 from fairsieve.errors import MissingExtraError
 
-__all__ = ["is_dask", "is_tensor", "package", "require"]
-
 
 def require(name: str, *, extra: str, purpose: str) -> Any:
     """Import a package, or raise an error that says how to install it.

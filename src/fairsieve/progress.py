@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["ProgressUpdate", "progress_bar"]
-
 LOG_SECONDS = 60.0  # between two lines where there is no terminal to draw on
 
 

@@ -13,8 +13,6 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells, Missing, as_array
 from fairsieve.validation import shown
 
-__all__ = ["Samples", "check_weights", "draw_rows", "merge_rows", "weighted_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -90,13 +88,10 @@ class Samples:
             raise InvalidInputError(
                 f"feature_names must have one name per feature, {features.shape[1]}; got {len(self.feature_names)}"
             )
-        set_field = object.__setattr__
-        set_field(self, "features", features)
-        set_field(self, "labels", as_array("labels", self.labels))
-        set_field(self, "groups", as_array("groups", self.groups))
-        set_field(self, "classes", cells.classes)
-        set_field(self, "group_values", cells.groups)
-        set_field(self, "cells", cells)
+        labels, groups = as_array("labels", self.labels), as_array("groups", self.groups)
+        # The fields are frozen for others, not here.
+        vars(self).update(features=features, labels=labels, groups=groups)
+        vars(self).update(classes=cells.classes, group_values=cells.groups, cells=cells)
 
     def __len__(self) -> int:
         return int(self.features.shape[0])
@@ -148,18 +143,6 @@ def draw_rows(samples: int, most: int) -> NDArray[np.int64]:
     if samples <= most:
         return np.arange(samples)
     return np.sort(np.random.default_rng(0).choice(samples, most, replace=False, shuffle=False))
-
-
-def merge_rows(samples: int, *parts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of any part, out of so many samples, ascending and each once; faster than ``np.union1d``.
-
-    >>> merge_rows(5, np.array([4, 1]), np.array([1, 0])).tolist()
-    [0, 1, 4]
-    """
-    marks = np.zeros(samples, bool)
-    for part in parts:
-        marks[part] = True
-    return np.flatnonzero(marks)
 
 
 def weighted_rows(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.validation import closest_hint, percent_hint, shown
 
-__all__ = ["ThresholdRule"]
-
 Floats = NDArray[np.float64]
 
 NUMBER = "a probability between 0 and 1 such as 0.5"

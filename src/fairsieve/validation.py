@@ -11,18 +11,6 @@ import numpy as np
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = [
-    "check_at_least",
-    "check_choice",
-    "check_clean_ratio",
-    "check_positive",
-    "check_seed",
-    "check_share",
-    "closest_hint",
-    "percent_hint",
-    "shown",
-]
-
 Value = TypeVar("Value")
 
 LONGEST = 100  # letters of a value in a message

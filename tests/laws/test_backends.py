@@ -17,7 +17,7 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sharded import ShardedPlan
 from fairsieve.sampling.workers import Workers
 from fairsieve.selection.backends.numpy import NumpyBackend
-from fairsieve.selection.backends.torch import TorchBackend, cells_on
+from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
 from fairsieve.selection.search import Limits
@@ -107,8 +107,8 @@ def test_again(problem):
     shape = [list(range(size)) for size in problem.ratios.shape]
     backend = NumpyBackend(Cells(codes_of(problem)[found.indices], *shape))
     measured = backend.measure(problem.losses[found.indices], None)
-    again, _ = backend.select(measured, Limits(problem.ratios, found.budget))
-    assert len(again) == len(found)
+    again = backend.select(measured, Limits(problem.ratios, found.budget))
+    assert len(again.indices) == len(found)
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=4), max_size=4))
@@ -125,7 +125,7 @@ def test_cells_of_tensors_are_those_of_arrays(kind, spread):
     rng = np.random.default_rng(spread)
     labels = torch.from_numpy(rng.integers(0, 2, 500) * min(spread, 100)).to(kind)
     groups = torch.from_numpy(rng.integers(-3, 3, 500) * spread)
-    found = cells_on(HERE, labels, groups, None, None, "refuse")
+    found = Cells.of(labels, groups, device=HERE)
     expected = Cells.of(labels.numpy(), groups.numpy())
     assert (found.classes, found.groups) == (expected.classes, expected.groups)
     assert found.codes.tolist() == expected.codes.tolist()
@@ -135,24 +135,24 @@ def test_cells_of_tensors_are_those_of_arrays(kind, spread):
 
 def test_known_values_fix_the_cells_of_tensors():
     labels, groups = torch.tensor([2, 0, 2]), torch.tensor([5, 5, 9])
-    found = cells_on(HERE, labels, groups, [0, 1, 2], [9, 5], "refuse")
+    found = Cells.of(labels, groups, classes=[0, 1, 2], group_values=[9, 5], device=HERE)
     assert found.codes.tolist() == [5, 1, 4]
     with pytest.raises(InvalidInputError, match=r"labels must be among \[0, 1\]; got also \[2\]"):
-        cells_on(HERE, labels, groups, [0, 1], [9, 5], "refuse")
+        Cells.of(labels, groups, classes=[0, 1], group_values=[9, 5], device=HERE)
     with pytest.raises(InvalidInputError, match="known groups must be different"):
-        cells_on(HERE, labels, groups, [0, 1, 2], [5, 5], "refuse")
+        Cells.of(labels, groups, classes=[0, 1, 2], group_values=[5, 5], device=HERE)
 
 
 def test_strings_and_distant_integers_are_encoded_on_the_host():
     labels = torch.tensor([0, 2**40, 0])
-    found = cells_on(HERE, labels, ["b", "a", None], None, None, "own")
+    found = Cells.of(labels, ["b", "a", None], missing="own", device=HERE)
     assert (found.classes, found.groups) == ([0, 2**40], ["a", "b", None])
     assert found.codes.tolist() == [1, 3, 2]
 
 
 def test_continuous_tensors_are_refused_as_labels():
     with pytest.raises(InvalidInputError, match="labels must be classes; got continuous numbers such as"):
-        cells_on(HERE, torch.tensor([1.0, 0.5]), torch.tensor([0, 1]), None, None, "refuse")
+        Cells.of(torch.tensor([1.0, 0.5]), torch.tensor([0, 1]), device=HERE)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -76,32 +76,25 @@ def draws(draw):
     selected = np.sort(codes[: counts.sum()])
     by_sample = np.zeros(len(cells), np.uint8)
     by_sample[codes] = cells
-    return (
-        selected,
-        by_sample,
-        counts,
-        shares,
-        draw(st.integers(1, 12)),
-        draw(st.integers(0, 9)),
-        draw(st.integers(0, 9)),
-    )
+    asked = Draw(shares, draw(st.integers(1, 12)), draw(st.integers(0, 9)), draw(st.integers(0, 9)))
+    return selected, by_sample, counts, asked
 
 
 @given(draws())
 def test_composition(drawing):
     """Every batch has exactly the shares of the cells, of selected samples only."""
-    selected, codes, counts, shares, batches, *_ = drawing
+    selected, codes, counts, asked = drawing
     drawn = draw_batches(*drawing)
-    assert drawn.shape == (batches, shares.sum())
+    assert drawn.shape == (asked.batches, asked.shares.sum())
     assert np.isin(drawn, selected).all()
     for batch in drawn:
-        assert np.bincount(codes[batch], minlength=len(counts)).tolist() == shares.tolist()
+        assert np.bincount(codes[batch], minlength=len(counts)).tolist() == asked.shares.tolist()
 
 
 @given(draws())
 def test_without_replacement(drawing):
     """Each cell is gone through whole before any of its samples comes again."""
-    selected, codes, counts, *_ = drawing
+    selected, codes, counts, _ = drawing
     drawn = draw_batches(*drawing)
     for cell, size in enumerate(counts):
         order = drawn[codes[drawn] == cell]
@@ -115,9 +108,9 @@ def test_without_replacement(drawing):
 @given(draws(), st.integers(1, 12))
 def test_more_batches(drawing, more):
     """Batches are a function of selection, shares, seed and epoch; more of them begin with the same ones."""
-    *rest, batches, seed, epoch = drawing
-    longer = draw_batches(*rest, batches + more, seed, epoch)
-    assert (longer[:batches] == draw_batches(*drawing)).all()
+    *rest, asked = drawing
+    longer = draw_batches(*rest, asked._replace(batches=asked.batches + more))
+    assert (longer[: asked.batches] == draw_batches(*drawing)).all()
 
 
 @given(tables(), st.data())
@@ -161,10 +154,9 @@ def test_backwards(size, key, data):
 @given(draws())
 def test_tensors(drawing):
     """Torch draws the batches that NumPy draws."""
-    selected, codes, counts, shares, batches, seed, epoch = drawing
+    selected, codes, counts, asked = drawing
     backend = TorchBackend(Cells(codes, [0], list(range(len(counts)))), "cpu")
-    held, _ = backend.hold(selected)
-    found = backend.draw(held, counts, Draw(shares, batches, seed, epoch, True))
+    found = backend.draw(backend.hold(selected), asked)
     assert found.tolist() == draw_batches(*drawing).tolist()
 
 

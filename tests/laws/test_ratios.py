@@ -178,7 +178,7 @@ def test_sums(samples, dtype):
     cells, losses = Cells(codes, [0, 1], [0, 1]), np.zeros(len(samples), dtype)
     expected = [[math.fsum(row[selected][codes[selected] == cell]) for cell in range(4)] for row in signals]
     for backend in (NumpyBackend(cells), TorchBackend(cells, "cpu")):
-        found = backend.sum_signals(backend.measure(losses, signals), backend.hold(selected)[0])[0]
+        found = backend.sum_signals(backend.measure(losses, signals), backend.hold(selected))[0]
         assert found == pytest.approx(np.array(expected), rel=1e-12, abs=1e-4)
 
 

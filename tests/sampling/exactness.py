@@ -79,12 +79,11 @@ def check_problem(seed, workers):
         assert shard.ratios.tobytes() == whole.ratios.tobytes(), where
         assert shard.counts.tolist() == whole.counts.tolist(), where
         matrix = whole.batches()
-        starts, samples, columns = shard.places()
-        assert len(starts) == len(matrix) + 1 == shard.batches_per_epoch + 1, where
-        batch = np.repeat(np.arange(len(matrix)), np.diff(starts))
-        assert (matrix[batch, columns] == samples + shard.shard.start).all(), where
-        assert len(np.unique(batch * batch_size + columns)) == len(samples), where
-        assert workers.sum(np.array([len(samples)]))[0] == matrix.size, where
+        parts = shard.batches()
+        assert len(parts) == len(matrix) == shard.batches_per_epoch, where
+        for row, part in zip(matrix, parts, strict=True):
+            expected = row[(row >= own.start) & (row < own.stop)] - own.start
+            assert part.tolist() == expected.tolist(), where
         whole.epoch += 1
         shard.epoch += 1
     return shard
@@ -131,9 +130,9 @@ def traffic(samples, workers):
     cells = Cells.of(rng.integers(0, 2, samples), rng.integers(0, 2, samples), classes=[0, 1])
     plan = ShardedPlan(cells, 100, workers, clean_ratio=0.9, warmup_epochs=0)
     plan.update(rng.exponential(size=samples).astype(np.float32))
-    workers.traffic.bytes = workers.traffic.messages = 0
+    workers.traffic.clear()
     plan.update(rng.exponential(size=samples).astype(np.float32))
-    return workers.traffic.bytes, workers.traffic.messages
+    return workers.traffic["bytes"], workers.traffic["messages"]
 
 
 def failures(rank, out):

@@ -239,7 +239,7 @@ def test_a_device_that_is_asked_for_holds_the_samples():
     options = {"clean_ratio": 0.8, "warmup_epochs": 1}
     there = FairRobustBatchSampler(labels, groups, 10, device="cpu", **options)
     here = FairRobustBatchSampler(labels, groups, 10, **options)
-    assert there.plan.backend.name == "torch"
+    assert isinstance(there.plan.indices, torch.Tensor)
     outputs = torch.randn(60, generator=torch.Generator().manual_seed(0))
     for _ in range(3):
         for sampler in (there, here):

@@ -54,7 +54,7 @@ def test_booleans_have_both_classes():
 
 def test_many_cells_need_wider_codes():
     cells = Cells.of(np.arange(400) % 2, np.arange(400))
-    assert cells.codes.dtype == np.uint16
+    assert cells.codes.dtype == np.int16
     assert cells.counts.sum() == 400
     assert Cells.of([299, 0], [0, 0], classes=range(300)).codes.tolist() == [299, 0]
 

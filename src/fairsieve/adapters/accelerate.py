@@ -21,8 +21,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("accelerate", extra="accelerate", purpose="the Accelerate adapter") from error
 
-__all__ = ["prepared_loader", "prepared_sieve"]
-
 
 def prepared_sieve(
     accelerator: Accelerator,

@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("lightning", extra="lightning", purpose="the Lightning callback") from error
 
-__all__ = ["FairRobustCallback"]
-
 
 class FairRobustCallback(Callback):  # type: ignore[misc]
     """Train on clean and fair batches of the data that ``fit`` is given, on one process or several.

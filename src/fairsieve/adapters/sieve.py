@@ -19,8 +19,7 @@ from fairsieve.sampling.sharded import ShardedBatchSampler
 from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
-
-__all__ = ["Sieve"]
+from fairsieve.validation import check_at_least
 
 
 class Sieve:
@@ -81,7 +80,7 @@ class Sieve:
     def begin_epoch(self, model: nn.Module, epoch: int | None = None, **loading: Any) -> None:
         """Look again at what must be, and select what the coming epoch (the next when None) trains on."""
         if epoch is not None:
-            self.sampler.go_to(epoch)
+            self.sampler.plan.epoch = check_at_least("epoch", epoch, 0)
         if self.sampler.needs_update:
             share = self.share if self.is_observed else 1.0
             self.sampler.refresh(model, self.shard, share, loss=self.loss, forward=self._outputs, **loading)
@@ -108,7 +107,7 @@ class Sieve:
 
         ``skip`` leaves out as many batches of the next pass, where the loop does not do so itself.
         """
-        self.sampler.go_to(max(0, self.sampler.epoch - 1))
+        self.sampler.plan.epoch = max(0, self.sampler.epoch - 1)
         self.sampler.skip = skip
 
     def weight(self, batch: int) -> float:
@@ -123,12 +122,12 @@ class Sieve:
     def observe(self, batch: int, losses: torch.Tensor) -> None:
         """Remember the losses of the samples of a batch of this epoch, in order."""
         self.is_observed = True
-        self.sampler.observe_losses(self.sampler.batch_indices(batch), losses)
+        self.sampler.observe_losses(self.sampler.present[batch], losses)
 
     def observe_outputs(self, batch: int, outputs: torch.Tensor) -> None:
         """Do what :meth:`observe` does for the model's outputs."""
         self.is_observed = True
-        self.sampler.observe(self.sampler.batch_indices(batch), outputs, loss=self.loss)
+        self.sampler.observe(self.sampler.present[batch], outputs, loss=self.loss)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state, of all processes; all call it together."""
@@ -150,10 +149,6 @@ class _FilledBatches(ShardedBatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """Do nothing: frameworks' loaders tell how often they were gone through, from 0 after every start."""
 
-    def go_to(self, epoch: int) -> None:
-        """Say which epoch comes next."""
-        super().set_epoch(epoch)
-
     def __len__(self) -> int:
         return batch_count(self.plan.samples, self.plan.rules.batch_size)
 
@@ -165,10 +160,6 @@ class _FilledBatches(ShardedBatchSampler):
         self.plan.epoch += 1
         self.own_sizes = [len(batch) for batch in found]
         spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)
-        self._present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]
+        self.present = [torch.from_numpy(batch if len(batch) else spare) for batch in found]
         first, self.skip = self.skip, 0
-        yield from self._present[first:]
-
-    def batch_indices(self, batch: int) -> torch.Tensor:
-        """Return the samples of a batch of the present epoch."""
-        return self._present[batch]
+        yield from self.present[first:]

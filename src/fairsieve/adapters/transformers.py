@@ -20,8 +20,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("transformers", extra="transformers", purpose="the Trainer adapter") from error
 
-__all__ = ["FairRobustTrainer"]
-
 FILE = "fairsieve.pt"
 
 
@@ -67,14 +65,8 @@ class FairRobustTrainer(Trainer):  # type: ignore[misc]
         self.add_callback(_BeginEpoch(self))
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
-        self._given = resume_from_checkpoint
+        self.resumed_from = resume_from_checkpoint
         return super().train(resume_from_checkpoint, *args, **kwargs)
-
-    def resumed_from(self, args: Any, state: Any) -> Path:
-        """Return the folder of the checkpoint that training continues from."""
-        if isinstance(self._given, (str, Path)):
-            return Path(self._given)
-        return Path(args.output_dir) / f"checkpoint-{state.global_step}"
 
     def get_train_dataloader(self) -> Any:
         epochs = self.args.num_train_epochs if self.args.max_steps <= 0 else None
@@ -121,7 +113,10 @@ class _BeginEpoch(TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step > 0 and self.trainer.sieve is not None:
-            self.trainer.sieve.load_state_dict(_read_state(self.trainer.resumed_from(args, state) / FILE))
+            given = self.trainer.resumed_from  # a folder, or True for the latest
+            latest = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder = Path(given) if isinstance(given, (str, Path)) else latest
+            self.trainer.sieve.load_state_dict(_read_state(folder / FILE))
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         sieve = self.trainer.sieve

@@ -28,8 +28,7 @@ from fairsieve.inputs import (
     dense,
 )
 from fairsieve.samples import Samples, weighted_rows
-from fairsieve.selection.cells import Cells, as_array
-from fairsieve.selection.coding import missing_in
+from fairsieve.selection.cells import Cells, as_array, missing_in
 from fairsieve.validation import check_at_least, shown
 
 __all__ = [

@@ -31,7 +31,6 @@ from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import Verification, check_verification, refuse_known_ratio
 from fairsieve.optional import is_dask
 from fairsieve.progress import progress_bar
-from fairsieve.samples import merge_rows
 from fairsieve.selection.fairness import comparisons
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
@@ -335,7 +334,7 @@ class FairRobustClassifier(FairEstimator):
             model = point.models[0]
             believed = np.flatnonzero(to_host(rows.select(model.parameters, model.limit).weights))
         elif estimate is not None and estimate.acts:
-            believed = merge_rows(len(data), estimate.believed, estimate.checked)
+            believed = np.union1d(estimate.believed, estimate.checked)
             wrong = estimate.wrong
         doubted = believed if estimate is None or estimate.credible else np.arange(len(data))
         decision = LinearModel(self.coef_, self.intercept_).decision(data.features)

@@ -32,7 +32,7 @@ from fairsieve.label_noise.estimate import by_cell, estimate_of
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.label_noise.verified import check_verification, refuse_known_ratio
 from fairsieve.progress import progress_bar
-from fairsieve.samples import Samples, merge_rows
+from fairsieve.samples import Samples
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
@@ -340,7 +340,7 @@ class SieveClassifier(FairEstimator):
         logits = np.log(np.maximum(chosen.probabilities, 1e-12))
         decision = logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
         if self.estimate_ is not None:  # what somebody checked needs no second look
-            kept = merge_rows(len(data), kept, self.estimate_.checked)
+            kept = np.union1d(kept, self.estimate_.checked)
         self._suspects = suspects_of(decision, data, kept, rows, share=1 - self.clean_ratio_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

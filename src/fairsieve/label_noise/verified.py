@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, dense
 from fairsieve.samples import Samples
-from fairsieve.selection.cells import Cells
-from fairsieve.selection.coding import missing_in
+from fairsieve.selection.cells import Cells, missing_in
 from fairsieve.validation import shown
 
 Floats = NDArray[np.float64]

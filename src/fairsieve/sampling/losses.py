@@ -18,24 +18,6 @@ from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.fairness import OWN_LABEL
 from fairsieve.validation import shown
 
-__all__ = [
-    "Forward",
-    "LossFunction",
-    "as_outputs",
-    "check_outputs",
-    "compute_outputs",
-    "compute_signals",
-    "cross_entropy",
-    "expected_losses",
-    "follow_weights",
-    "forward_features",
-    "look_like_probabilities",
-    "predicted_classes",
-    "quiet_loader",
-    "run_in_chunks",
-    "sample_losses",
-]
-
 LOOKED_AT = 1024  # rows of outputs that are looked at for probabilities
 ROUNDING = 1e-3  # what the chances of a sample may miss 1 by
 FEW_LOGITS = 100  # single logits that may all lie between 0 and 1 by chance
@@ -76,16 +58,16 @@ def as_outputs(outputs: Any) -> torch.Tensor:
     return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
 
-def check_outputs(outputs: torch.Tensor, samples: int, classes: int) -> None:
-    """Refuse outputs that are not one logit per class or, for two classes, one per sample."""
-    if outputs.ndim == 0:
-        raise InvalidInputError(f"outputs must have one row per sample, {samples}; got a single number")
-    single = is_single(outputs) and classes == 2
-    if len(outputs) != samples or not (single or tuple(outputs.shape) == (samples, classes)):
+def check_outputs(outputs: Any, samples: int, classes: int) -> torch.Tensor:
+    """Return outputs as a tensor; refuse what is not one logit per class or, for two classes, one per sample."""
+    found = as_outputs(outputs)
+    shapes = [(samples, classes), *([(samples,), (samples, 1)] if classes == 2 else [])]
+    if tuple(found.shape) not in shapes:
         raise InvalidInputError(
             f"outputs must be the logits of all {samples} samples, one per class ({classes}) or, for two classes, "
-            f"one per sample; got the shape {tuple(outputs.shape)}"
+            f"one per sample; got the shape {tuple(found.shape)}"
         )
+    return found
 
 
 def look_like_probabilities(outputs: torch.Tensor) -> bool:
@@ -127,17 +109,16 @@ def compute_signals(
     ``labels`` are class indices, or the chances of each class: then errors are expectations. ``losses`` are those
     against the samples' own labels, which need not be computed twice.
     """
-    rows = []
-    for target in targets:
-        if signal == "error" and target == OWN_LABEL and labels.ndim == 2:
-            right = labels.gather(1, predicted_classes(outputs)[:, None])[:, 0]
-            rows.append((1 - right).to(losses.dtype))
-        elif signal == "error":
-            wanted: Any = labels if target == OWN_LABEL else target
-            rows.append((predicted_classes(outputs) != wanted).to(losses.dtype))
-        else:
-            rows.append(losses if target == OWN_LABEL else class_losses(outputs, target, loss))
-    return torch.stack(rows)
+
+    def against(target: int) -> torch.Tensor:
+        if signal == "loss":
+            return losses if target == OWN_LABEL else class_losses(outputs, target, loss)
+        predicted = predicted_classes(outputs)
+        if target == OWN_LABEL and labels.ndim == 2:
+            return (1 - labels.gather(1, predicted[:, None])[:, 0]).to(losses.dtype)
+        return (predicted != (labels if target == OWN_LABEL else target)).to(losses.dtype)
+
+    return torch.stack([against(target) for target in targets])
 
 
 def follow_weights(cells: Cells, label_weights: ArrayLike | torch.Tensor) -> tuple[Cells, torch.Tensor]:

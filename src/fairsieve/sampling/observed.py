@@ -18,8 +18,6 @@ from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.shuffle import GOLDEN
 from fairsieve.validation import check_share
 
-__all__ = ["RunningLosses", "as_indices", "check_dataset"]
-
 WAITING = 2**20  # losses that may wait on their device before they are brought over
 CHUNK = 2**20  # samples looked through together
 

@@ -17,7 +17,6 @@ from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.sampling.losses import (
     Forward,
     LossFunction,
-    as_outputs,
     check_outputs,
     compute_signals,
     cross_entropy,
@@ -35,8 +34,6 @@ from fairsieve.selection.cells import Cells, cells_checksum
 from fairsieve.selection.epoch import Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
 from fairsieve.validation import check_at_least, check_share, shown
-
-__all__ = ["FairRobustBatchSampler"]
 
 WARMUP = 5  # epochs, where nobody says how many there will be
 FIRST_STEP = 0.05
@@ -105,6 +102,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     ...         pass  # train as ever
     """
 
+    first = 0  # the number of the first sample among those of all workers
+
     def __init__(
         self,
         labels: ArrayLike | torch.Tensor,
@@ -135,22 +134,27 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         self.momentum = check_share("momentum", momentum)
         if self.momentum == 1:
             raise InvalidInputError("momentum must be below 1, or no loss would ever count; got 1")
-        warmup = _warmup_of(self.epochs) if warmup_epochs is None else warmup_epochs
+        warmup, first_step = warmup_epochs, FIRST_STEP
+        if warmup is None:
+            warmup = WARMUP if epochs is None else max(1, round(epochs / 3)) if epochs > 1 else 0
+        if self.epochs is not None:  # a step that could move a whole class in the training that is left
+            first_step = min(0.1, 1 / max(1, self.epochs - warmup))
         self.settings = {
             "batch_size": batch_size,
             "fairness": fairness,
             "clean_ratio": clean_ratio,
             "step_size": step_size,
             "tolerance": tolerance,
-            "first_step": _first_step(self.epochs, warmup),
+            "first_step": first_step,
             "warmup_epochs": warmup,
             "signal": signal,
             "constrained": constrained,
             "weighted": weighted,
             "pos_label": pos_label,
         }
-        place = {} if device is None else {"device": torch.device(device)}
-        self.plan = self._new_plan(cells, seed=seed, **self.settings, **place)
+        self.plan = self._new_plan(cells, seed=seed, device=device, **self.settings)
+        if not self.plan.selected:  # of all samples, of all workers
+            raise InvalidInputError("labels must have at least one sample; got none")
         check_room(self.plan, clean_ratio)
         self._folder = folder
         self._running: RunningLosses | None = None
@@ -174,10 +178,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         return cls(*data, clean_ratio=clean_ratio, **settings)
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
-        cells = Cells.of(labels, sensitive_features)
-        if len(cells) == 0:
-            raise InvalidInputError("labels must have at least one sample; got none")
-        return cells
+        return Cells.of(labels, sensitive_features)
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         return Plan(cells, **options)
@@ -269,8 +270,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _checked(self, outputs: Any, samples: int) -> torch.Tensor:
         """Return outputs as a tensor of logits; warn once of what look like probabilities."""
-        found = as_outputs(outputs)
-        check_outputs(found, samples, self.plan.cells.shape[0])
+        found = check_outputs(outputs, samples, self.plan.cells.shape[0])
         if "probabilities" not in self._told and look_like_probabilities(found):
             self._tell(
                 "probabilities",
@@ -299,7 +299,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
         backend = NumpyBackend(held_out)
         measured = backend.measure(*self._compute(outputs, targets, loss))
-        sums, squares = backend.sum_signals(measured, backend.hold(None)[0])
+        sums, squares = backend.sum_signals(measured, backend.hold(None))
         return sums, squares, held_out.counts.reshape(-1)
 
     def update_losses(
@@ -364,7 +364,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         They take turns, so that each is looked at every 1/share epochs. Samples that have no loss at
         all come in addition.
         """
-        return self.running.stale(share, self.epoch)
+        return self.running.stale(share, self.epoch, self.first)
 
     def refresh(
         self,
@@ -474,7 +474,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
 
     def _checksum(self) -> int:
         """Return a number that changes with the cell of any sample."""
-        return cells_checksum(self.plan.cells)
+        return cells_checksum(self.plan.cells, self.first)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume where ``state`` was taken."""
@@ -487,13 +487,3 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         # A pass that was begun goes on after so many of its batches.
         self._position, self._skip = 0, int(state.get("position", 0))
         self.plan.epoch -= self._skip > 0
-
-
-def _warmup_of(epochs: int | None) -> int:
-    """Return the default warm-up of a training of so many epochs."""
-    return WARMUP if epochs is None else max(1, round(epochs / 3)) if epochs > 1 else 0
-
-
-def _first_step(epochs: int | None, warmup: int) -> float:
-    """Return the first step: one that could move a whole class in the training that is left."""
-    return FIRST_STEP if epochs is None else min(0.1, 1 / max(1, epochs - warmup))

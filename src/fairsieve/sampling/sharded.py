@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.sampling.sampler import FairRobustBatchSampler
 from fairsieve.sampling.states import join_parts
 from fairsieve.sampling.workers import Workers
-from fairsieve.selection.backends.sharded import OwnBatches, ShardedBackend
-from fairsieve.selection.cells import Cells, cells_checksum, merged
+from fairsieve.selection.backends.sharded import ShardedBackend
+from fairsieve.selection.cells import Cells, merged
 from fairsieve.selection.epoch import Plan
-
-__all__ = ["ShardedBatchSampler", "ShardedPlan"]
 
 
 class ShardedPlan(Plan):
@@ -63,18 +60,6 @@ class ShardedPlan(Plan):
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         return self.workers.together(lambda: Plan._check_signals(self, signals))
-
-    def places(self, batches: int | None = None) -> OwnBatches:
-        """Return the worker's part of the present epoch's batches, and in which columns it stands.
-
-        ``batches`` asks for another number of them; beyond the selection they go through it again.
-        """
-        return super().batches(batches)  # type: ignore[no-any-return]
-
-    def batches(self, count: int | None = None) -> list[NDArray[np.int64]]:
-        """Return the worker's own samples in each batch of the present epoch; in some there may be none."""
-        starts, samples, _ = self.places(count)
-        return np.split(samples, starts[1:-1]) if len(starts) > 1 else []
 
     def state_dict(self) -> dict[str, Any]:
         """Return the worker's part of the state; those of all workers together are the state."""
@@ -151,17 +136,11 @@ class ShardedBatchSampler(FairRobustBatchSampler):
 
     def _new_plan(self, cells: Cells, **options: Any) -> Plan:
         plan = ShardedPlan(cells, workers=self.workers, **options)
-        if plan.samples == 0:
-            raise InvalidInputError("labels must have at least one sample; got none on any worker")
+        self.first = plan.shard.start
         return plan
 
     def _agree(self, compute: Callable[[], Any]) -> Any:
         return self.workers.together(compute)
-
-    @property
-    def first(self) -> int:
-        """The number, among all samples, of the first in this worker's shard."""
-        return self.plan.shard.start
 
     @property
     def scale(self) -> float:
@@ -182,13 +161,8 @@ class ShardedBatchSampler(FairRobustBatchSampler):
         collate = _PossiblyEmpty(dataset, collate_fn)
         return DataLoader(dataset, batch_sampler=self, collate_fn=collate, **options)
 
-    def stale(self, share: float = 0.2) -> NDArray[np.int64]:
-        """Return the samples of this shard to look at again."""
-        return self.running.stale(share, self.epoch, self.first)
-
     def _checksum(self) -> int:
-        own = np.array([cells_checksum(self.plan.cells, self.first)])
-        return int(self.workers.sum(own)[0] % 2**62)
+        return int(self.workers.sum(np.array([super()._checksum()]))[0] % 2**62)
 
     def load_state_dict(self, state: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> None:
         """Resume from the parts that all workers saved, were they as many as now or not."""
@@ -221,6 +195,6 @@ def _emptied(batch: Any) -> Any:
         return batch[:0]
     if isinstance(batch, Mapping):
         return {name: _emptied(value) for name, value in batch.items()}
-    if isinstance(batch, (list, tuple)) and batch and not isinstance(batch[0], str):
-        return type(batch)(_emptied(value) for value in batch)
-    return type(batch)() if isinstance(batch, (list, tuple)) else batch
+    if not isinstance(batch, (list, tuple)):
+        return batch
+    return type(batch)(_emptied(value) for value in batch if not isinstance(value, str))

@@ -12,20 +12,18 @@ from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import as_array
 from fairsieve.validation import shown
 
-__all__ = ["as_tensors", "check_origin", "join_parts", "plain_settings"]
-
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as numbers, texts and lists, which any file can hold."""
-    return {name: _plain(value) for name, value in settings.items()}
 
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return sorted([str(key), float(share)] for key, share in value.items())
+        if isinstance(value, (str, int, float, type(None))):
+            return value
+        return as_array("settings", value).tolist() if np.ndim(value) else str(value)
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return sorted([str(key), float(share)] for key, share in value.items())
-    if isinstance(value, (str, int, float, type(None))):
-        return value
-    return as_array("settings", value).tolist() if np.ndim(value) else str(value)
+    return {name: plain(value) for name, value in settings.items()}
 
 
 def check_origin(state: Mapping[str, Any], settings: Mapping[str, Any], checksum: int) -> None:

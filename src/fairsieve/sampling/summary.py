@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from fairsieve.notebook import table_html
 from fairsieve.selection.epoch import Plan
-
-__all__ = ["Summary", "pass_warnings"]
 
 HEADINGS = ("class", "group", "samples", "kept", "weight", "clean ratio", "gap")
 REPEATED = 10  # times in an epoch that one sample is trained on
@@ -42,21 +39,16 @@ class Summary:
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
     """Return a row of texts for every cell with samples."""
     samples, kept = plan.cell_counts, plan.counts.reshape(plan.cells.shape)
-    weights: Any = np.where(
-        samples > 0, kept / np.maximum(samples, 1) * samples.sum() / max(1, kept.sum()), 0
-    )
-    if plan.is_selective and plan.rules.weighted and plan.selected:
-        shares = plan.shares.reshape(samples.shape)
-        weights = shares / shares.sum() * samples.sum() / np.maximum(samples, 1)
+    is_weighted = plan.is_selective and plan.rules.weighted and plan.selected
+    trained = plan.shares.reshape(samples.shape) if is_weighted else kept
+    weights = trained / max(1, trained.sum()) * samples.sum() / np.maximum(samples, 1)
     gaps = {(gap.label, gap.rising): gap.size for gap in plan.gaps if gap is not None}
     rows: list[tuple[str, ...]] = []
-    for y, label in enumerate(plan.cells.classes):
-        for z, group in enumerate(plan.cells.groups):
-            if samples[y, z] > 0:
-                ratio = "" if plan.clean_ratios is None else f"{plan.clean_ratios[y, z]:.2f}"
-                gap = f"{gaps[y, z]:.3f}" if (y, z) in gaps else ""
-                counts = f"{samples[y, z]:,}", f"{kept[y, z]:,}", f"{weights[y, z]:.2f}"
-                rows.append((str(label), str(group), *counts, ratio, gap))
+    for y, z in zip(*np.nonzero(samples), strict=True):
+        ratio = "" if plan.clean_ratios is None else f"{plan.clean_ratios[y, z]:.2f}"
+        gap = f"{gaps[y, z]:.3f}" if (y, z) in gaps else ""
+        counts = f"{samples[y, z]:,}", f"{kept[y, z]:,}", f"{weights[y, z]:.2f}"
+        rows.append((str(plan.cells.classes[y]), str(plan.cells.groups[z]), *counts, ratio, gap))
     return rows
 
 

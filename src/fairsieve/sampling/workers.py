@@ -7,9 +7,9 @@ error that names the reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -21,19 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from fairsieve.errors import FairsieveError, InvalidInputError, WorkerError
 from fairsieve.validation import check_at_least, check_positive
 
-__all__ = ["Traffic", "Workers", "shard_of"]
-
 Result = TypeVar("Result")
 
 LOST = ("gloo", "Connection closed by peer", "Connection reset", "Timed out waiting", "NCCL")  # in messages
-
-
-@dataclass
-class Traffic:
-    """What this worker handed over to be summed or shared, since it began to count."""
-
-    messages: int = 0
-    bytes: int = 0
 
 
 class Workers:
@@ -57,7 +47,7 @@ class Workers:
 
     def __init__(self, *, timeout: float = 300.0, group: Any | None = None) -> None:
         self.timeout = check_positive("timeout", timeout)
-        self.traffic = Traffic()
+        self.traffic: Counter[str] = Counter()  # messages and bytes that this worker handed over
         self._group = group
         self.rank, self.size = 0, 1
         if dist.is_available() and dist.is_initialized():
@@ -85,7 +75,7 @@ class Workers:
         if self.size == 1:
             return own.numpy()[None]
         rows = torch.empty((self.size, len(own)), dtype=torch.int64)
-        self._count(own.nbytes)
+        self.traffic.update(messages=1, bytes=own.nbytes)
         with self.guard("sharing counts"):
             dist.all_gather(list(rows), own, group=self._group)
         return rows.numpy()
@@ -131,14 +121,10 @@ class Workers:
         if self.size == 1:
             return table
         values = torch.from_numpy(np.ascontiguousarray(table))
-        self._count(values.nbytes)
+        self.traffic.update(messages=1, bytes=values.nbytes)
         with self.guard("adding up counts"):
             dist.all_reduce(values, operation, group=self._group)
         return values.numpy()
-
-    def _count(self, size: int) -> None:
-        self.traffic.messages += 1
-        self.traffic.bytes += size
 
     @contextmanager
     def guard(self, what: str = "training") -> Iterator[None]:
@@ -168,10 +154,9 @@ def shard_of(samples: int, rank: int | None = None, ranks: int | None = None) ->
     [range(0, 4), range(4, 7), range(7, 10)]
     """
     check_at_least("samples", samples, 0)
-    if ranks is None:
-        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-    if rank is None:
-        rank = dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+    is_alone = not (dist.is_available() and dist.is_initialized())
+    ranks = (1 if is_alone else dist.get_world_size()) if ranks is None else ranks
+    rank = (0 if is_alone else dist.get_rank()) if rank is None else rank
     if not 0 <= rank < ranks:
         raise InvalidInputError(f"rank must be one of 0 to {ranks - 1}; got {rank}")
     each, more = divmod(samples, ranks)

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from fairsieve.selection.shuffle import shuffled
 
-__all__ = ["Draw", "batch_count", "batch_shares", "draw_batches", "sample_weights"]
-
 
 class Draw(NamedTuple):
     """What an epoch's batches are drawn by."""
@@ -19,7 +17,7 @@ class Draw(NamedTuple):
     batches: int
     seed: int
     epoch: int
-    by_cell: bool  # False: all samples are drawn as one cell
+    by_cell: bool = True  # False: all samples are drawn as one cell
 
 
 def batch_count(selected: int, batch_size: int) -> int:
@@ -59,28 +57,22 @@ def batch_shares(
 
 
 def draw_batches(
-    selected: NDArray[np.int64],
-    codes: NDArray[Any],
-    counts: NDArray[np.int64],
-    shares: NDArray[np.int64],
-    batches: int,
-    seed: int,
-    epoch: int,
+    selected: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], draw: Draw
 ) -> NDArray[np.int64]:
-    """Draw batches of indices, (batches, Σ shares), from the selected samples.
+    """Draw batches of indices, (batches, Σ shares), from the selected samples; ``counts`` are those of their cells.
 
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
     shuffled again and gone through once more.
     """
-    members = selected
-    if len(counts) > 1:
-        members = selected[np.argsort(codes[selected], kind="stable")]
-    drawn = np.empty((batches, int(shares.sum())), np.int64)
+    members, sizes = selected, counts.sum(keepdims=True)
+    if draw.by_cell:
+        members, sizes = selected[np.argsort(codes[selected], kind="stable")], counts
+    drawn = np.empty((draw.batches, int(draw.shares.sum())), np.int64)
     column, start = 0, 0
-    for cell, (size, share) in enumerate(zip(counts.tolist(), shares.tolist(), strict=True)):
+    for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
         if share:
-            places = shuffled(size, seed, epoch, cell, 0, batches * share)
-            drawn[:, column : column + share] = members[start : start + size][places].reshape(batches, share)
+            places = shuffled(size, draw.seed, draw.epoch, cell, 0, draw.batches * share)
+            drawn[:, column : column + share] = members[start : start + size][places].reshape(-1, share)
         column += share
         start += size
     return drawn

@@ -1,41 +1,24 @@
-"""Labels × groups → cells."""
+"""Labels × groups → cells: values of any kind become codes 0, 1, …, and what they stand for."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import is_tensor
-from fairsieve.selection.coding import (
-    Missing,
-    as_array,
-    encode,
-    encode_groups,
-    encode_labels,
-    is_ungrouped,
-    merged,
-)
-from fairsieve.validation import shown
+from fairsieve.validation import check_choice, shown
 
-__all__ = [
-    "Cells",
-    "Missing",
-    "as_array",
-    "cells_checksum",
-    "check_lengths",
-    "encode",
-    "merged",
-    "tensor_device",
-]
-
-CHUNK = 2**22  # samples whose checksum is computed together
+Missing = Literal["refuse", "own"]
+WIDEST = 2**16  # values between the least and the greatest that a table may have
+CHUNK = 2**18  # values looked at together, so that little is held besides the answer
+SHOWN = 5  # rows in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +58,8 @@ class Cells:
         classes: Sequence[Any] | None = None,
         group_values: Sequence[Any] | None = None,
         missing: Missing = "refuse",
+        shape: tuple[int, int] = (0, 0),
+        device: Any | None = None,
     ) -> Cells:
         """Return the cells of any labels and groups (strings, bools, numbers; arrays, lists, tensors, frames).
 
@@ -84,19 +69,34 @@ class Cells:
         A group is missing where any of its columns is None, NaN, NA or NaT. ``missing="refuse"``
         makes that an error; with ``"own"`` those samples have a last column of their own, which
         trains but does not count for fairness.
-        """
-        device = tensor_device(labels, groups)
-        if device is not None:
-            from fairsieve.selection.backends.torch import cells_on
 
-            return cells_on(device, labels, groups, classes, group_values, missing)
-        label_codes, class_list = encode_labels(labels, classes)
-        group_codes, group_list = encode_groups("groups", groups, group_values, missing)
-        check_lengths(len(label_codes), len(group_codes))
-        size = len(class_list) * len(group_list)
-        codes = np.empty(len(label_codes), np.min_scalar_type(max(size - 1, 0)))
-        np.multiply(label_codes, np.int64(len(group_list)), out=codes, casting="unsafe")
-        np.add(codes, group_codes, out=codes, casting="unsafe")
+        ``shape`` is how many rows and columns there should be, where nothing fixes them: whole numbers 0, 1, … that
+        fit are taken as they are, though some may be absent. The codes are on ``device``, of torch; when None on that
+        of labels or groups, or on the host.
+        """
+        device = tensor_device(labels, groups) if device is None else device
+        sizes = [
+            size if known is None else 0 for size, known in zip(shape, (classes, group_values), strict=True)
+        ]
+        as_rows: Any = partial(encode_labels, known=classes, size=sizes[0])
+        as_columns: Any = partial(encode_groups, "groups", known=group_values, missing=missing, size=sizes[1])
+        if device is not None:
+            import torch
+
+            from fairsieve.selection.backends.torch import encode_on
+
+            as_rows = partial(encode_on, device, as_rows, sizes[0])
+            as_columns = partial(encode_on, device, as_columns, sizes[1])
+        rows, class_list = as_rows(labels)
+        columns, group_list = as_columns(groups)
+        check_lengths(len(rows), len(columns))
+        kind = narrow_type(len(class_list) * len(group_list))
+        if device is None:
+            codes = rows.astype(kind)
+            codes *= len(group_list)
+            codes += columns.astype(kind)
+        else:
+            codes = torch.add(columns, rows, alpha=len(group_list)).to(getattr(torch, kind))
         return cls(codes, class_list, group_list)
 
     def __len__(self) -> int:
@@ -136,22 +136,15 @@ class Cells:
         """Return the codes as a tensor on a device of torch; they are moved there once."""
         import torch
 
-        if is_tensor(self.codes) and self.codes.device == torch.device(device):
-            return self.codes
+        device = torch.device(device)
         if device not in self._moved:
-            codes = self.host_codes.astype(self.narrow_type, copy=False)
+            codes = self.host_codes.astype(narrow_type(len(self.classes) * len(self.groups)), copy=False)
             self._moved[device] = torch.from_numpy(codes).to(device)
         return self._moved[device]
 
-    @property
-    def narrow_type(self) -> str:
-        """The narrowest type of torch's that holds the codes, and one more."""
-        size = len(self.classes) * len(self.groups)
-        return "uint8" if size < 256 else "int16" if size < 2**15 else "int32"
-
     @cached_property
     def _moved(self) -> dict[Any, Any]:
-        return {}
+        return {self.codes.device: self.codes} if is_tensor(self.codes) else {}
 
     @property
     def label_codes(self) -> NDArray[np.int64]:
@@ -193,12 +186,14 @@ def cells_checksum(cells: Cells, first: int = 0) -> int:
     return total % 2**62
 
 
+def narrow_type(size: int) -> str:
+    """Return the narrowest of torch's types that holds the codes of so many cells, and one more."""
+    return "uint8" if size < 256 else "int16" if size < 2**15 else "int32"
+
+
 def tensor_device(*values: Any) -> Any | None:
     """Return the device of the first tensor that is not in the host's memory; None if there is none."""
-    for value in values:
-        if is_tensor(value) and value.device.type != "cpu":
-            return value.device
-    return None
+    return next((each.device for each in values if is_tensor(each) and each.device.type != "cpu"), None)
 
 
 def check_lengths(labels: int, groups: int) -> None:
@@ -207,4 +202,199 @@ def check_lengths(labels: int, groups: int) -> None:
         raise InvalidInputError(
             f"labels and groups must have one value per sample; got {labels} labels and {groups} groups: take both "
             "from the same rows"
+        )
+
+
+def as_array(name: str, values: Any) -> NDArray[Any]:
+    """Return a NumPy view of a list, array, tensor, Series or DataFrame."""
+    if hasattr(values, "detach"):  # a tensor, maybe on a device
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+        values = values.numpy()
+    elif hasattr(values, "to_numpy"):  # pandas and polars
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name} must have rows of one length; got {shown(values)}: fill up the short ones"
+        ) from None
+    if array.dtype.kind in "US" and isinstance(values, (list, tuple)):  # NaN would become the string "nan"
+        objects = np.asarray(values, dtype=object)
+        array = objects if missing_in(objects.reshape(-1)).any() else array
+    if array.ndim == 0:
+        raise InvalidInputError(
+            f"{name} must have one value per sample; got the single value {shown(values)}: pass a list or an array"
+        )
+    return array
+
+
+def encode(
+    name: str, values: Any, known: Sequence[Any] | None = None, *, crossed: bool = False, size: int = 0
+) -> tuple[NDArray[Any], list[Any]]:
+    """Return codes 0, 1, … of ``values``, of any integer type, and what they stand for, in sorted order.
+
+    Where nothing is ``known``, whole numbers from 0 on and below ``size`` are codes already.
+    """
+    array = as_array(name, values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 2 and crossed:
+        codes, found = _cross(name, array)
+        known = None if known is None else [tuple(value) for value in known]
+    elif array.ndim != 1:
+        rule = "one or two dimensions" if crossed else "one dimension"
+        raise InvalidInputError(f"{name} must have {rule}; got the shape {array.shape}")
+    else:
+        refuse_missing(name, array)
+        codes, found = _rank_integers(array, size) or _rank(name, array)
+        known = [False, True] if known is None and array.dtype == bool else known
+    if known is None and all(type(value) is int and 0 <= value < size for value in found):
+        known = range(size)
+    return (codes, found) if known is None else (_place(name, codes, found, list(known)), list(known))
+
+
+def encode_labels(
+    values: Any, known: Sequence[Any] | None = None, size: int = 0
+) -> tuple[NDArray[Any], list[Any]]:
+    """Encode labels; refuse numbers that are no classes, floats that are not whole."""
+    array = as_array("labels", values)
+    fractions = fractions_in(array)
+    if known is None and array.ndim == 1 and len(fractions):
+        raise InvalidInputError(
+            f"labels must be classes; got continuous numbers such as {shown(fractions[0])}: cut them into "
+            "classes, for example with values > threshold"
+        )
+    return encode("labels", array, known, size=size)
+
+
+def fractions_in(array: NDArray[Any]) -> NDArray[Any]:
+    """Select the numbers that are not whole."""
+    if array.dtype.kind != "f":
+        return array[:0]
+    return np.asarray(array[np.isfinite(array) & (array != np.floor(array))])
+
+
+def encode_groups(
+    name: str, values: Any, known: Sequence[Any] | None = None, missing: Missing = "refuse", size: int = 0
+) -> tuple[NDArray[Any], list[Any]]:
+    """Encode groups, which may be missing: their code is then the last, that of None."""
+    array = as_array(name, values)
+    if check_choice("missing", missing, ("refuse", "own")) == "refuse":
+        return encode(name, array, known, crossed=True, size=size)
+    absent = missing_in(array).any(axis=tuple(range(1, array.ndim)))
+    if not absent.any() and not is_ungrouped(known):
+        return encode(name, array, known, crossed=True)
+    places = None if known is None else [value for value in known if value is not None]
+    codes, found = encode(name, array[~absent], places, crossed=True)
+    every = np.full(len(array), len(found))
+    every[~absent] = codes
+    return every, [*found, None]
+
+
+def merged(lists: Sequence[list[Any]]) -> list[Any]:
+    """Return the values in any of several sorted lists, sorted; None last.
+
+    >>> merged([["a", None], ["b"], ["a", "c"]])
+    ['a', 'b', 'c', None]
+    """
+    values = {value for each in lists for value in each}
+    return sorted(values - {None}) + [None] * (None in values)
+
+
+def is_ungrouped(groups: Sequence[Any] | None) -> bool:
+    """Return whether the last of ``groups`` stands for samples without one."""
+    return groups is not None and len(groups) > 0 and groups[-1] is None
+
+
+def _cross(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Rank the rows of ``array``, as tuples: only the combinations that occur."""
+    if len(array) == 0:
+        return np.zeros(0, np.int64), []
+    columns = [encode(f"{name}[:, {j}]", array[:, j]) for j in range(array.shape[1])]
+    sizes = [len(values) for _, values in columns]
+    found, codes = np.unique(
+        np.ravel_multi_index([codes for codes, _ in columns], sizes), return_inverse=True
+    )
+    parts = [
+        [values[place] for place in places]
+        for (_, values), places in zip(columns, np.unravel_index(found, sizes), strict=True)
+    ]
+    return codes, list(zip(*parts, strict=True))
+
+
+def _rank(name: str, array: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    """Return each value's place among those that occur, and these in order; by a sort."""
+    try:
+        found, codes = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in array})
+        raise InvalidInputError(
+            f"{name} must be of one type so that they can be ordered; got a mixture of "
+            f"{', '.join(kinds)}: convert them, for example with astype(str)"
+        ) from None
+    return codes, found.tolist()
+
+
+def _rank_integers(array: NDArray[Any], size: int) -> tuple[NDArray[Any], list[Any]] | None:
+    """Do what :func:`_rank` does by a table; None for what is no integer or spreads too far for one.
+
+    Numbers from 0 on and below ``size`` need no table: they are codes already.
+    """
+    if array.dtype.kind not in "iub" or array.size == 0:
+        return None
+    least, greatest = array.min(), array.max()
+    if array.dtype != bool and least >= 0 and greatest < size:
+        return array, list(range(size))
+    span = int(greatest) - int(least) + 1  # in Python's integers: uint64 may be beyond int64
+    if span > WIDEST:
+        return None
+
+    def offsets() -> Iterator[NDArray[np.int64]]:
+        for first in range(0, len(array), CHUNK):
+            yield np.subtract(array[first : first + CHUNK], least, dtype=np.int64, casting="unsafe")
+
+    is_found = np.zeros(span, bool)
+    for some in offsets():
+        is_found[some] = True
+    places = (np.cumsum(is_found) - 1).astype(np.min_scalar_type(int(is_found.sum())))
+    codes = np.concatenate([places[some] for some in offsets()])
+    return codes, [int(least) + place for place in np.flatnonzero(is_found).tolist()]
+
+
+def _place(name: str, codes: NDArray[Any], found: list[Any], known: list[Any]) -> NDArray[Any]:
+    """Re-number codes of the values found to their places among the known ones."""
+    if found == known:
+        return codes
+    position = {value: index for index, value in enumerate(known)}
+    if len(position) < len(known):
+        raise InvalidInputError(f"known {name} must be different; got {shown(known)}: leave one out")
+    unknown = [value for value in found if value not in position]
+    if unknown:
+        raise InvalidInputError(f"{name} must be among {shown(known)}; got also {shown(unknown)}")
+    places = np.array([position[value] for value in found], np.min_scalar_type(max(len(known) - 1, 0)))
+    return places[codes] if len(places) else codes
+
+
+def missing_in(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are None, NaN, NA or NaT.
+
+    >>> missing_in(np.array(["a", None, np.nan], dtype=object)).tolist()
+    [False, True, True]
+    """
+    if array.dtype.kind in "biuUS":  # none can be
+        return np.zeros(array.shape, bool)
+    import pandas as pd  # which takes long to import
+
+    return np.asarray(pd.isna(array))
+
+
+def refuse_missing(name: str, array: NDArray[Any]) -> None:
+    """Refuse missing values, which have no cell."""
+    rows = np.flatnonzero(missing_in(array))
+    if len(rows):
+        listed = ", ".join(map(str, rows[:SHOWN])) + (", …" if len(rows) > SHOWN else "")
+        raise InvalidInputError(
+            f"{name} must not have missing values; got {len(rows)}, in {'row' if len(rows) == 1 else 'rows'} "
+            f"{listed}: drop those samples or give them a value of their own"
         )

@@ -16,22 +16,23 @@ from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.backends.base import Backend, choose_backend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares
 from fairsieve.selection.cells import Cells, as_array, tensor_device
-from fairsieve.selection.clean_ratios import cell_caps, check_ratio_table, estimate_ratios, guess_losses
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
     AdaptiveSteps,
     Gap,
+    cell_caps,
     cell_sizes,
+    check_ratio_table,
     class_shares,
+    estimate_ratios,
     find_gaps,
+    guess_losses,
     move_ratios,
     selection_bounds,
 )
 from fairsieve.selection.search import Limits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
-
-__all__ = ["Plan", "Rules", "check_room", "is_auto"]
 
 
 class Rules(NamedTuple):
@@ -122,9 +123,11 @@ class Plan:
         self.cells = cells
         self.signal = check_choice("signal", signal, ("loss", "error"))
         self.comparisons = comparisons(fairness, cells, pos_label)
-        self._choice, self._device = backend, tensor_device(cells.codes) if device is None else device
-        self.backend = choose_backend(backend, cells, self._device)
-        self._selected, self.counts = self.backend.hold(None)
+        self._choice = backend
+        self.backend = choose_backend(
+            backend, cells, tensor_device(cells.codes) if device is None else device
+        )
+        self._selected = self.backend.hold(None)
         self.cell_counts = self.counts.reshape(cells.shape)  # all samples, of all workers
         self.ratios = class_shares(self.cell_counts)
         self.estimates_ratios = is_auto(clean_ratio)
@@ -164,11 +167,16 @@ class Plan:
     @property
     def indices(self) -> Any:
         """The selected samples, ascending: an array, or a tensor where the samples are on a device."""
-        return self.backend.indices(self._selected)
+        return self._selected.indices
 
     @indices.setter
     def indices(self, indices: Any) -> None:
-        self._selected, self.counts = self.backend.hold(indices)
+        self._selected = self.backend.hold(indices)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many samples of each cell are selected."""
+        return self._selected.counts  # type: ignore[no-any-return]
 
     @property
     def selected(self) -> int:
@@ -220,7 +228,7 @@ class Plan:
             below = self.backend.count_below(measured, guess_losses(self.cell_counts))
             self.clean_ratios = estimate_ratios(below.reshape(self.cells.shape), self.cell_counts)
         before = self.counts
-        self._selected, self.counts = self.backend.select(measured, self.limits)
+        self._selected = self.backend.select(measured, self.limits)
         if self.clean_ratios is not None:
             self._follow_counts(before)
         self.is_selective = True
@@ -234,9 +242,8 @@ class Plan:
     @property
     def natural_shares(self) -> NDArray[np.float64]:
         """Each cell's share of its class, among the samples that the ratios are relative to."""
-        return class_shares(
-            self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
-        )
+        counts = self.cell_counts if self.clean_ratios is None else self.counts.reshape(self.cells.shape)
+        return class_shares(counts)
 
     def _step(
         self, sums: NDArray[np.float64], squares: NDArray[np.float64], counts: NDArray[np.int64]
@@ -264,15 +271,11 @@ class Plan:
 
     def _follow(self, losses: Any) -> None:
         """Go to the device of the losses."""
-        if self._choice != "auto":
-            return
         device = tensor_device(losses)
-        self._device = self._device if device is None else device
-        backend = choose_backend("auto", self.cells, self._device)
-        if (backend.name, backend.device) != (self.backend.name, self.backend.device):
+        if self._choice == "auto" and device is not None and device != self.backend.device:
             selected = self.indices if self.is_selective else None
-            self.backend = backend
-            self._selected, self.counts = backend.hold(selected)
+            self.backend = choose_backend("auto", self.cells, device)
+            self._selected = self.backend.hold(selected)
 
     def _check_signals(self, signals: Any | None) -> Any | None:
         """Return signals of the right shape, or raise a clear error."""
@@ -305,7 +308,7 @@ class Plan:
         shares = self.shares if by_cell else np.full(1, min(self.rules.batch_size, self.selected))
         batches = self.batches_per_epoch if count is None or self.selected == 0 else count
         draw = Draw(shares, batches, self.rules.seed, self.epoch, by_cell)
-        return self.backend.draw(self._selected, self.counts, draw)
+        return self.backend.draw(self._selected, draw)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state, in plain types and arrays; enough to resume to the identical next plan."""

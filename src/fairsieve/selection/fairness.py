@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from fairsieve.selection.cells import Cells
 from fairsieve.validation import check_choice
 
-__all__ = ["ABBREVIATIONS", "FairnessName", "SignalName", "comparisons", "fairness_name"]
-
 FairnessName = Literal["equalized_odds", "demographic_parity", "equal_opportunity"]
 SignalName = Literal["loss", "error"]
 
@@ -82,13 +80,13 @@ def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None
     """
     classes = range(cells.shape[0])
     targets: tuple[int, ...] = (OWN_LABEL,)
-    if fairness is None:
-        rows: list[tuple[int, int, int]] = []
-    elif fairness_name(fairness) == "equalized_odds":
+    name = None if fairness is None else fairness_name(fairness)
+    rows: list[tuple[int, int, int]] = []
+    if name == "equalized_odds":
         rows = [(0, label, 1) for label in classes]
-    elif fairness_name(fairness) == "equal_opportunity":
+    elif name == "equal_opportunity":
         rows = [(0, cells.class_index(pos_label), 1)]
-    else:
+    elif name == "demographic_parity":
         binary = len(classes) <= 2
         targets = (cells.class_index(pos_label),) if binary else tuple(classes)
         rows = [
@@ -96,5 +94,4 @@ def comparisons(fairness: str | None, cells: Cells, pos_label: Any | None = None
             for place, target in enumerate(targets)
             for label in classes
         ]
-    by_group = fairness is not None and fairness_name(fairness) == "demographic_parity"
-    return _Comparisons(targets, np.array(rows, dtype=np.int64).reshape(-1, 3), by_group)
+    return _Comparisons(targets, np.array(rows, dtype=np.int64).reshape(-1, 3), name == "demographic_parity")

@@ -14,12 +14,10 @@ tensor operations on a device, or a sum over workers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Limits", "Walk", "Window"]
 
 NO_LIMIT = 2**64 - 1
 WIDTH = 10  # bits counted at once for up to four cells; wider digits are larger messages between workers
@@ -49,7 +47,7 @@ class Limits(NamedTuple):
 
     ratios: NDArray[np.float64]  # classes × groups; where all are 1, the budget alone bounds
     budget: int
-    caps: Any = 2**62  # one number, or one for each cell
+    caps: NDArray[np.int64] | None = None  # of each cell
 
     def keep(self, states: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which states, the columns of (cells, states), respect every budget and cap.
@@ -62,7 +60,7 @@ class Limits(NamedTuple):
         total = of_class.sum(axis=0)
         used = (total + table - self.ratios[:, :, None] * of_class[:, None]).max(axis=(0, 1))
         kept = (total <= self.budget) & (used <= self.budget + np.maximum(1e-9, 8.9e-16 * total))
-        return np.asarray(kept & (states <= np.reshape(self.caps, (-1, 1))).all(axis=0))
+        return np.asarray(kept if self.caps is None else kept & (states <= self.caps[:, None]).all(axis=0))
 
 
 class Walk:
@@ -100,48 +98,36 @@ class Walk:
         counts = counts.cumsum(axis=1)
         if self.top is None:
             self.top = counts
-            if self._close_full_cells(0, 0):
-                return True
+            self._close_full_cells(0, 0)
         while True:
-            digit = self._first_broken(counts)
+            # The states after each digit, all of which are tried at once.
+            states = np.where(self.is_open[:, None], self.below[:, None] + counts, self.taken[:, None])
+            kept = self.limits.keep(states)
+            if kept[-1]:  # only in the first window: what is left can all be taken
+                self.taken = states[:, -1]
+                self.key_limit[self.is_open] = NO_LIMIT
+                return True
+            digit = int(kept.argmin())  # the first whose samples cannot all be taken
             before = self.below + (counts[:, digit - 1] if digit > 0 else 0)
             inside = self.below + counts[:, digit] - before
             prefix = self.asked.prefix << self.asked.width | digit
-            if inside[self.is_open].sum() > 1:
-                self._zoom(before, prefix)
+            if inside[self.is_open].sum() > 1:  # ask for the next digits inside this one
+                self.below = before
+                if self.asked.shift or self.asked.key is not None:
+                    self.asked = self._window(prefix, self.asked.shift, self.asked.key)
+                else:  # equal losses: go on by index
+                    self.asked = self._window(0, self.bits[1], prefix)
                 return False
             # The digit holds one sample of an open cell, the first that is refused.
             self.taken = np.where(self.is_open, before, self.taken)
             point, key = prefix << self.asked.shift, self.asked.key
-            if self._close_full_cells(point if key is None else key, 0 if key is None else point):
-                return True
+            self._close_full_cells(point if key is None else key, 0 if key is None else point)
             self.asked, self.below = self._window(0, self.bits[0]), np.zeros_like(self.below)
             counts = self.top
 
-    def _first_broken(self, counts: NDArray[np.int64]) -> int:
-        """Return the first digit whose samples cannot all be taken; all digits are tried at once."""
-        states = np.where(self.is_open[:, None], self.below[:, None] + counts, self.taken[:, None])
-        kept = self.limits.keep(states)
-        return int(kept.argmin()) if not kept[-1] else len(kept) - 1
-
-    def _close_full_cells(self, key: int, index: int) -> bool:
-        """Close the cells that cannot take one more after a point; return True when the walk is over."""
-        assert self.top is not None
+    def _close_full_cells(self, key: int, index: int) -> None:
+        """Close the cells that cannot take one more after a point."""
         more = self.limits.keep(self.taken[:, None] + np.eye(len(self.taken), dtype=np.int64))
         closing = self.is_open & ~more
         self.key_limit[closing], self.index_limit[closing] = key, index
         self.is_open &= more
-        everything = np.where(self.is_open, self.top[:, -1], self.taken)
-        if not self.limits.keep(everything[:, None])[0]:
-            return False
-        self.taken = everything
-        self.key_limit[self.is_open] = NO_LIMIT
-        return True
-
-    def _zoom(self, before: NDArray[np.int64], prefix: int) -> None:
-        """Ask for the next digits inside one digit of the present window."""
-        self.below = before
-        if self.asked.shift or self.asked.key is not None:
-            self.asked = self._window(prefix, self.asked.shift, self.asked.key)
-        else:  # equal losses: go on by index
-            self.asked = self._window(0, self.bits[1], prefix)

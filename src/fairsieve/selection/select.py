@@ -18,8 +18,6 @@ from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.search import Limits
 from fairsieve.validation import check_clean_ratio
 
-__all__ = ["Selection", "count_budget", "select", "select_cells"]
-
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -105,11 +103,8 @@ def select(
     ([0, 1], 3)
     """
     wanted = None if ratios is None else _check_ratios(as_array("ratios", ratios))
-    cells = Cells.of(labels, groups, classes=classes, group_values=group_values)
-    if wanted is not None and wanted.shape != cells.shape:
-        classes = _known_values(cells.classes, classes, wanted.shape[0])
-        group_values = _known_values(cells.groups, group_values, wanted.shape[1])
-        cells = Cells.of(labels, groups, classes=classes, group_values=group_values)
+    shape = (0, 0) if wanted is None else wanted.shape
+    cells = Cells.of(labels, groups, classes=classes, group_values=group_values, shape=shape)
     if wanted is not None and wanted.shape != cells.shape:
         raise InvalidInputError(
             f"ratios must have one row per class and one column per group, {cells.shape} here (classes "
@@ -130,16 +125,15 @@ def select_cells(
     """Do what :func:`select` does for cells that are known and ratios that are valid."""
     budget = count_budget(clean_ratio, len(cells))
     engine = choose_backend(backend, cells, tensor_device(losses))
-    values = losses if is_tensor(losses) else as_array("losses", losses)
     limits = Limits(np.ones(cells.shape) if ratios is None else ratios, budget)
-    selected, found = engine.select(engine.measure(values, None), limits)
-    indices, counts = engine.indices(selected), found.reshape(cells.shape)
+    found = engine.select(engine.measure(losses, None), limits)
+    indices, counts = found.indices, found.counts.reshape(cells.shape)
     if not is_tensor(losses):
         return Selection(as_array("indices", indices), counts, budget, cells)
     import torch
 
-    at = losses.device
-    return Selection(torch.as_tensor(indices, device=at), torch.as_tensor(counts, device=at), budget, cells)
+    indices, counts = (torch.as_tensor(each, device=losses.device) for each in (indices, counts))
+    return Selection(indices, counts, budget, cells)
 
 
 def count_budget(clean_ratio: float, samples: int) -> int:
@@ -150,12 +144,6 @@ def count_budget(clean_ratio: float, samples: int) -> int:
     """
     share = float(check_clean_ratio("clean_ratio", clean_ratio))
     return min(samples, math.floor(share * samples + 1e-9))
-
-
-def _known_values(found: list[Any], known: Sequence[Any] | None, size: int) -> Sequence[Any] | None:
-    """Return what ``size`` rows or columns stand for: codes 0, 1, … where those found are some of them."""
-    are_codes = all(type(value) is int and 0 <= value < size for value in found)
-    return range(size) if known is None and are_codes else known
 
 
 def _check_ratios(ratios: NDArray[Any]) -> NDArray[np.float64]:

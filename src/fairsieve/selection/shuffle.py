@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "ROUNDS", "shuffle_constants", "shuffle_shape", "shuffled", "unshuffled"]
-
 ROUNDS = 6
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 CHUNK = 2**16  # positions computed together, so that they stay in the cache

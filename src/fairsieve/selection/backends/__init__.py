@@ -1,1 +1,1 @@
-"""Who answers the questions of the search: compiled loops, tensors on a device, Triton."""
+"""Who answers the questions of the search: NumPy, torch on a device, several workers."""

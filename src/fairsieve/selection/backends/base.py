@@ -18,21 +18,17 @@ from fairsieve.optional import require
 from fairsieve.selection.batches import Draw
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits
-from fairsieve.validation import shown
-
-__all__ = ["Backend", "check_shape", "choose_backend", "refuse_nan"]
-
-NAMES = ("auto", "numpy", "torch")
+from fairsieve.validation import check_choice
 
 
 class Backend(ABC):
     """Answers a plan's questions about the samples of some cells.
 
-    ``measured`` is what :meth:`measure` makes of losses and signals, and ``selected`` what
-    :meth:`select` returns; a plan hands both back and never looks inside.
+    ``measured`` is what :meth:`measure` makes of losses and signals, which a plan hands back and never looks
+    inside. ``selected`` is what :meth:`select` returns: it has the ascending ``indices`` of the selected samples,
+    and ``counts``, how many of each cell there are.
     """
 
-    name: str
     device: Any = None  # of torch, where the samples' values are on one
 
     @abstractmethod
@@ -47,32 +43,27 @@ class Backend(ABC):
         """Add up the signals of the selected samples, and their squares, by cell: (2, targets, cells)."""
 
     @abstractmethod
-    def select(self, measured: Any, limits: Limits) -> tuple[Any, NDArray[np.int64]]:
-        """Select by Algorithm 1; return the selection, and how many samples of each cell it holds."""
+    def select(self, measured: Any, limits: Limits) -> Any:
+        """Select by Algorithm 1."""
 
     @abstractmethod
     def count_below(self, measured: Any, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of each cell, of all, whose loss is at most the limit of the cell."""
 
     @abstractmethod
-    def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
-        """Draw an epoch's batches from the selected samples; ``counts`` are those of their cells."""
+    def draw(self, selected: Any, draw: Draw) -> Any:
+        """Draw an epoch's batches from the selected samples."""
 
     @abstractmethod
-    def hold(self, indices: Any | None) -> tuple[Any, NDArray[np.int64]]:
-        """Return the selection of the given ascending indices (all samples when None), and its counts."""
-
-    @abstractmethod
-    def indices(self, selected: Any) -> Any:
-        """Return the ascending indices of a selection."""
+    def hold(self, indices: Any | None) -> Any:
+        """Return the selection of the given ascending indices; of all samples when None."""
 
 
 def choose_backend(name: str | Backend, cells: Cells, device: Any | None = None) -> Backend:
     """Return the backend of that name; ``"auto"`` is torch where there is a device, else NumPy."""
     if isinstance(name, Backend):
         return name
-    if name not in NAMES:
-        raise InvalidInputError(f"backend must be one of {', '.join(NAMES)}; got {shown(name)}")
+    check_choice("backend", name, ("auto", "numpy", "torch"))
     if name == "torch" or (name == "auto" and device is not None):
         require("torch", extra="torch", purpose="selecting where tensors are")
         from fairsieve.selection.backends.torch import TorchBackend

@@ -13,8 +13,6 @@ from fairsieve.selection.batches import Draw, draw_batches
 from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.search import Limits, Walk, Window
 
-__all__ = ["Keys", "Measured", "NumpyBackend"]
-
 CHUNK = 2**16  # samples looked at together, so that they stay in the cache
 
 
@@ -25,10 +23,15 @@ class Measured(NamedTuple):
     signals: NDArray[np.floating[Any]]
 
 
-class NumpyBackend(Backend):
-    """Answers in NumPy operations. Selections are ascending indices."""
+class Chosen(NamedTuple):
+    """A selection: ascending indices, and how many there are of each cell."""
 
-    name = "numpy"
+    indices: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+class NumpyBackend(Backend):
+    """Answers in NumPy operations."""
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
@@ -37,30 +40,34 @@ class NumpyBackend(Backend):
         self.first, self.samples = 0, len(cells)
 
     def measure(self, losses: Any, signals: Any | None) -> Measured:
-        """Take in arrays, lists or tensors."""
-        values = _as_losses(losses, len(self.cells))
+        """Take in arrays, lists or tensors; floats narrower than float32 become that, which orders them alike."""
+        values, samples = as_array("losses", losses), len(self.cells)
+        if values.dtype.kind not in "fiub":
+            raise InvalidInputError(f"losses must be real numbers; got {values.dtype}")
+        is_single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
+        check_shape(values, samples)
+        if samples and np.isnan(values.min()):  # NaN is the least and the greatest
+            missing = np.isnan(values)
+            refuse_nan(int(missing.sum()), int(missing.argmax()))
         if signals is None:
             return Measured(values, values[None])
         rows = as_array("signals", signals)
         return Measured(values, np.ascontiguousarray(rows, None if rows.dtype.kind == "f" else np.float64))
 
-    def hold(self, indices: Any | None) -> tuple[Any, NDArray[np.int64]]:
-        """Return the selection of the given ascending indices, and its counts."""
+    def hold(self, indices: Any | None) -> Any:
+        """Return the selection of the given ascending indices."""
         if indices is None:
-            return np.arange(len(self.cells)), self.cells.counts.reshape(-1).copy()
-        selected = np.asarray(as_array("indices", indices), np.int64)
-        return selected, np.bincount(self.codes[selected], minlength=self.cells.counts.size)
-
-    def indices(self, selected: Any) -> NDArray[np.int64]:
-        """Return the ascending indices of a selection, which are the selection."""
-        return selected  # type: ignore[no-any-return]
+            return Chosen(np.arange(len(self.cells)), self.cells.counts.reshape(-1).copy())
+        chosen = np.asarray(as_array("indices", indices), np.int64)
+        return Chosen(chosen, np.bincount(self.codes[chosen], minlength=self.cells.counts.size))
 
     def sum_signals(self, measured: Measured, selected: Any) -> NDArray[np.float64]:
         """Add up the signals of the selected samples and their squares by cell, some samples at a time."""
         cells = self.cells.counts.size
         sums = np.zeros((2, len(measured.signals), cells))
-        for part in _chunks(len(selected)):
-            some = selected[part]
+        for part in _chunks(len(selected.indices)):
+            some = selected.indices[part]
             codes = self.codes[some]
             for row, signal in enumerate(measured.signals):
                 values = signal[some].astype(np.float64)
@@ -68,17 +75,15 @@ class NumpyBackend(Backend):
                 sums[1, row] += np.bincount(codes, values**2, cells)
         return sums
 
-    def select(self, measured: Measured, limits: Limits) -> tuple[Any, NDArray[np.int64]]:
+    def select(self, measured: Measured, limits: Limits) -> Any:
         """Search the closing points and take the samples below them."""
-        if self.samples == 0:
-            return NumpyBackend.hold(self, None)
         keys = Keys(measured.losses, self.codes, self.first)
         negated, greatest = self._max([-keys.least, keys.greatest]).tolist()
         keys.least = -negated
-        walk = Walk(limits, greatest - keys.least, self.samples)
+        walk = Walk(limits, max(0, greatest - keys.least), self.samples)  # less without samples
         while not walk.advance(self._sum(keys.count(walk.asked, limits.ratios.size))):
             pass
-        return keys.take(walk), walk.taken
+        return Chosen(keys.take(walk), walk.taken)
 
     def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of every worker's table."""
@@ -96,10 +101,9 @@ class NumpyBackend(Backend):
             counts += np.bincount(codes[measured.losses[part] <= limits[codes]], minlength=len(limits))
         return counts
 
-    def draw(self, selected: Any, counts: NDArray[np.int64], draw: Draw) -> Any:
+    def draw(self, selected: Any, draw: Draw) -> Any:
         """Draw an epoch's batches."""
-        sizes = counts if draw.by_cell else counts.sum(keepdims=True)
-        return draw_batches(selected, self.codes, sizes, draw.shares, draw.batches, draw.seed, draw.epoch)
+        return draw_batches(selected.indices, self.codes, selected.counts, draw)
 
 
 class Keys:
@@ -119,9 +123,8 @@ class Keys:
         self.codes, self.first = codes, first
         # The least key is what others count from. Without samples here, it is greater than the greatest.
         self.least, self.greatest = np.iinfo(np.int64).max, -np.iinfo(np.int64).max
-        for part in _chunks(len(losses)):
-            key = self._key(part)
-            self.least, self.greatest = min(self.least, int(key.min())), max(self.greatest, int(key.max()))
+        if len(losses):
+            self.least, self.greatest = self._key([losses.argmin(), losses.argmax()]).tolist()
         self.shift = self.digit = -1  # of the first window, and the digit of it that ``some`` have
         self.some: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -186,20 +189,3 @@ def _count(digits: NDArray[np.uint64], codes: NDArray[Any], width: int, cells: i
     """Count some samples by cell and digit."""
     flat = (codes.astype(np.int64) << width) + digits.view(np.int64)
     return np.bincount(flat, minlength=cells << width).reshape(cells, 1 << width)
-
-
-def _as_losses(losses: Any, samples: int) -> NDArray[np.floating[Any]]:
-    """Return losses as a checked, contiguous NumPy array of float32 or float64.
-
-    Narrower floats become float32, which orders them alike.
-    """
-    values = as_array("losses", losses)
-    if values.dtype.kind not in "fiub":
-        raise InvalidInputError(f"losses must be real numbers; got {values.dtype}")
-    is_single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-    values = np.require(values, np.float32 if is_single else np.float64, ["C", "W"])
-    check_shape(values, samples)
-    if samples and np.isnan(values.min()):  # NaN is the least and the greatest
-        missing = np.isnan(values)
-        refuse_nan(int(missing.sum()), int(missing.argmax()))
-    return values

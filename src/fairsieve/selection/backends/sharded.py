@@ -20,8 +20,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.search import Limits
 from fairsieve.selection.shuffle import unshuffled
 
-__all__ = ["OwnBatches", "ShardSelection", "ShardedBackend", "own_places"]
-
 CHUNK = 2**18  # places of the shuffle computed together
 
 
@@ -29,19 +27,9 @@ class ShardSelection(NamedTuple):
     """A worker's part of a selection."""
 
     indices: NDArray[np.int64]  # positions in the shard, ascending
-    own: NDArray[np.int64]  # selected samples of each cell in this shard,
+    counts: NDArray[np.int64]  # selected samples of each cell in all shards,
+    own: NDArray[np.int64]  # in this one,
     before: NDArray[np.int64]  # and in those before it
-
-
-class OwnBatches(NamedTuple):
-    """A worker's part of the global batches.
-
-    Batch b has ``samples[starts[b] : starts[b + 1]]`` of this shard, in these columns of it.
-    """
-
-    starts: NDArray[np.int64]
-    samples: NDArray[np.int64]
-    columns: NDArray[np.int64]
 
 
 class ShardedBackend(NumpyBackend):
@@ -54,8 +42,6 @@ class ShardedBackend(NumpyBackend):
     workers : Workers
         See :mod:`fairsieve.sampling.workers`.
     """
-
-    name = "sharded"
 
     def __init__(self, cells: Cells, workers: Any) -> None:
         super().__init__(cells)
@@ -72,7 +58,7 @@ class ShardedBackend(NumpyBackend):
 
     def sum_signals(self, measured: Measured, selected: ShardSelection) -> NDArray[np.float64]:
         """Add up the signals by cell over all workers, in the order of the ranks: the same bits on each."""
-        own = super().sum_signals(measured, selected.indices)
+        own = super().sum_signals(measured, selected)
         parts = self.workers.gather(own.reshape(-1).view(np.int64)).view(np.float64)
         return np.asarray(parts.sum(axis=0).reshape(own.shape))
 
@@ -80,10 +66,9 @@ class ShardedBackend(NumpyBackend):
         """Count the samples of all workers."""
         return self._sum(super().count_below(measured, limits))
 
-    def select(self, measured: Measured, limits: Limits) -> tuple[ShardSelection, NDArray[np.int64]]:
+    def select(self, measured: Measured, limits: Limits) -> ShardSelection:
         """Search the closing points of all workers' samples, and take the own ones below them."""
-        own, _ = super().select(measured, limits)
-        return self.hold(own)
+        return self.hold(super().select(measured, limits).indices)
 
     def _sum(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray(self.workers.sum(table))
@@ -91,50 +76,38 @@ class ShardedBackend(NumpyBackend):
     def _max(self, row: list[int]) -> NDArray[np.int64]:
         return np.asarray(self.workers.max(row))
 
-    def hold(self, indices: Any | None) -> tuple[ShardSelection, NDArray[np.int64]]:
+    def hold(self, indices: Any | None) -> ShardSelection:
         """Tell the other workers how much of each cell is selected here, and learn it of them."""
-        selected, own = super().hold(indices)
-        table = self.workers.gather(own)
+        chosen = super().hold(indices)
+        table = self.workers.gather(chosen.counts)
         before = table[: self.workers.rank].sum(axis=0)
-        return ShardSelection(selected, own, before), table.sum(axis=0)
+        return ShardSelection(chosen.indices, table.sum(axis=0), chosen.counts, before)
 
-    def indices(self, selected: ShardSelection) -> NDArray[np.int64]:
-        """Return the positions of the own selected samples in the shard."""
-        return selected.indices
-
-    def draw(self, selected: ShardSelection, counts: NDArray[np.int64], draw: Draw) -> OwnBatches:
-        """Return the worker's part of the global batches."""
-        return own_places(selected, self.codes if draw.by_cell else None, counts, draw)
-
-
-def own_places(
-    selected: ShardSelection, codes: NDArray[Any] | None, counts: NDArray[np.int64], draw: Draw
-) -> OwnBatches:
-    """Return where a shard's selected samples stand in the batches of all; ``counts`` are those of all shards."""
-    members, own, before, totals = selected.indices, selected.own, selected.before, counts
-    if codes is None:
-        own, before, totals = (each.sum(keepdims=True) for each in (own, before, totals))
-    else:
-        members = members[np.argsort(codes[members], kind="stable")]
-    width = max(1, int(draw.shares.sum()))
-    places, samples = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]  # a place is row · width + column
-    column, begin = 0, 0
-    for cell, (share, size) in enumerate(zip(draw.shares.tolist(), own.tolist(), strict=True)):
-        for laps, ranks in _parts(int(totals[cell]), size, draw.batches * share):
-            back = unshuffled(int(totals[cell]), draw.seed, draw.epoch, cell, laps, before[cell] + ranks)
-            position = laps[:, None] * int(totals[cell]) + back
-            lap, which = np.nonzero(position < draw.batches * share)
-            position = position[lap, which]
-            places.append(position // share * width + column + position % share)
-            samples.append(members[begin + ranks[which]])
-        column += share
-        begin += size
-    place, sample = np.concatenate(places), np.concatenate(samples)
-    del places, samples
-    order = np.argsort(place)
-    place = place[order]
-    starts = np.searchsorted(place, np.arange(draw.batches + 1) * width)
-    return OwnBatches(starts, sample[order], place % width)
+    def draw(self, selected: ShardSelection, draw: Draw) -> list[NDArray[np.int64]]:
+        """Return the own samples in each of the global batches, in their order there; in some there may be none."""
+        members, totals, own, before = selected
+        if draw.by_cell:
+            members = members[np.argsort(self.codes[members], kind="stable")]
+        else:
+            totals, own, before = (each.sum(keepdims=True) for each in (totals, own, before))
+        width = max(1, int(draw.shares.sum()))
+        places, samples = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]  # a place is row · width + column
+        column, begin = 0, 0
+        for cell, (share, size) in enumerate(zip(draw.shares.tolist(), own.tolist(), strict=True)):
+            for laps, ranks in _parts(int(totals[cell]), size, draw.batches * share):
+                back = unshuffled(int(totals[cell]), draw.seed, draw.epoch, cell, laps, before[cell] + ranks)
+                position = laps[:, None] * int(totals[cell]) + back
+                lap, which = np.nonzero(position < draw.batches * share)
+                position = position[lap, which]
+                places.append(position // share * width + column + position % share)
+                samples.append(members[begin + ranks[which]])
+            column += share
+            begin += size
+        place, sample = np.concatenate(places), np.concatenate(samples)
+        del places, samples
+        order = np.argsort(place)
+        starts = np.searchsorted(place[order], np.arange(1, draw.batches) * width)
+        return np.split(sample[order], starts) if draw.batches else []
 
 
 def _parts(total: int, own: int, draws: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

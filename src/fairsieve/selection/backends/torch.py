@@ -6,7 +6,8 @@ their ranks. Shuffles are elementwise arithmetic. Few answers are waited for: ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,12 +19,9 @@ from torch.nn import functional as F
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
 from fairsieve.selection.batches import Draw
-from fairsieve.selection.cells import Cells, check_lengths
-from fairsieve.selection.coding import WIDEST, Missing, encode_groups, encode_labels
+from fairsieve.selection.cells import WIDEST, Cells, as_array
 from fairsieve.selection.search import Limits, Walk
 from fairsieve.selection.shuffle import shuffle_constants, shuffle_shape, shuffled
-
-__all__ = ["TorchBackend", "cells_on", "count_codes"]
 
 FEW_PLACES = 2**12  # of a shuffle, which the host computes sooner than a device
 FEW_CELLS = 32  # cells that are counted one after the other
@@ -57,8 +55,6 @@ class DeviceSelection:
 class TorchBackend(Backend):
     """Answers in torch operations on one device."""
 
-    name = "torch"
-
     def __init__(self, cells: Cells, device: Any) -> None:
         self.cells = cells
         self.device = torch.device(device)
@@ -77,45 +73,38 @@ class TorchBackend(Backend):
 
     def _numbers(self, name: str, values: Any) -> torch.Tensor:
         """Return floats on the device, float32 or float64."""
-        tensor = torch.as_tensor(values).detach().to(self.device)
+        tensor = values if isinstance(values, torch.Tensor) else torch.from_numpy(as_array(name, values))
+        tensor = tensor.detach().to(self.device)
         if tensor.is_complex():
             raise InvalidInputError(f"{name} must be real numbers; got {tensor.dtype}")
         if tensor.dtype in (torch.float16, torch.bfloat16):
             return tensor.float()
         return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.double()
 
-    def hold(self, indices: Any | None) -> tuple[DeviceSelection, NDArray[np.int64]]:
-        """Return the selection of the given ascending indices, and its counts."""
+    def hold(self, indices: Any | None) -> DeviceSelection:
+        """Return the selection of the given ascending indices."""
         if indices is None:
-            counts = self.cells.counts.reshape(-1).copy()
-            return DeviceSelection(self.codes, counts), counts
-        where = torch.as_tensor(np.asarray(indices) if isinstance(indices, list) else indices).to(self.device)
+            return DeviceSelection(self.codes, self.cells.counts.reshape(-1).copy())
+        where = torch.as_tensor(indices, dtype=torch.int64, device=self.device)
         cell = torch.full_like(self.codes, self.size)
         cell[where] = self.codes[where]
-        counts = count_codes(cell, self.size)[:, 0]
-        return DeviceSelection(cell, counts), counts
-
-    def indices(self, selected: DeviceSelection) -> torch.Tensor:
-        """Return the ascending indices of a selection, on the device."""
-        return selected.indices
+        return DeviceSelection(cell, count_codes(cell, self.size)[:, 0])
 
     def sum_signals(self, measured: Sorted, selected: DeviceSelection) -> NDArray[np.float64]:
         """Add up the signals of the selected samples and their squares by cell."""
-        parts = selected.members.split(selected.counts.tolist())
-        found = [[signal[part].double() for part in parts] for signal in measured.signals]
-        rows = [torch.stack([torch.stack([v.sum(), v.dot(v)]) for v in row], dim=1) for row in found]
-        return torch.stack(rows, dim=1).cpu().numpy()
+        ordered = measured.signals[:, selected.members].double()
+        parts = ordered.split(selected.counts.tolist(), dim=1)
+        sums = [torch.stack([part.sum(1), part.square().sum(1)]) for part in parts]
+        return torch.stack(sums, dim=2).cpu().numpy()
 
-    def select(self, measured: Sorted, limits: Limits) -> tuple[DeviceSelection, NDArray[np.int64]]:
+    def select(self, measured: Sorted, limits: Limits) -> DeviceSelection:
         """Search the rank at which each cell closes, and take the samples before it.
 
         Only a table of counts and the codes of a few short stretches come to the host.
         """
         n = len(measured.order)
-        if n == 0:
-            return self.hold(None)
         in_order = self.codes[measured.order]
-        walk = Walk(limits, n - 1, n)
+        walk = Walk(limits, max(0, n - 1), n)
         shift, digit, stretch = walk.asked.shift, -1, np.zeros(0, np.int64)
         counts = count_codes(in_order, self.size, 1 << shift)
         while not walk.advance(counts):
@@ -131,93 +120,96 @@ class TorchBackend(Backend):
         refused = torch.arange(n, device=self.device) >= closes.index_select(0, in_order.int())
         cell = torch.empty_like(self.codes)
         cell[measured.order] = in_order.masked_fill_(refused, self.size)
-        return DeviceSelection(cell, walk.taken), walk.taken
+        return DeviceSelection(cell, walk.taken)
 
     def count_below(self, measured: Sorted, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Count the samples of each cell whose loss is at most the limit of the cell."""
         limit = torch.from_numpy(limits).to(self.device).index_select(0, self.codes.int())
         return count_codes(self.codes.masked_fill(measured.losses > limit, self.size), self.size)[:, 0]
 
-    def draw(self, selected: DeviceSelection, counts: NDArray[np.int64], draw: Draw) -> torch.Tensor:
+    def draw(self, selected: DeviceSelection, draw: Draw) -> torch.Tensor:
         """Draw an epoch's batches, on the device."""
-        members, sizes = selected.members, counts
+        members, sizes = selected.members, selected.counts
         if not draw.by_cell:
-            members, sizes = selected.indices, counts.sum(keepdims=True)
+            members, sizes = selected.indices, sizes.sum(keepdims=True)
         drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
         columns = drawn.split(draw.shares.tolist(), dim=1)
-        for cell, own in enumerate(members.split(sizes.tolist())):
-            if columns[cell].numel():
-                places = self._places(cell, len(own), columns[cell].numel(), draw)
-                columns[cell].copy_(own[places].view(columns[cell].shape))
+        owned = members.split(sizes.tolist())
+        for column, own, parts in zip(columns, owned, self._places(sizes.tolist(), draw), strict=True):
+            if column.numel():
+                column.copy_(own[torch.cat(parts)[: column.numel()]].view(column.shape))
         return drawn
 
-    def _places(self, cell: int, size: int, count: int, draw: Draw) -> torch.Tensor:
-        """Return the first places of a cell's endless order."""
-        # A few places of one more lap, and all laps through few samples, are cheaper on the host.
-        laps = -(-max(count - FEW_PLACES, 0) // size) if size > FEW_PLACES else 0
-        constants = [shuffle_constants(draw.seed, draw.epoch, cell, lap) for lap in range(laps)]
-        parts = [_shuffled_lap(size, each, self.device) for each in constants]
-        if laps * size < count:
-            rest = shuffled(size, draw.seed, draw.epoch, cell, laps * size, count)
-            parts.append(torch.from_numpy(rest).to(self.device))
-        return torch.cat(parts)[:count]
+    def _places(self, sizes: list[int], draw: Draw) -> list[list[torch.Tensor]]:
+        """Return the first places of every cell's endless order, in parts; there may be more than are drawn."""
+        parts: list[list[torch.Tensor]] = [[] for _ in sizes]
+        # Laps through cells of the same next power of two are computed together.
+        alike: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        for cell, (size, share) in enumerate(zip(sizes, draw.shares.tolist(), strict=True)):
+            count = draw.batches * share
+            # A few places of one more lap, and all laps through few samples, are cheaper on the host.
+            laps = -(-max(count - FEW_PLACES, 0) // size) if size > FEW_PLACES else 0
+            for lap in range(laps):
+                alike[shuffle_shape(size)].append((cell, lap))
+            if laps * size < count:
+                rest = shuffled(size, draw.seed, draw.epoch, cell, laps * size, count)
+                parts[cell].append(torch.from_numpy(rest).to(self.device))
+        for shape, pairs in alike.items():
+            cells, laps_of = np.array(pairs).T[:, :, None]
+            constants = shuffle_constants(draw.seed, draw.epoch, cells, laps_of)
+            rows = _shuffled_laps(np.array(sizes)[cells], constants, shape, self.device)
+            for (cell, lap), row in zip(pairs, rows, strict=True):
+                parts[cell].insert(lap, row[: sizes[cell]])
+        return parts
 
 
-def _shuffled_lap(size: int, constants: NDArray[np.uint64], device: torch.device) -> torch.Tensor:
-    """Return one lap through a cell: :func:`~fairsieve.selection.shuffle.shuffled` for all of its places.
+def _shuffled_laps(
+    sizes: NDArray[np.int64], constants: NDArray[np.uint64], shape: tuple[int, int], device: torch.device
+) -> torch.Tensor:
+    """Return one lap through a cell in each row: :func:`~fairsieve.selection.shuffle.shuffled` for all places.
 
-    A place whose element is beyond the cell is sent through again until it is not. In place of a loop over
-    fewer and fewer of them, which a device would wait for, the ways of all elements beyond the cell are
-    doubled: after k turns everyone has gone 2ᵏ steps, or as far as it must.
+    ``sizes`` of the cells, a column, have the same next power of two. A place whose element is beyond the cell is
+    sent through again until it is not. In place of a loop over fewer and fewer of them, which a device would wait
+    for, the ways of all elements beyond the cells are doubled: after k turns everyone has gone 2ᵏ steps, or as far as
+    it must.
     """
-    mask, half = shuffle_shape(size)
+    mask, half = shape
     kind = np.int32 if mask < 2**31 else np.int64  # products wrap, and their low bits are what counts
-    factors, summands = constants[::2] | np.uint64(1), constants[1::2]
-    values = torch.arange(mask + 1, device=device, dtype=torch.int32 if kind == np.int32 else torch.int64)
-    for factor, summand in zip(factors.astype(kind).tolist(), summands.astype(kind).tolist(), strict=True):
+    constants[:, ::2] |= np.uint64(1)
+    table = torch.from_numpy(np.hstack([constants.astype(kind), sizes.astype(kind)])).to(device)
+    *rounds, size = table.split(1, dim=1)
+    values = torch.arange(mask + 1, device=device, dtype=table.dtype).repeat(len(sizes), 1)
+    for factor, summand in zip(rounds[::2], rounds[1::2], strict=True):
         values.mul_(factor).add_(summand).bitwise_and_(mask)
         values ^= values >> half
-    inside, beyond = values[:size], values[size:]
-    # Cycles that lie beyond the cell as a whole go round for ever, but nobody inside comes to them.
-    while len(beyond) and bool((inside >= size).any()):
+    least, most = int(sizes.min()), int(sizes.max())
+    # Cycles that lie beyond a cell as a whole go round for ever, but nobody inside comes to them.
+    inside, beyond = values[:, :most], values[:, least:]
+    inside = inside.masked_fill(torch.arange(most, device=device) >= size, 0)
+    while least <= mask and bool((inside >= size).any()):
         for _ in range(5):
-            step = beyond.gather(0, (beyond - size).clamp_(min=0).long())
+            step = beyond.gather(1, (beyond - least).clamp_(min=0).long())
             beyond = torch.where(beyond < size, beyond, step)
-        step = beyond.gather(0, (inside - size).clamp_(min=0).long())
+        step = beyond.gather(1, (inside - least).clamp_(min=0).long())
         inside = torch.where(inside < size, inside, step)
     return inside
 
 
-def cells_on(
-    device: torch.device,
-    labels: Any,
-    groups: Any,
-    classes: Sequence[Any] | None,
-    group_values: Sequence[Any] | None,
-    missing: Missing,
-) -> Cells:
-    """Return the cells of labels and groups with their codes on a device."""
-    rows, class_list = _encode_on(device, labels, lambda values: encode_labels(values, classes))
-    columns, group_list = _encode_on(
-        device, groups, lambda values: encode_groups("groups", values, group_values, missing)
-    )
-    check_lengths(len(rows), len(columns))
-    cells = Cells(rows.mul_(len(group_list)).add_(columns), class_list, group_list)
-    return Cells(cells.codes.to(getattr(torch, cells.narrow_type)), class_list, group_list)
-
-
-def _encode_on(
-    device: torch.device, values: Any, encode: Callable[[Any], tuple[NDArray[Any], list[Any]]]
+def encode_on(
+    device: torch.device, encode: Callable[[Any], tuple[NDArray[Any], list[Any]]], size: int, values: Any
 ) -> tuple[torch.Tensor, list[Any]]:
     """Encode values on a device; ``encode`` does it on the host.
 
-    Integers that are near each other stay there: only those that occur are encoded on the host.
+    Integers that are near each other stay there: only those that occur are encoded on the host, and none where
+    all are below ``size`` and so are codes already.
     """
     if isinstance(values, torch.Tensor) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     is_column = isinstance(values, torch.Tensor) and values.ndim == 1 and len(values) > 0
     if is_column and not (values.is_floating_point() or values.is_complex()):
-        low, high = (int(end) for end in torch.aminmax(values))
+        low, high = map(int, torch.stack(torch.aminmax(values)).tolist())
+        if low >= 0 and high < size and values.dtype != torch.bool:
+            return values.to(device, torch.int32), list(range(size))
         if high - low < WIDEST:
             offsets = values.to(device).long() - low
             places = np.flatnonzero(count_codes(offsets, high - low + 1))
