@@ -116,10 +116,13 @@ class TorchBackend(Backend):
             part = stretch[first : first + (1 << asked.width + asked.shift)]
             flat = (part << asked.width) + (np.arange(len(part)) >> asked.shift)
             counts = np.bincount(flat, minlength=self.size << asked.width).reshape(self.size, -1)
-        closes = torch.from_numpy(np.minimum(walk.key_limit, np.uint64(n)).astype(np.int64)).to(self.device)
-        refused = torch.arange(n, device=self.device) >= closes.index_select(0, in_order.int())
-        cell = torch.empty_like(self.codes)
-        cell[measured.order] = in_order.masked_fill_(refused, self.size)
+        closes = np.minimum(walk.key_limit, np.uint64(n)).astype(np.int64)
+        first = int(closes.min())  # before it, everything is taken
+        rest = in_order[first:]
+        limit = torch.from_numpy(closes).to(self.device).index_select(0, rest.int())
+        rest.masked_fill_(torch.arange(first, n, device=self.device) >= limit, self.size)
+        cell = self.codes.clone()
+        cell[measured.order[first:]] = rest
         return DeviceSelection(cell, walk.taken)
 
     def count_below(self, measured: Sorted, limits: NDArray[np.float64]) -> NDArray[np.int64]:
