@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from fairsieve.metrics import (
 )
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.result import History, cell_names
 
 __all__ = ["SelectionDisplay", "TradeoffDisplay"]
 
@@ -245,45 +245,42 @@ def _span(*values: ArrayLike) -> tuple[float, float]:
 
 
 class SelectionDisplay:
-    """Which cells a training selected, and what each weighed in it.
+    """What each cell weighed in a training, and its ratio.
 
-    Make one with :meth:`from_estimator`, or with the history of a training.
+    Make one with :meth:`from_estimator`.
 
     Parameters
     ----------
-    history : History
-        Of a training, such as ``fit(…).history``: the share of each cell that was selected, and its ratio, by epoch.
+    weights : array of shape (classes, groups)
+        The share of the training weight that each cell had, divided by its share of the rows.
+    ratios : array of the same shape
+        The share of each class that a group had.
+    classes, groups : sequences
+        What the rows and columns stand for; a group None, samples without one.
 
     Attributes
     ----------
-    kept : array of shape (epochs, classes, groups)
-        The share of each cell that was selected, NaN where a cell has no samples; of an estimator, the effective
-        weight of each cell, in one row.
-    ratios : array of the same shape
-        The share of each class that a group had.
     ax_ : array of two matplotlib Axes
-        After :meth:`plot`: the selected shares (or the weights), and the ratios.
+        After :meth:`plot`: the weights, and the ratios.
     figure_ : matplotlib Figure
 
     Examples
     --------
-    >>> from fairsieve import fit
-    >>> from fairsieve.data import make_synthetic
-    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
-    >>> SelectionDisplay(fitted.history).kept.shape  # .plot() draws it
-    (5, 2, 2)
+    >>> display = SelectionDisplay([[1.2, 0.8]], [[0.6, 0.4]], ["yes"], ["a", "b"])  # .plot() draws it
+    >>> display.weights.to_dict()
+    {'yes, a': 1.2, 'yes, b': 0.8}
     """
 
     ax_: NDArray[Any]
     figure_: Any
 
-    def __init__(self, history: History) -> None:
-        sizes = history.sizes.astype(np.float64)
-        self.kept = history.counts / np.where(sizes > 0, sizes, np.nan)
-        self.ratios = history.ratios
-        self.cells = cell_names(history.classes, history.groups)
-        self.epochs: Any = history.epochs
-        self.warmup_epochs = history.warmup_epochs
+    def __init__(
+        self, weights: ArrayLike, ratios: ArrayLike, classes: Sequence[Any], groups: Sequence[Any]
+    ) -> None:
+        cells = [
+            f"{label}, {'no group' if group is None else group}" for label in classes for group in groups
+        ]
+        self.weights, self.ratios = (pd.Series(np.ravel(values), cells) for values in (weights, ratios))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> SelectionDisplay:
@@ -296,46 +293,25 @@ class SelectionDisplay:
         **style : passed on to ``ax.barh``
         """
         check_is_fitted(estimator)
-        display = cls.__new__(cls)
-        display.kept, display.ratios = estimator.effective_weights_[None], estimator.ratios_[None]
-        display.cells = cell_names(list(estimator.classes_), estimator.sensitive_values_)
-        display.epochs = None
-        return display.plot(ax=ax, **style)
+        tables = estimator.effective_weights_, estimator.ratios_
+        return cls(*tables, estimator.classes_, estimator.sensitive_values_).plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
-        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.plot`` or ``ax.barh``."""
+        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.barh``."""
         axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
             raise InvalidInputError(
-                f"ax must be two axes, for the selected shares and for the ratios; got {len(axes)}: pass two"
+                f"ax must be two axes, for the weights and for the ratios; got {len(axes)}: pass two"
             )
         self.ax_, self.figure_ = axes, axes[0].figure
-        titles = [
-            f"{label}, {'no group' if group is None else group}" for (_, label), (_, group) in self.cells
-        ]
-        hues, marks = list(HUES.values()), [one.matplotlib for one in SYMBOLS.values()]
-        places = range(len(titles))
-        options: dict[str, Any] = {"color": [hues[place % len(hues)] for place in places]}
-        for axis, values in zip(axes, (self.kept, self.ratios), strict=True):
-            table = pd.DataFrame(values.reshape(len(values), -1), index=self.epochs, columns=titles)
-            if self.epochs is None:
-                table.iloc[0].plot.barh(ax=axis, **(options | style))
-                axis.invert_yaxis()
-                continue
-            lines = [f"{marks[(place + place // len(hues)) % len(marks)]}-" for place in places]
-            sparse = {"markevery": max(len(table) // 8, 1), "markersize": 4, "legend": False}
-            table.plot(ax=axis, style=lines, **(options | sparse | style))
-            axis.axvline(self.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
-            axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
-        if self.epochs is None:
-            axes[0].axvline(1, color=MUTED, linewidth=0.8)
-            axes[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
-            axes[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
-            axes[1].set(title="Share of the class", xlim=(0, 1))
-        else:
-            axes[0].set(title="Samples selected", ylabel="share of the cell")
-            axes[1].set(title="Ratios", ylabel="share of the class")
-            axes[1].legend(title="class, group", **OUTSIDE)
+        options = {"color": list(islice(cycle(HUES.values()), len(self.weights)))} | style
+        for axis, values in zip(axes, (self.weights, self.ratios), strict=True):
+            values.plot.barh(ax=axis, **options)
+            axis.invert_yaxis()
+        axes[0].axvline(1, color=MUTED, linewidth=0.8)
+        axes[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
+        axes[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
+        axes[1].set(title="Share of the class", xlim=(0, 1))
         return self
 
 
