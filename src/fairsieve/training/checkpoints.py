@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,7 @@ def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
         for each in data
     )
     return settings | {
-        "method": _plain(asdict(spec.method)),
+        "method": spec.method.name,
         "seed": spec.seed,
         "model": f"{type(trainer.model).__qualname__} {joblib.hash(shapes)}",
         "data": given,
@@ -163,8 +163,6 @@ def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a setting as a plain value; a function by its name."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
     if callable(value):
         return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
-    return repr(value)
+    return value if value is None or isinstance(value, (int, float, str)) else repr(value)

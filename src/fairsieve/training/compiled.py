@@ -161,26 +161,20 @@ def _select(losses: Floats, codes: NDArray[Any], bounds: Floats, constrained: bo
 
 
 @compiled
-def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, places: NDArray[np.uint64]) -> None:
-    """Write the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
+def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, wanted: int) -> NDArray[np.uint64]:
+    """Return the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
     constants = shuffle_constants(seed, epoch, cell, lap)
-    mask, half = shuffle_shape(size)
-    for j in range(places.size):
-        places[j] = j
-    _send_through(constants, np.uint64(mask), np.uint64(half), places)
-    for j in range(places.size):
-        while places[j] >= np.uint64(size):
-            _send_through(constants, np.uint64(mask), np.uint64(half), places[j : j + 1])
-
-
-@compiled
-def _send_through(constants: NDArray[np.uint64], mask: Any, half: Any, places: NDArray[np.uint64]) -> None:
-    """Apply all rounds of a shuffle over its next power of two, in place."""
-    for i in range(0, 2 * ROUNDS, 2):
-        factor, summand = constants[i] | np.uint64(1), constants[i + 1]
-        for j in range(places.size):
-            value = (places[j] * factor + summand) & mask
-            places[j] = value ^ (value >> half)
+    constants[::2] |= np.uint64(1)
+    (mask, half), places = shuffle_shape(size), np.empty(wanted, np.uint64)
+    for j in range(wanted):
+        value, beyond = np.uint64(j), True
+        while beyond:
+            for i in range(0, 2 * ROUNDS, 2):
+                value = (value * constants[i] + constants[i + 1]) & np.uint64(mask)
+                value ^= value >> np.uint64(half)
+            beyond = value >= np.uint64(size)
+        places[j] = value
+    return places
 
 
 @compiled
@@ -200,12 +194,10 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
     column, start = 0, 0
     for cell in range(sizes.size):
         size, share, row, k = sizes[cell], shares[cell], 0, 0
-        for first in range(
-            0, batches * share, max(size, 1)
-        ):  # a cell is gone through again when it is used up
-            places = np.empty(min(size, batches * share - first), np.uint64)
-            _shuffle(size, rules.seed, epoch, cell, first // size, places)
-            for place in places:
+        # A cell is gone through again when it is used up.
+        for first in range(0, batches * share, max(size, 1)):
+            wanted = min(size, batches * share - first)
+            for place in _shuffle(size, rules.seed, epoch, cell, first // size, wanted):
                 drawn[row, column + k] = members[start + place]
                 k += 1
                 if k == share:
@@ -262,22 +254,20 @@ def train_epochs(
     selected: Integers,
     counts: Integers,
     first: int,
+    epochs: int,
     recording: Recording,
-    parameters_by_epoch: Floats,
 ) -> Any:
-    """Train as many epochs as ``parameters_by_epoch`` has room for, from epoch ``first`` on.
+    """Train so many epochs, from epoch ``first`` on.
 
-    ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the parameters as each epoch
-    begins) are updated in place. Returns the last selection, and whether all losses were numbers: training ends at an
-    epoch that begins with one that is not.
+    ``parameters``, ``adam``, ``ratios`` and ``recording`` are updated in place. Returns the last selection, and whether
+    all losses were numbers: training ends at an epoch that begins with one that is not.
     """
     rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
     signals = np.empty((problem.targets.size, n))
     shown = np.empty(problem.shown_codes.size, np.int64)
     shown_out = np.empty((shown.size, outputs))
-    for epoch in range(first, first + len(parameters_by_epoch)):
-        parameters_by_epoch[epoch - first] = parameters
+    for epoch in range(first, first + epochs):
         _predict(problem.rows, parameters, out, predicted)
         _measure(problem, out, predicted, losses, signals)
         if np.isnan(losses.sum()):

@@ -84,13 +84,12 @@ def fit(
         Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
         See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
-        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
-        ``average_last``, …
+        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``, …
 
     Returns
     -------
     Fitted
-        After an interruption (Ctrl-C) too: then with the best state so far.
+        After an interruption (Ctrl-C) too: then with the model as far as it is trained.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def fit(
     times_selected = np.zeros(len(data), np.int32)
     times_selected[rows] = trainer.recording.times_selected
     return Fitted(
-        predictor=trainer.finish(interrupted=interrupted),
+        predictor=trainer.finish(),
         history=trainer.history(times_selected),
         indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
@@ -154,24 +153,21 @@ def fit(
 
 def _check_data(data: Samples, evaluation: Samples | None) -> None:
     """Require something to learn, and an evaluation set of the same kind."""
-    if not isinstance(data, Samples):
-        raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
+    shown = data if evaluation is None else evaluation
+    for name, given in (("data", data), ("evaluation", shown)):
+        if not isinstance(given, Samples):
+            raise InvalidInputError(
+                f"{name} must be Samples(features, labels, groups); got {type(given).__name__}"
+            )
     if len(data) == 0:
         raise InvalidInputError("data must have at least one sample; got none")
     if data.cells.shape[0] < 2:
         raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
-    if evaluation is not None:
-        if not isinstance(evaluation, Samples):
-            raise InvalidInputError(
-                f"evaluation must be Samples(features, labels, groups); got {type(evaluation).__name__}"
-            )
-        same = (data.classes, data.group_values) == (evaluation.classes, evaluation.group_values)
-        if not same:
-            raise InvalidInputError(
-                f"evaluation must have the classes and groups of data, {data.classes} and {data.group_values}; got "
-                f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
-                "when some are absent"
-            )
+    if (data.classes, data.group_values) != (shown.classes, shown.group_values):
+        raise InvalidInputError(
+            f"evaluation must have the classes and groups of data, {data.classes} and {data.group_values}; got "
+            f"{shown.classes} and {shown.group_values}. Pass classes= and group_values= to Samples when some are absent"
+        )
 
 
 def _check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:

@@ -142,7 +142,6 @@ class LinearTrainer(Trainer):
         self.parameters = initial_parameters(size, classes, spec.seed)
         size = self.parameters.size
         self.adam = Adam.new(size)
-        self.begun = np.zeros((self.settings.epochs, size))  # the parameters as each epoch began
         penalised = self.settings.penalty_weight != 0
         self.directions = self.find_directions() if penalised else np.zeros((0, size))
         # Wrong decisions change from epoch to epoch, and so does the selection.
@@ -154,8 +153,7 @@ class LinearTrainer(Trainer):
         """Compute what the penalty keeps small."""
         cells = self.plan.cells
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
-        selected = self.plan.indices if self.plan.is_selective else None
-        return penalty_directions(self.features, cells, self.parameters, classes, selected)
+        return penalty_directions(self.features, cells, self.parameters, classes, self.plan.indices)
 
     def run_epoch(self) -> None:
         if self.renews_directions:
@@ -165,7 +163,6 @@ class LinearTrainer(Trainer):
             at_once = 1 if self.renews_directions else max(1, epochs // SLICES)
             self.run_compiled(self.problem, min(at_once, epochs - self.done))
             return
-        self.begun[self.done] = self.parameters
         super().run_epoch()
 
     def measure(self) -> Measurement:
@@ -233,9 +230,8 @@ class LinearTrainer(Trainer):
         from fairsieve.training.compiled import train_epochs
 
         plan, first = self.plan, self.done
-        begun = self.begun[first : first + epochs]
         state = (self.parameters, self.adam, plan.ratios, plan.indices, plan.counts)
-        selected, finite = train_epochs(problem, *state, first, self.recording, begun)
+        selected, finite = train_epochs(problem, *state, first, epochs, self.recording)
         if not finite:
             raise self.diverged()
         plan.indices = selected
@@ -243,14 +239,8 @@ class LinearTrainer(Trainer):
         plan.epoch = first + epochs
         plan.is_selective = plan.epoch > plan.rules.warmup_epochs
 
-    def finish(self, *, interrupted: bool) -> LinearModel:
-        first, done = self.plan.rules.warmup_epochs, self.done
-        if interrupted and first < done:
-            parameters = self.begun[first + int(self.merits(first, done).argmax())]
-        else:  # averaging the parameters of a linear model is averaging its decisions
-            ends = np.concatenate([self.begun[1:done], self.parameters[None]])
-            parameters = ends[-self.settings.average_last :].mean(axis=0)
-        return LinearModel.from_parameters(parameters, self.outputs)
+    def finish(self) -> LinearModel:
+        return LinearModel.from_parameters(self.parameters, self.outputs)
 
 
 def _scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:
@@ -284,7 +274,7 @@ def penalty_directions(
     cells: Cells,
     parameters: Floats,
     classes: list[int],
-    selected: NDArray[np.int64] | None = None,
+    selected: NDArray[np.int64],
 ) -> Floats:
     """Compute vectors c, (terms, parameters), such that Σ |c · parameters| is the penalty of a linear model.
 
@@ -294,13 +284,11 @@ def penalty_directions(
         The weights, one row for each output, and then the biases.
     classes : list of int
         See :func:`penalised_classes`.
-    selected : array of int, optional
-        The samples in play; all when None.
+    selected : array of int
+        The samples in play.
     """
     outputs = parameters.size // (features.shape[1] + 1)
-    inside = cells.group_codes < cells.named_groups
-    if selected is not None:
-        inside &= np.isin(np.arange(len(cells)), selected)
+    inside = (cells.group_codes < cells.named_groups) & np.isin(np.arange(len(cells)), selected)
     members, many = cells.group_codes[:, None] == np.arange(cells.named_groups), max(int(inside.sum()), 1)
     centred = np.where(inside[:, None], members - members[inside].sum(axis=0) / many, 0.0) / (2 * many)
     decisions, shares = _scores(features, parameters, outputs), np.eye(outputs)

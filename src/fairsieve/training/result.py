@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-__all__ = ["Fitted", "History", "Scores", "cell_names"]
+__all__ = ["Fitted", "History", "Scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class History:
-    """One row per epoch (or per update of a solver), each as the epoch begins.
+    """One row per epoch, each as the epoch begins.
 
     The model of that moment gives the losses and the scores; ratios and counts are what was then
     selected from them and trained with.
@@ -47,7 +46,7 @@ class History:
     Attributes
     ----------
     epochs : integer array of shape (rows,)
-        The epoch, or the update, that each row describes.
+        The epoch that each row describes.
     classes, groups : lists
         What the rows and columns of the tables stand for; a last group None, samples without one.
     cell_losses : array of shape (rows, classes, groups)
@@ -61,8 +60,6 @@ class History:
     times_selected : integer array of shape (n,)
         In how many epochs after the warm-up each sample was selected.
     warmup_epochs : int
-    sizes : integer array of shape (classes, groups)
-        All the training samples of each cell.
 
     Examples
     --------
@@ -83,17 +80,9 @@ class History:
     evaluation: Scores | None
     times_selected: NDArray[np.int32]
     warmup_epochs: int
-    sizes: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.epochs)
-
-
-def cell_names(
-    classes: Sequence[Any], groups: Sequence[Any]
-) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
-    """Pair the position and the name of every class with those of every group."""
-    return [(row, column) for row in enumerate(classes) for column in enumerate(groups)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,7 +105,7 @@ class Fitted:
     seconds : float
         The time this training took, or all those trained together with it.
     interrupted : bool
-        Whether training was stopped early; the model is then the best state so far.
+        Whether training was stopped early; the model is then as far as it was trained.
 
     Examples
     --------
@@ -147,12 +136,9 @@ class Fitted:
 
         return LogisticRegression.from_linear(self.predictor)
 
-    def predict(
-        self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """Predict labels. The groups are accepted for methods that look at them to predict."""
-        labels: NDArray[Any] = np.asarray(self.classes)[likeliest(self._decide(features))]
-        return labels
+    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+        """Predict labels."""
+        return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""

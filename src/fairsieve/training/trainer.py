@@ -32,7 +32,6 @@ class Recording(NamedTuple):
     ratios: NDArray[np.float64]  # (epochs, cells)
     counts: NDArray[np.int64]  # (epochs, cells)
     tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
-    selected_tables: NDArray[np.float64]  # the same over the selection before
     evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
     times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
 
@@ -55,7 +54,6 @@ def record_model(
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
     count_predictions(predicted, codes, recording.tables[epoch])
-    count_predictions(predicted[selected], codes[selected], recording.selected_tables[epoch])
     sums = np.bincount(codes[selected], losses[selected], minlength=counts.size)
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
@@ -98,7 +96,6 @@ class Trainer(ABC):
             ratios=by_cell.copy(),
             counts=by_cell.astype(np.int64),
             tables=by_class,
-            selected_tables=by_class.copy(),
             evaluation_tables=by_class.copy(),
             times_selected=np.zeros(len(cells), np.int32),
         )
@@ -121,8 +118,8 @@ class Trainer(ABC):
         """Take one optimiser step for each batch."""
 
     @abstractmethod
-    def finish(self, *, interrupted: bool) -> Any:
-        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
+    def finish(self) -> Any:
+        """Return the model, as far as it is trained."""
 
     def run_epoch(self) -> None:
         """Measure, plan and train for one epoch; in compiled code for some."""
@@ -157,11 +154,6 @@ class Trainer(ABC):
         disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
         return Scores(accuracy_from_table(tables), disparity)
 
-    def merits(self, first: int, last: int) -> NDArray[np.float64]:
-        """Compute accuracy less disparity over the selected samples, as each epoch began."""
-        found = self.scores(self.recording.selected_tables[first:last])
-        return found.accuracy - found.disparity[self.settings.fairness]
-
     def history(self, times_selected: NDArray[np.int32]) -> History:
         """Return what happened in the epochs that are finished, and how often each sample was selected."""
         done, recording, cells = self.done, self.recording, self.plan.cells
@@ -178,7 +170,6 @@ class Trainer(ABC):
             evaluation=self.scores(recording.evaluation_tables[:done]) if evaluated else None,
             times_selected=times_selected,
             warmup_epochs=self.plan.rules.warmup_epochs,
-            sizes=cells.counts,
         )
 
     def diverged(self) -> FairsieveError:
