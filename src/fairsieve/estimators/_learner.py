@@ -32,17 +32,6 @@ from fairsieve.selection.cells import Cells, as_array
 from fairsieve.selection.coding import missing_in
 from fairsieve.validation import check_at_least, shown
 
-__all__ = [
-    "FittedCopy",
-    "TrainingTask",
-    "check_estimator",
-    "check_sieve_samples",
-    "check_targets",
-    "encode_table",
-    "make_folds",
-    "select_rows",
-]
-
 Rows = NDArray[np.int64]
 Folds = list[tuple[Rows, Rows]]  # the rows that each fold trains on and the rows that it predicts
 
@@ -122,16 +111,17 @@ def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def check_sieve_samples(
-    labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
+    X: Any, labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
 ) -> Checked:
-    """Check labels, groups and weights; the features are left to the classifier.
+    """Check labels, groups and weights; the features are left to the classifier, and encoded for the estimate.
 
     The weights stay as they are, because the classifier gets them: their mean may matter to it.
     """
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels[rows])
-    data = Samples(np.zeros((len(rows), 1)), labels[rows], groups[rows], missing="own")
+    features = encode_table(_safe_indexing(X, rows))
+    data = Samples(features, labels[rows], groups[rows], missing="own")
     return Checked(data, weights, rows, len(labels))
 
 
@@ -158,30 +148,18 @@ def encode_table(X: Any) -> NDArray[np.float64]:
 
 def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
     """Encode one column as one or more numeric columns."""
+    missing, numbers = missing_in(column), np.full(len(column), np.nan)
     if column.dtype.kind in "mM":
-        numbers = column.astype(np.int64).astype(np.float64)
-        return _fill_missing(np.where(np.isnat(column), np.nan, numbers))
-    missing = missing_in(column)
+        column = column.astype(np.int64)
     try:
-        numbers = np.full(len(column), np.nan)
         numbers[~missing] = column[~missing].astype(np.float64)
-    except (TypeError, ValueError):
-        return _make_indicators(np.where(missing, "", column.astype(str)))
-    return _fill_missing(numbers)
-
-
-def _fill_missing(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace missing values by the median, or by zeros where all are missing."""
+    except (TypeError, ValueError):  # an indicator for each of the most common values
+        values = np.where(missing, "", column.astype(str))
+        _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
+        return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)
     known = np.isfinite(numbers)
-    middle = float(np.median(numbers[known])) if known.any() else 0.0
-    return np.where(known, numbers, middle)
-
-
-def _make_indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Make an indicator column for each of the most common values."""
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
-    return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)
+    return np.where(known, numbers, np.median(numbers[known]) if known.any() else 0.0)
 
 
 class FittedCopy(NamedTuple):

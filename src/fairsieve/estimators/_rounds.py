@@ -24,8 +24,6 @@ from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped
 
-__all__ = ["Entries", "Round", "Rounds", "chance_right", "scaled_rates"]
-
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 

@@ -21,8 +21,6 @@ from fairsieve.selection.fairness import fairness_name
 from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
-__all__ = ["FairEstimator", "PlainComparison", "compare_models"]
-
 Floats = NDArray[np.float64]
 
 Verdict = Literal["better", "no different", "worse", "cannot be known"]

@@ -37,8 +37,6 @@ from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.solver import Point, solve
 
-__all__ = ["FairRobustClassifier"]
-
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 

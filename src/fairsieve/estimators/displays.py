@@ -24,8 +24,6 @@ from fairsieve.metrics import (
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
 
-__all__ = ["SelectionDisplay", "TradeoffDisplay"]
-
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)
 OUTSIDE: Any = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5), "borderaxespad": 0}  # of a legend

@@ -21,8 +21,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.training.ratio_search import TOLERANCE
 from fairsieve.validation import shown
 
-__all__ = ["FairRobustResampler"]
-
 
 class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Resample data to the samples that a fair and robust classifier last trained on.

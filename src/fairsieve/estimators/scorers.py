@@ -13,8 +13,6 @@ from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice
 
-__all__ = ["disparity_by_name", "fairness_scorer"]
-
 
 def fairness_scorer(
     fairness: str = "equalized_odds",

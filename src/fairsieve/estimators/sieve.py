@@ -20,7 +20,6 @@ from fairsieve.estimators._learner import (
     check_estimator,
     check_sieve_samples,
     check_targets,
-    encode_table,
     make_folds,
     select_rows,
 )
@@ -37,8 +36,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
-
-__all__ = ["SieveClassifier"]
 
 OLD_NAMES = {
     "flips": "clean_ratio alone: how labels went wrong is estimated",
@@ -233,8 +230,8 @@ class SieveClassifier(FairEstimator):
         self._check_parameters()
         rule = ThresholdRule.parse(self.threshold)
         X, labels = check_targets(type(self).__name__, X, y)
-        checked = check_sieve_samples(labels, sensitive_features, sample_weight)
-        data, cells, rows, given = checked.data, checked.data.cells, checked.rows, checked.given
+        checked = check_sieve_samples(X, labels, sensitive_features, sample_weight)
+        cells, rows, given = checked.data.cells, checked.rows, checked.given
         if len(rows) < given:
             X = _safe_indexing(X, rows)
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
@@ -244,7 +241,6 @@ class SieveClassifier(FairEstimator):
         comparisons(self.fairness, cells, self.pos_label)  # names what is wrong before any work
         _check_two_classes(rule, cells)
         folds = make_folds(self.cv, X, cells, rows, given, seed)
-        checked = checked._replace(data=Samples(encode_table(X), data.labels, data.groups, missing="own"))
         verified = check_verification(checked, verified_labels, verified_weight)
         if verified is not None:
             refuse_known_ratio(self.clean_ratio)

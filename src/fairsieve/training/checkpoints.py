@@ -23,8 +23,6 @@ from fairsieve.files import clear_stale, make_folder, write_whole
 if TYPE_CHECKING:
     from fairsieve.training.models import AutogradTrainer
 
-__all__ = ["Checkpoints"]
-
 KEPT = 2  # the last, and the one before it in case the last is damaged
 NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
 DIGEST = hashlib.sha256().digest_size

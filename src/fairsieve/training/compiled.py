@@ -23,8 +23,6 @@ from fairsieve.training.trainer import Recording, count_predictions, record_mode
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
 
-__all__ = ["train_epochs"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -172,7 +170,7 @@ def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, wanted: int)
             for i in range(0, 2 * ROUNDS, 2):
                 value = (value * constants[i] + constants[i + 1]) & np.uint64(mask)
                 value ^= value >> np.uint64(half)
-            beyond = value >= np.uint64(size)
+            beyond = bool(value >= np.uint64(size))
         places[j] = value
     return places
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
 
-__all__ = ["fit"]
-
 
 def fit(
     model: ModelLike,

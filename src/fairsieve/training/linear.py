@@ -30,16 +30,6 @@ from fairsieve.training.linear_model import LinearModel, initial_parameters, lik
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
-__all__ = [
-    "Adam",
-    "LinearProblem",
-    "LinearTrainer",
-    "Rows",
-    "adam_step",
-    "penalised_classes",
-    "penalty_directions",
-]
-
 Floats = NDArray[np.float64]
 
 SLICES = 20  # in which a compiled training can be stopped

@@ -23,8 +23,6 @@ from fairsieve.optional import is_tensor, require
 from fairsieve.samples import Samples
 from fairsieve.training.threads import MOST_THREADS, map_in_threads
 
-__all__ = ["EVERYTHING", "Derivatives", "LinearRows", "LossLimit", "add_up", "to_host"]
-
 Array = Any  # a NumPy array or a torch tensor
 Floats = NDArray[np.float64]
 

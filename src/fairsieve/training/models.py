@@ -28,8 +28,6 @@ from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_at_least, shown
 
-__all__ = ["AutogradTrainer", "LogisticRegression", "make_module"]
-
 State = dict[str, Any]  # tensors by name
 
 _GLOBAL_GENERATOR = threading.RLock()  # dropout and its like draw from torch's global generator

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-__all__ = ["Fitted", "History", "Scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class Scores:

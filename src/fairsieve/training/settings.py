@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from fairsieve.sampling.losses import LossFunction
 
-__all__ = [
-    "SELECTION_METHODS",
-    "OptimizerFactory",
-    "SelectionMethod",
-    "Settings",
-    "TrainingSpec",
-    "selection_method",
-]
-
 OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
 REMOVED = {  # settings of 0.1, and what to write in their place

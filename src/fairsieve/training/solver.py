@@ -23,8 +23,6 @@ from fairsieve.training.newton import Newton
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped, choose_point
 from fairsieve.training.threads import one_thread
 
-__all__ = ["Point", "Solution", "solve"]
-
 Floats = NDArray[np.float64]
 
 PRECISION = 1e-5  # decrease of the mean loss that a model on the way may still promise

@@ -14,8 +14,6 @@ from fairsieve.selection.fairness import FairnessName
 from fairsieve.training.result import History, Scores
 from fairsieve.training.settings import TrainingSpec
 
-__all__ = ["Measurement", "Recording", "Trainer", "count_predictions", "record_model", "record_plan"]
-
 
 class Measurement(NamedTuple):
     """A model on all training samples."""
