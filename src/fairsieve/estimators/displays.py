@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.scorers import disparity_by_name
 from fairsieve.metrics import (
     Method,
@@ -21,6 +21,7 @@ from fairsieve.metrics import (
     disparity_from_table,
     grouped_part,
 )
+from fairsieve.optional import require
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
 
@@ -131,13 +132,7 @@ class TradeoffDisplay:
 
     @classmethod
     def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        **options: Any,
+        cls, estimators: Mapping[str, Any], X: Any, y: ArrayLike, **options: Any
     ) -> TradeoffDisplay:
         """Measure fitted estimators on labelled samples, and plot.
 
@@ -145,11 +140,10 @@ class TradeoffDisplay:
         ----------
         estimators : mapping of names to fitted estimators
         X, y : samples that were not trained on, with labels that are right
-        sensitive_features : their groups; columns are crossed, samples without a group left out
-        **options : ``fairness``, ``method``, ``pos_label``, ``ax`` and styles, as in :meth:`from_predictions`
+        **options : ``sensitive_features``, ``fairness``, ``ax`` and others, as in :meth:`from_predictions`
         """
         predictions = {name: estimator.predict(X) for name, estimator in estimators.items()}
-        return cls.from_predictions(y, predictions, sensitive_features=sensitive_features, **options)
+        return cls.from_predictions(y, predictions, **options)
 
     @classmethod
     def from_predictions(
@@ -175,19 +169,13 @@ class TradeoffDisplay:
         ax : matplotlib Axes, optional
         **style : passed on to ``ax.scatter``
         """
-        name = fairness_name(fairness)
-        options = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
-        each = predictions.values()
-        bounds = [_bootstrap(y_true, one, sensitive_features, name, method, pos_label) for one in each]
-        display = cls(
-            list(predictions),
-            [accuracy(y_true, one) for one in each],
-            [disparity_by_name(name, y_true, one, **options) for one in each],
-            name,
-            accuracy_interval=np.reshape(bounds, (-1, 2, 2))[:, 0],
-            disparity_interval=np.reshape(bounds, (-1, 2, 2))[:, 1],
-        )
-        return display.plot(ax=ax, **style)
+        name, each = fairness_name(fairness), predictions.values()
+        options: Any = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
+        bounds = np.reshape([_bootstrap(name, y_true, one, **options) for one in each], (-1, 2, 2))
+        right = [accuracy(y_true, one) for one in each]
+        unfair = [disparity_by_name(name, y_true, one, **options) for one in each]
+        intervals: Any = {"accuracy_interval": bounds[:, 0], "disparity_interval": bounds[:, 1]}
+        return cls(list(predictions), right, unfair, name, **intervals).plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
@@ -212,26 +200,14 @@ class TradeoffDisplay:
         self.ax_.set(xlabel=title, ylabel="accuracy")
         self.ax_.set_xlim(*_span(self.disparity, self.disparity_interval, [0.0]))
         self.ax_.set_ylim(*_span(self.accuracy, self.accuracy_interval))
-        if self.chosen is None:
-            self._plot_front()
+        if self.chosen is None:  # estimators below and to the right of the front are dominated
+            (_, right), (bottom, _) = self.ax_.get_xlim(), self.ax_.get_ylim()
+            disparity, highest = zip(*self.front, strict=True)
+            x, y = [disparity[0], *disparity, right], [bottom, *highest, highest[-1]]
+            line = {"where": "post", "color": MUTED, "linewidth": 1, "label": "Pareto front"}
+            self.ax_.step(x, y, "--", scalex=False, scaley=False, **line)
         self.ax_.legend(**OUTSIDE)
         return self
-
-    def _plot_front(self) -> None:
-        """Draw the Pareto front as steps; estimators below and to the right of it are dominated."""
-        (_, right), (bottom, _) = self.ax_.get_xlim(), self.ax_.get_ylim()
-        disparity, highest = zip(*self.front, strict=True)
-        self.ax_.plot(
-            [disparity[0], *disparity, right],
-            [bottom, *highest, highest[-1]],
-            drawstyle="steps-post",
-            color=MUTED,
-            linestyle="--",
-            linewidth=1,
-            label="Pareto front",
-            scalex=False,
-            scaley=False,
-        )
 
 
 def _span(*values: ArrayLike) -> tuple[float, float]:
@@ -314,27 +290,27 @@ class SelectionDisplay:
 
 
 def _bootstrap(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, fairness: str, method: Method, pos_label: Any
+    fairness: str,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sensitive_features: ArrayLike,
+    method: Method,
+    pos_label: Any,
 ) -> NDArray[np.float64]:
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
-    table, classes, values = confusion_table(y_true, y_pred, groups)
+    table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
     positive = len(classes) - 1 if pos_label is None else classes.index(pos_label)
     share = table.reshape(-1) / table.sum()
     drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
     tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)
-    grouped = grouped_part(tables, values)
-    measured = [
-        accuracy_from_table(tables),
-        disparity_from_table(grouped, fairness, positive=positive, method=method),
-    ]
-    return np.percentile(measured, [2.5, 97.5], axis=1).T
+    unfair = disparity_from_table(grouped_part(tables, values), fairness, positive=positive, method=method)
+    return np.percentile([accuracy_from_table(tables), unfair], [2.5, 97.5], axis=1).T
 
 
 def _new_axes(columns: int) -> list[Any]:
     """Make axes side by side in a new figure, with the user's own backend and style."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures") from None
+    require("matplotlib", extra="plot", purpose="drawing figures")
+    from matplotlib import pyplot as plt
+
     _, axes = plt.subplots(1, columns, figsize=(5.2 * columns, 4), layout="constrained", squeeze=False)
     return list(axes[0])

@@ -73,24 +73,20 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
     ) -> FairRobustResampler:
         """Select and draw the rows, which are then in ``sample_indices_``; see :meth:`fit_resample`."""
         seed = read_seed(self.random_state)
-        options = {
-            name: value
-            for name, value in (("verified_labels", verified_labels), ("verified_weight", verified_weight))
-            if value is not None
-        }
-        for name in ("sensitive_features", *options):
-            if self.estimator is not None and not has_fit_parameter(self.estimator, name):
+        checked = {"verified_labels": verified_labels, "verified_weight": verified_weight}
+        options = {name: value for name, value in checked.items() if value is not None}
+        options["sensitive_features"] = sensitive_features
+        selector: Any = self.estimator
+        if selector is None:
+            selector = FairRobustClassifier(tolerance=TOLERANCE, random_state=seed)
+        for name in options:
+            if not has_fit_parameter(selector, name):
                 raise InvalidInputError(
-                    f"estimator must take {name} in fit, as FairRobustClassifier does; got "
-                    f"{shown(self.estimator)}: pass None for that one"
+                    f"estimator must take {name} in fit, as FairRobustClassifier does; got {shown(selector)}: pass "
+                    "None for that one"
                 )
         X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
-        selector = (
-            FairRobustClassifier(tolerance=TOLERANCE, random_state=seed)
-            if self.estimator is None
-            else clone(self.estimator)
-        )
-        self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features, **options)
+        self.estimator_ = clone(selector).fit(X, labels, **options)
         selected, self._label_rows = self.estimator_.sample_indices_, None
         if verified_labels is not None:
             found: Any = self.estimator_.estimate_

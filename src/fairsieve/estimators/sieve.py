@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._learner import (
@@ -44,16 +44,6 @@ OLD_NAMES = {
     "signal": "nothing: rates are compared",
     "keep_rounds": "keep_path",
 }
-
-
-def _estimator_has(method: str) -> Any:
-    """Return a check that the wrapped classifier, fitted or not, has a method."""
-
-    def check(sieve: SieveClassifier) -> bool:
-        getattr(getattr(sieve, "estimator_", sieve.estimator), method)  # its own AttributeError says why
-        return True
-
-    return check
 
 
 @rename_parameters(OLD_NAMES)
