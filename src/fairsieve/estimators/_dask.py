@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples
-from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
@@ -206,11 +205,6 @@ class DaskTable:
         named = pd.DataFrame(data.features, columns=X.columns) if hasattr(X, "columns") else data.features
         checked = check_samples(estimator, named, data.labels, data.groups, weights)
         return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
-
-    def believe(self, estimate: CleanRatioEstimate | None, clean_ratio: float) -> tuple[Any, Any, float]:
-        """Return the rows, twice, and the share to select by loss: labels are not corrected here."""
-        selects = estimate is None or estimate.acts or estimate.aimed
-        return self.rows, self.rows, clean_ratio if selects else 1.0
 
     def list_suspects(self, estimator: Any, point: Point) -> None:
         """Store lazily which rows were believed, and the others: in each partition the highest loss first."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, assert_all_finite, indexable
 from sklearn.utils.multiclass import type_of_target
@@ -132,16 +133,13 @@ def encode_table(X: Any) -> NDArray[np.float64]:
     [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
     """
     table: Any = X
-    if hasattr(X, "toarray"):
+    if not hasattr(X, "columns"):
         table = dense(X)
-    elif not hasattr(X, "columns"):
-        table = np.asarray(X)
         if table.dtype.kind in "US":  # a list of mixed rows
             table = np.asarray(X, dtype=object)
-    if isinstance(table, np.ndarray):
         table = table.reshape(len(table), -1)
-    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
-        return table.astype(np.float64)
+        if table.dtype.kind in "fiub" and np.isfinite(table).all():
+            return np.asarray(table, dtype=np.float64)
     columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
     return np.column_stack([_encode_column(as_array("X", column)) for column in columns])
 
@@ -171,11 +169,8 @@ class FittedCopy(NamedTuple):
     def predict_proba(self, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes``, (n, classes); 0 for a class that the copy did not see."""
         found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-        if len(self.classes) == len(classes) and (self.classes == classes).all():
-            return found
-        columns = np.zeros((len(found), len(classes)))
-        places = {value: place for place, value in enumerate(classes.tolist())}
-        columns[:, [places[value] for value in self.classes.tolist()]] = found
+        columns, known = np.zeros((len(found), len(classes))), classes.tolist()
+        columns[:, [known.index(value) for value in self.classes.tolist()]] = found
         return columns
 
 
@@ -222,6 +217,8 @@ class TrainingTask:
         X = self.X if complete else _safe_indexing(self.X, rows)
         labels = self.labels[rows]
         present = np.unique(labels)
+        if len(present) == 1:  # most classifiers refuse to be fitted to one class
+            return FittedCopy(DummyClassifier().fit(X, labels), present)
         options = {name: self._select(name, value, rows, present) for name, value in self.fit_params.items()}
         if weights is not None:
             options[_find_weight_argument(self.estimator)] = weights[rows]
@@ -241,15 +238,9 @@ class TrainingTask:
 
         A sample that several folds predict gets the mean of their probabilities.
         """
-        product = self._multiply(weights)
 
         def predict(seen: Rows, tested: Rows) -> NDArray[np.float64]:
-            labels = self.labels[seen if product is None else seen[product[seen] > 0]]
-            present = np.unique(labels)
-            if len(present) == 1:  # most classifiers refuse to be fitted to one class
-                return np.asarray(np.tile(self.classes == present[0], (len(tested), 1)), dtype=np.float64)
-            copy = self.fit(weights, seen)
-            return copy.predict_proba(_safe_indexing(self.X, tested), self.classes)
+            return self.fit(weights, seen).predict_proba(_safe_indexing(self.X, tested), self.classes)
 
         found = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
         sums, times = np.zeros((len(self.labels), len(self.classes))), np.zeros(len(self.labels))
