@@ -19,7 +19,7 @@ from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
-from fairsieve.training.trainer import Recording, count_predictions, record_model, record_plan
+from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
 
@@ -92,10 +92,9 @@ def _predict(rows: Rows, parameters: Floats, out: Floats, predicted: Integers) -
 
 
 @compiled
-def _measure(
-    problem: LinearProblem, out: Floats, predicted: Integers, losses: Floats, signals: Floats
-) -> None:
-    """Compute losses, and what groups are compared by, from the outputs."""
+def _measure(problem: LinearProblem, out: Floats, measured: Measurement) -> None:
+    """Compute losses, and what groups are compared by, from the outputs and predictions."""
+    losses, signals, predicted = measured
     _cross_entropies(out, problem.labels, losses)
     for t in range(problem.targets.size):
         target, labels = problem.targets[t], problem.labels
@@ -263,14 +262,15 @@ def train_epochs(
     rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
     signals = np.empty((problem.targets.size, n))
+    measured = Measurement(losses, signals, predicted)
     shown = np.empty(problem.shown_codes.size, np.int64)
     shown_out = np.empty((shown.size, outputs))
     for epoch in range(first, first + epochs):
         _predict(problem.rows, parameters, out, predicted)
-        _measure(problem, out, predicted, losses, signals)
+        _measure(problem, out, measured)
         if np.isnan(losses.sum()):
             return selected, False
-        record_model(recording, epoch, losses, predicted, rules.codes, selected, counts)
+        record_model(recording, epoch, measured, rules.codes, selected, counts)
         _predict(problem.shown, parameters, shown_out, shown)
         count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs

@@ -78,17 +78,12 @@ class Rows(NamedTuple):
         --------
         >>> rows = Rows.of(np.array([[0.0, 0.0, 0.0, 7.0], [0.0, 0.0, 5.0, 6.0]]))
         >>> rows.entries.tolist(), rows.columns.tolist()
-        ([[7.0, 0.0], [5.0, 6.0]], [[3, 1], [2, 3]])
+        ([[7.0, 0.0], [5.0, 6.0]], [[3, 0], [2, 3]])
         """
-        present = features != 0
-        counts = present.sum(axis=1)
-        width = int(counts.max(initial=1))
-        entries = np.zeros((len(features), width), features.dtype)
-        columns = np.tile(np.arange(width, dtype=np.int32), (len(features), 1))
-        rows, own = np.nonzero(present)
-        places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        entries[rows, places], columns[rows, places] = features[rows, own], own
-        return cls(entries, columns)
+        absent = features == 0
+        width = int((~absent).sum(axis=1).max(initial=1))
+        columns = np.argsort(absent, axis=1, kind="stable")[:, :width].astype(np.int32)
+        return cls(np.take_along_axis(features, columns, axis=1), columns)
 
 
 class LinearProblem(NamedTuple):
@@ -159,14 +154,12 @@ class LinearTrainer(Trainer):
         with np.errstate(all="ignore"):  # what diverges is noticed by its losses
             out = _scores(self.features, self.parameters, self.outputs)
             predicted = _decide(out)
-            losses = _cross_entropies(out, self.labels)
-            signals = np.empty((len(self.plan.comparisons.targets), len(losses)))
-            for row, target in zip(signals, self.plan.comparisons.targets, strict=True):
-                labels = self.labels if target < 0 else np.full(len(losses), target)
-                row[...] = (
-                    predicted != labels if self.plan.signal == "error" else _cross_entropies(out, labels)
-                )
-        return Measurement(losses, signals, predicted)
+            signals: list[NDArray[Any]] = []
+            for target in self.plan.comparisons.targets:
+                labels = self.labels if target < 0 else np.full(len(out), target)
+                by_error = self.plan.signal == "error"
+                signals.append((predicted != labels) * 1.0 if by_error else _cross_entropies(out, labels))
+            return Measurement(_cross_entropies(out, self.labels), np.stack(signals), predicted)
 
     def predict_evaluation(self) -> NDArray[np.int64]:
         assert self.spec.evaluation is not None

@@ -14,27 +14,30 @@ from fairsieve.selection.fairness import FairnessName
 from fairsieve.training.result import History, Scores
 from fairsieve.training.settings import TrainingSpec
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 
 class Measurement(NamedTuple):
     """A model on all training samples."""
 
     losses: NDArray[Any]  # (n,)
     signals: NDArray[Any]  # (targets, n), what groups are compared by
-    predicted: NDArray[np.int64]  # (n,)
+    predicted: Integers  # (n,)
 
 
 class Recording(NamedTuple):
     """What is recorded of every epoch, as it begins."""
 
-    cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
-    ratios: NDArray[np.float64]  # (epochs, cells)
-    counts: NDArray[np.int64]  # (epochs, cells)
-    tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
-    evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
+    cell_losses: Floats  # (epochs, cells): means over the selection before
+    ratios: Floats  # (epochs, cells)
+    counts: Integers  # (epochs, cells)
+    tables: Floats  # (epochs, cells, classes): predictions by cell
+    evaluation_tables: Floats  # the same over the evaluation samples
     times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
 
 
-def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
+def count_predictions(predicted: Integers, codes: NDArray[Any], table: Floats) -> None:
     """Add the predictions of each cell to a table (cells, classes)."""
     cells, classes = table.shape
     pairs = codes.astype(np.int64) * classes + predicted
@@ -42,27 +45,16 @@ def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: 
 
 
 def record_model(
-    recording: Recording,
-    epoch: int,
-    losses: NDArray[Any],
-    predicted: NDArray[np.int64],
-    codes: NDArray[Any],
-    selected: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    recording: Recording, epoch: int, measured: Measurement, codes: Any, selected: Integers, counts: Integers
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
-    count_predictions(predicted, codes, recording.tables[epoch])
-    sums = np.bincount(codes[selected], losses[selected], minlength=counts.size)
+    count_predictions(measured.predicted, codes, recording.tables[epoch])
+    sums = np.bincount(codes[selected], measured.losses[selected], minlength=counts.size)
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
 
 def record_plan(
-    recording: Recording,
-    epoch: int,
-    ratios: NDArray[np.float64],
-    selected: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    selective: bool,
+    recording: Recording, epoch: int, ratios: Floats, selected: Integers, counts: Integers, selective: bool
 ) -> None:
     """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
     recording.ratios[epoch] = ratios.reshape(-1)
@@ -108,11 +100,11 @@ class Trainer(ABC):
         """Compute losses, signals and predictions on the training samples."""
 
     @abstractmethod
-    def predict_evaluation(self) -> NDArray[np.int64]:
+    def predict_evaluation(self) -> Integers:
         """Predict the classes of the evaluation samples."""
 
     @abstractmethod
-    def train(self, batches: NDArray[np.int64]) -> None:
+    def train(self, batches: Integers) -> None:
         """Take one optimiser step for each batch."""
 
     @abstractmethod
@@ -125,7 +117,7 @@ class Trainer(ABC):
         if np.isnan(measured.losses).any():
             raise self.diverged()
         codes, recording = plan.cells.codes, self.recording
-        record_model(recording, epoch, measured.losses, measured.predicted, codes, plan.indices, plan.counts)
+        record_model(recording, epoch, measured, codes, plan.indices, plan.counts)
         if self.spec.evaluation is not None:
             shown = self.spec.evaluation.cells.codes
             count_predictions(self.predict_evaluation(), shown, recording.evaluation_tables[epoch])
@@ -143,7 +135,7 @@ class Trainer(ABC):
                 f"{len(self.plan.cells)} samples epoch {self.done} or one soon after selects nobody: raise it"
             )
 
-    def scores(self, tables: NDArray[np.float64]) -> Scores:
+    def scores(self, tables: Floats) -> Scores:
         """Compute accuracies and disparities from recorded tables, (epochs, cells, classes)."""
         cells, label = self.plan.cells, self.settings.pos_label
         positive = -1 if label is None else cells.class_index(label)
