@@ -33,7 +33,6 @@ def everything(fitted):
         history.cell_losses,
         history.ratios,
         history.counts,
-        history.times_selected,
     ]
     parts += [history.train.accuracy, *history.train.disparity.values()]
     if history.evaluation is not None:

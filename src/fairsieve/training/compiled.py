@@ -286,6 +286,6 @@ def train_epochs(
             bounds = selection_bounds(ratios, rules.has_ungrouped)
         if selective and (rules.constrained or rules.budget < n):
             selected, counts = _select(losses, rules.codes, bounds, rules.constrained, rules.budget)
-        record_plan(recording, epoch, ratios, selected, counts, selective)
+        record_plan(recording, epoch, ratios, counts)
         _train(problem, parameters, adam, _draw(problem, epoch, ratios, selected, counts), selective)
     return selected, True

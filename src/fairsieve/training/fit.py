@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -101,7 +99,6 @@ def fit(
     _check_selection(chosen, wanted, len(data))
     if checkpoint_every is not None:
         check_at_least("checkpoint_every", checkpoint_every, 1)
-    started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     if weights is not None:
         weights = None if (weights == weights[0]).all() else weights / weights.mean()
@@ -134,17 +131,12 @@ def fit(
                 report(trainer.done)
         except KeyboardInterrupt:
             interrupted = True
-    times_selected = np.zeros(len(data), np.int32)
-    times_selected[rows] = trainer.recording.times_selected
     return Fitted(
         predictor=trainer.finish(),
-        history=trainer.history(times_selected),
+        history=trainer.history(),
         indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
-        method=chosen.name,
-        seed=seed,
-        seconds=time.perf_counter() - started,
         interrupted=interrupted,
     )
 

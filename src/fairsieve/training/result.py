@@ -55,8 +55,6 @@ class History:
         On the training samples, with the labels as they were given.
     evaluation : Scores or None
         On the evaluation samples, when there were any.
-    times_selected : integer array of shape (n,)
-        In how many epochs after the warm-up each sample was selected.
     warmup_epochs : int
 
     Examples
@@ -76,7 +74,6 @@ class History:
     counts: NDArray[np.int64]
     train: Scores
     evaluation: Scores | None
-    times_selected: NDArray[np.int32]
     warmup_epochs: int
 
     def __len__(self) -> int:
@@ -98,10 +95,6 @@ class Fitted:
         The last ratios.
     classes : list
         What the model's outputs stand for.
-    method : str
-    seed : int
-    seconds : float
-        The time this training took, or all those trained together with it.
     interrupted : bool
         Whether training was stopped early; the model is then as far as it was trained.
 
@@ -119,9 +112,6 @@ class Fitted:
     indices: NDArray[np.int64]
     ratios: NDArray[np.float64]
     classes: list[Any]
-    method: str
-    seed: int
-    seconds: float
     interrupted: bool = False
 
     @cached_property

@@ -34,7 +34,6 @@ class Recording(NamedTuple):
     counts: Integers  # (epochs, cells)
     tables: Floats  # (epochs, cells, classes): predictions by cell
     evaluation_tables: Floats  # the same over the evaluation samples
-    times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
 
 
 def count_predictions(predicted: Integers, codes: NDArray[Any], table: Floats) -> None:
@@ -53,14 +52,10 @@ def record_model(
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
 
-def record_plan(
-    recording: Recording, epoch: int, ratios: Floats, selected: Integers, counts: Integers, selective: bool
-) -> None:
-    """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
+def record_plan(recording: Recording, epoch: int, ratios: Floats, counts: Integers) -> None:
+    """Record what the epoch trains on."""
     recording.ratios[epoch] = ratios.reshape(-1)
     recording.counts[epoch] = counts.reshape(-1)
-    if selective:
-        recording.times_selected[selected] += 1
 
 
 class Trainer(ABC):
@@ -87,7 +82,6 @@ class Trainer(ABC):
             counts=by_cell.astype(np.int64),
             tables=by_class,
             evaluation_tables=by_class.copy(),
-            times_selected=np.zeros(len(cells), np.int32),
         )
 
     @property
@@ -123,7 +117,7 @@ class Trainer(ABC):
             count_predictions(self.predict_evaluation(), shown, recording.evaluation_tables[epoch])
         plan.update(measured.losses, measured.signals)
         self.check_selected()
-        record_plan(recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
+        record_plan(recording, epoch, plan.ratios, plan.counts)
         self.train(plan.batches())
         plan.epoch += 1
 
@@ -144,8 +138,8 @@ class Trainer(ABC):
         disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
         return Scores(accuracy_from_table(tables), disparity)
 
-    def history(self, times_selected: NDArray[np.int32]) -> History:
-        """Return what happened in the epochs that are finished, and how often each sample was selected."""
+    def history(self) -> History:
+        """Return what happened in the epochs that are finished."""
         done, recording, cells = self.done, self.recording, self.plan.cells
         shape = (done, *cells.shape)
         evaluated = self.spec.evaluation is not None
@@ -158,7 +152,6 @@ class Trainer(ABC):
             counts=recording.counts[:done].reshape(shape),
             train=self.scores(recording.tables[:done]),
             evaluation=self.scores(recording.evaluation_tables[:done]) if evaluated else None,
-            times_selected=times_selected,
             warmup_epochs=self.plan.rules.warmup_epochs,
         )
 
