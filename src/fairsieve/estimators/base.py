@@ -18,7 +18,7 @@ from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputErro
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
+from fairsieve.training.ratio_search import Gap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
 
 Floats = NDArray[np.float64]
@@ -140,14 +140,12 @@ def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
 
 
 class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the sieve have in common."""
+    """What the classifier and the sieve have in common.
 
-    comparison_: PlainComparison | None
+    Their ``fit`` sets ``comparison_``, ``estimate_``, ``is_plain_``, ``path_``, ``stopped_`` and ``tolerance_``.
+    """
+
     estimate_: CleanRatioEstimate | None
-    is_plain_: bool
-    path_: pd.DataFrame
-    stopped_: Stopped
-    tolerance_: float
 
     def at(self, *, tolerance: float) -> Any:
         """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.

@@ -93,10 +93,9 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
             labels, self._label_rows = _draw_labels(found, self.estimator_.classes_, labels, seed)
             selected = selected if found.verified is None else np.arange(len(labels))
         self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed, selected)
-        self.sensitive_features_ = None
-        if sensitive_features is not None:
-            self.sensitive_features_ = _safe_indexing(sensitive_features, self.sample_indices_)
-        values, counts = np.unique(labels[self.sample_indices_], return_counts=True)
+        rows, groups = self.sample_indices_, sensitive_features
+        self.sensitive_features_ = None if groups is None else _safe_indexing(groups, rows)
+        values, counts = np.unique(labels[rows], return_counts=True)
         self.sampling_strategy_ = dict(zip(values.tolist(), counts.tolist(), strict=True))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

@@ -11,7 +11,6 @@ import io
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +142,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
     """Describe what is trained, on what and how, in plain values: the same in any process."""
     spec, data = trainer.spec, (trainer.spec.data, trainer.spec.evaluation)
-    settings = {field.name: _plain(getattr(spec.settings, field.name)) for field in fields(spec.settings)}
+    settings = {name: _plain(value) for name, value in vars(spec.settings).items()}
     shapes = [(name, str(value.dtype), value.shape) for name, value in trainer.model.state_dict().items()]
     given, shown = (
         each and joblib.hash((each.features, each.cells.codes, each.classes, each.group_values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,26 +119,22 @@ def fit(
                 "module"
             )
         kept = Checkpoints(trainer, Path(checkpoint_dir), checkpoint_every)
-    interrupted = False
-    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report:
-        # Below this an interruption is an exception; here it ends the training, and the result says so.
-        try:
+    # Below this an interruption is an exception; here it ends the training, and the result says so.
+    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report, suppress(KeyboardInterrupt):
+        if kept is not None:
+            kept.resume()
+        while trainer.done < wanted.epochs:
+            trainer.run_epoch()
             if kept is not None:
-                kept.resume()
-            while trainer.done < wanted.epochs:
-                trainer.run_epoch()
-                if kept is not None:
-                    kept.write_if_due()
-                report(trainer.done)
-        except KeyboardInterrupt:
-            interrupted = True
+                kept.write_if_due()
+            report(trainer.done)
     return Fitted(
         predictor=trainer.finish(),
         history=trainer.history(),
         indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
-        interrupted=interrupted,
+        interrupted=trainer.done < wanted.epochs,
     )
 
 
