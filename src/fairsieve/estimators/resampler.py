@@ -216,7 +216,5 @@ def _draw_rows(
     )
     selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
-    if len(selected) == 0:
-        return selected
     shares = batch_shares(selector.ratios_, counts, len(selected))
     return np.sort(draw_batches(selected, cells.codes, counts, shares, 1, seed, 0)[0])

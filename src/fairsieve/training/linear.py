@@ -122,13 +122,12 @@ class LinearTrainer(Trainer):
                 "that takes them"
             )
         self.labels = self.plan.cells.label_codes
-        classes, size = self.plan.cells.shape[0], self.features.shape[1]
+        classes = self.plan.cells.shape[0]
         self.outputs = 1 if classes <= 2 else classes
-        self.parameters = initial_parameters(size, classes, spec.seed)
-        size = self.parameters.size
-        self.adam = Adam.new(size)
+        self.parameters = initial_parameters(self.features.shape[1], classes, spec.seed)
+        self.adam = Adam.new(self.parameters.size)
         penalised = self.settings.penalty_weight != 0
-        self.directions = self.find_directions() if penalised else np.zeros((0, size))
+        self.directions = self.find_directions() if penalised else np.zeros((0, self.parameters.size))
         # Wrong decisions change from epoch to epoch, and so does the selection.
         plain = self.settings.fairness == "demographic_parity" and not spec.method.cleans
         self.renews_directions = penalised and not plain

@@ -142,7 +142,7 @@ class Trainer(ABC):
         """Return what happened in the epochs that are finished."""
         done, recording, cells = self.done, self.recording, self.plan.cells
         shape = (done, *cells.shape)
-        evaluated = self.spec.evaluation is not None
+        shown = None if self.spec.evaluation is None else self.scores(recording.evaluation_tables[:done])
         return History(
             epochs=np.arange(done),
             classes=cells.classes,
@@ -151,7 +151,7 @@ class Trainer(ABC):
             ratios=recording.ratios[:done].reshape(shape),
             counts=recording.counts[:done].reshape(shape),
             train=self.scores(recording.tables[:done]),
-            evaluation=self.scores(recording.evaluation_tables[:done]) if evaluated else None,
+            evaluation=shown,
             warmup_epochs=self.plan.rules.warmup_epochs,
         )
 
