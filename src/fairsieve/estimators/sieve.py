@@ -281,8 +281,8 @@ class SieveClassifier(FairEstimator):
         self.plain_estimator_ = plain_copy.estimator
         if self.keep_path:
             again = {0: plain_copy, best: chosen}
-            copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
-            self.path_models_ = [copy.estimator for copy in copies]
+            self._copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
+            self.path_models_ = [copy.estimator for copy in self._copies]
         self.classes_ = plain.classes
         self.clean_ratio_, self.flip_rates_ = entries.clean_ratio, entries.flip_rates
         self.n_iter_ = len(rounds) - 1
@@ -295,8 +295,7 @@ class SieveClassifier(FairEstimator):
         return self
 
     def _choose(self, place: int) -> None:
-        model = self.path_models_[place]
-        self._store(place, FittedCopy(model, model.classes_))
+        self._store(place, self._copies[place])
 
     def _store(self, place: int, fitted: FittedCopy) -> None:
         """Store the model of a round."""

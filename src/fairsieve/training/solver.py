@@ -150,8 +150,7 @@ class _Search(RatioSearch[Point]):
         self.first = 0 if folds is None else 1  # of the models that are judged
         self.plain_newtons = self.newtons if plain_rows is rows else [Newton(each) for each in labelled]
         self.points: list[Point] = []
-        natural = _shares(self.newtons[0].masses)
-        super().__init__(natural, settings)
+        super().__init__(_shares(self.newtons[0].masses), settings)
 
     def run(self, coarse: Solution | None) -> Solution:
         """Walk from the model with natural ratios to the end of the way, or on from where a part of the rows led."""
