@@ -53,7 +53,7 @@ def make_problem(classes, text_labels):
 @pytest.mark.parametrize("name", BOOSTERS)
 def test_predictions_have_one_dimension_and_are_the_most_probable_classes(name, classes, text_labels):
     X, y, z = make_problem(classes, text_labels)
-    model = SieveClassifier(make_booster(name), **SHORT).fit(X, y, sensitive_features=z)
+    model = SieveClassifier(make_booster(name), keep_path=True, **SHORT).fit(X, y, sensitive_features=z)
     predicted, chances = model.predict(X), model.predict_proba(X)
     assert predicted.shape == y.shape
     assert predicted.dtype == y.dtype
@@ -61,6 +61,7 @@ def test_predictions_have_one_dimension_and_are_the_most_probable_classes(name, 
     assert model.classes_.tolist() == sorted(set(y.tolist()))
     assert predicted.tolist() == model.classes_[chances.argmax(axis=1)].tolist()
     assert np.mean(predicted == y) == model.score(X, y) > 0.8
+    assert model.at(tolerance=1.0).score(X, y) > 0.8
 
 
 class ColumnPredictor(DecisionTreeClassifier):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 
 import matplotlib as mpl
@@ -17,7 +16,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve import SelectionDisplay, TradeoffDisplay, demographic_parity_disparity, fit
+from fairsieve import SelectionDisplay, TradeoffDisplay, demographic_parity_disparity
 from fairsieve.data import make_synthetic
 from fairsieve.errors import InvalidInputError, MissingExtraError
 
@@ -41,11 +40,6 @@ class Fitted(BaseEstimator):
 @pytest.fixture(scope="module")
 def data():
     return make_synthetic(300, seed=0)
-
-
-@pytest.fixture(scope="module")
-def history():
-    return fit(None, make_synthetic(300, seed=0), clean_ratio=0.9, epochs=12, warmup_epochs=4).history
 
 
 @pytest.fixture(autouse=True)
@@ -117,43 +111,16 @@ def test_the_path_of_one_fit_is_drawn_with_the_kept_model():
         TradeoffDisplay.from_estimator(LogisticRegression().fit([[0], [1]], [0, 1]))
 
 
-def test_displays_draw_into_given_axes(history):
+def test_displays_draw_into_given_axes():
     figure, axes = plt.subplots(1, 3)
     trade_off = TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(ax=axes[0])
-    selection = SelectionDisplay(history).plot(ax=axes[1:])
+    selection = SelectionDisplay.from_estimator(Fitted().fit(), ax=axes[1:])
     assert trade_off.ax_ is axes[0]
     assert selection.ax_.tolist() == axes[1:].tolist()
     assert selection.figure_ is figure
     assert plt.get_fignums() == [figure.number]
     with pytest.raises(InvalidInputError, match=r"ax must be two axes.*got 1"):
-        SelectionDisplay(history).plot(ax=axes[0])
-
-
-def test_selection_display_shows_selected_shares_and_ratios(history):
-    display = SelectionDisplay(history).plot()
-    left, right = display.ax_
-    assert (display.kept[:4] == 1).all()
-    assert display.kept[-1] == pytest.approx(history.counts[-1] / history.sizes)
-    drawn = np.array([line.get_ydata() for line in left.lines[:4]])
-    assert drawn.tolist() == display.kept.reshape(12, 4).T.tolist()
-    drawn = np.array([line.get_ydata() for line in right.lines[:4]])
-    assert drawn.tolist() == history.ratios.reshape(12, 4).T.tolist()
-
-
-def test_eight_cells_have_eight_colours_and_a_legend_beside_them(history):
-    twice = {name: np.tile(getattr(history, name), (1, 1, 2)) for name in ("counts", "ratios")}
-    many = dataclasses.replace(history, sizes=np.tile(history.sizes, (1, 2)), groups=list("abcd"), **twice)
-    display = SelectionDisplay(many).plot()
-    display.figure_.canvas.draw()
-    right = display.ax_[1]
-    assert len({line.get_color() for line in right.lines[:8]}) == 8
-    assert right.get_legend().get_window_extent().x0 > right.get_window_extent().x1
-
-
-def test_a_cell_without_samples_is_not_drawn(history):
-    sizes = np.array(history.sizes)
-    sizes[1, 1] = 0
-    assert np.isnan(SelectionDisplay(dataclasses.replace(history, sizes=sizes)).kept[:, 1, 1]).all()
+        SelectionDisplay.from_estimator(Fitted().fit(), ax=axes[0])
 
 
 def test_an_estimator_shows_what_each_cell_weighed():
@@ -161,6 +128,7 @@ def test_an_estimator_shows_what_each_cell_weighed():
     widths = [[bar.get_width() for bar in axis.patches] for axis in display.ax_]
     assert widths[0] == np.linspace(0.2, 1.6, 8).tolist()
     assert widths[1] == [0.25] * 8
+    assert [text.get_text() for text in display.ax_[0].get_yticklabels()][:2] == ["0, a", "0, b"]
 
 
 def test_bad_input_of_displays_is_named(monkeypatch):

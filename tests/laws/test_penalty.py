@@ -45,7 +45,7 @@ def test_directions_give_the_value_of_the_penalty(data, many, notion):
         flat = np.random.default_rng(1).normal(size=outputs * 4)
         scores = samples.features @ flat[:-outputs].reshape(outputs, 3).T + flat[-outputs:]
         decision = scores if outputs == 1 else scores - scores.mean(axis=1, keepdims=True)
-        rows = penalty_directions(samples.features, samples.cells, flat, classes)
+        rows = penalty_directions(samples.features, samples.cells, flat, classes, np.arange(len(samples)))
         assert np.abs(rows @ flat).sum() == pytest.approx(literal_penalty(decision, samples, classes))
 
 
@@ -54,10 +54,11 @@ def test_the_penalty_is_over_the_selected_samples_that_have_a_group(data, notion
     parameters, selected = np.array([0.3, -0.2, 0.1, 0.05]), np.arange(0, 300, 3)
     classes = penalised_classes(data.cells, notion, 1)
     part = data.take(selected)
-    expected = penalty_directions(part.features, part.cells, parameters, classes)
+    expected = penalty_directions(part.features, part.cells, parameters, classes, np.arange(len(part)))
     found = penalty_directions(data.features, data.cells, parameters, classes, selected)
     assert found == pytest.approx(expected)
     groups = np.full(300, np.nan)
     groups[selected] = data.groups[selected]
     some = Samples(data.features, data.labels, groups, missing="own")
-    assert penalty_directions(some.features, some.cells, parameters, classes) == pytest.approx(expected)
+    found = penalty_directions(some.features, some.cells, parameters, classes, np.arange(300))
+    assert found == pytest.approx(expected)

@@ -16,7 +16,6 @@ SHORT = {
     "clean_ratio": 0.9,
     "batch_size": 50,
     "step_size": 0.01,
-    "average_last": 5,
 }
 
 
@@ -34,7 +33,6 @@ def everything(fitted):
         history.cell_losses,
         history.ratios,
         history.counts,
-        history.times_selected,
     ]
     parts += [history.train.accuracy, *history.train.disparity.values()]
     if history.evaluation is not None:

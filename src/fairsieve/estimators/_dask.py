@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.inputs import Checked, check_samples
-from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.label_noise.suspects import suspects_of
 from fairsieve.optional import is_dask, require
 from fairsieve.samples import Samples, check_weights, draw_rows
@@ -28,8 +27,6 @@ from fairsieve.selection.cells import Cells, as_array, merged
 from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import EVERYTHING, LinearRows, LossLimit, add_up
 from fairsieve.training.solver import MANY, Point
-
-__all__ = ["DaskTable", "predict_lazily"]
 
 Floats = NDArray[np.float64]
 
@@ -42,12 +39,23 @@ def _dask(part: str = "") -> Any:
 
 
 class _Part:
-    """The rows of one partition, on the worker that holds them."""
+    """The rows of one partition, by the classes and groups of all of them, on the worker that holds it."""
 
-    def __init__(self, data: Samples, weights: Floats | None) -> None:
-        self.data, self.rows = data, LinearRows.of(data, weights)
+    def __init__(self, arrays: tuple[Any, ...], classes: list[Any], group_values: list[Any]) -> None:
+        features, labels, groups, weights = arrays
+        names: Any = {"classes": classes, "group_values": group_values, "missing": "own"}
+        self.data = Samples(features, labels, groups, **names)
+        self.rows = LinearRows.of(self.data, weights)
         self.rows.threads = 1  # the workers share the processors already
         self.kept: tuple[Any, LinearRows] = (None, self.rows)
+
+    def answer(self, selection: Any, name: str, arguments: tuple[Any, ...], options: Any) -> Any:
+        """Answer a question of the solver."""
+        return getattr(self.select(selection), name)(*arguments, **options)
+
+    def take(self, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
+        """Return some of the rows, and their weights."""
+        return self.data.take(rows), self.rows.weights[rows]
 
     def select(self, selection: tuple[Floats, LossLimit] | None) -> LinearRows:
         """Return the selected rows; the last selection is kept, since many questions follow about it."""
@@ -59,9 +67,14 @@ class _Part:
             self.kept = selection, rows
         return rows
 
-    def believed(self, selection: tuple[Floats, LossLimit] | None) -> NDArray[np.int64]:
-        """Return the numbers of the rows that are selected."""
-        return np.flatnonzero(self.select(selection).weights)
+    def believed(self, selection: tuple[Floats, LossLimit] | None, start: int = 0) -> NDArray[np.int64]:
+        """Return the numbers of the rows that are selected; the first one has the number ``start``."""
+        return start + np.flatnonzero(self.select(selection).weights)
+
+    def suspects(self, selection: Any, start: int, model: LinearModel) -> pd.DataFrame:
+        """List the rows whose labels to check."""
+        rows = np.arange(start, start + len(self.data))
+        return suspects_of(model.decision(self.data.features), self.data, self.believed(selection), rows)
 
 
 class DaskRows:
@@ -70,7 +83,8 @@ class DaskRows:
     def __init__(
         self, parts: list[Any], sizes: list[int], shape: tuple[int, int], first: NDArray[Any]
     ) -> None:
-        self.parts, self.sizes, self.shape = parts, sizes, shape
+        self.parts, self.shape = parts, shape
+        self.starts = (np.cumsum(sizes) - sizes).tolist()  # the numbers of their first rows
         self.features = first[:0]  # no rows: the solver asks for its precision
         self.samples, self.columns = sum(sizes), first.shape[1]
         self.outputs = 1 if shape[0] <= 2 else shape[0]
@@ -79,11 +93,8 @@ class DaskRows:
 
     def ask(self, name: str, *arguments: Any, **options: Any) -> list[Any]:
         """Ask every partition the same question, where it is."""
-        dask = _dask()
-        ask = dask.delayed(_answer, pure=False)
-        return list(
-            dask.compute(*[ask(part, self.selection, name, arguments, options) for part in self.parts])
-        )
+        asked = [part.answer(self.selection, name, arguments, options) for part in self.parts]
+        return list(_dask().compute(*asked))
 
     def sum(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Add up the answers of all partitions."""
@@ -111,32 +122,18 @@ class DaskRows:
 
     def fetch(self, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
         """Fetch some of the rows, ascending, with labels and groups as they were given, and their weights."""
-        dask = _dask()
-        ends = np.cumsum(self.sizes)
-        edges = np.searchsorted(rows, np.append(0, ends))
+        edges = np.searchsorted(rows, [*self.starts, self.samples])
         chosen = [
-            dask.delayed(_take, pure=False)(part, rows[low:high] - (end - size))
-            for part, size, end, low, high in zip(
-                self.parts, self.sizes, ends, edges[:-1], edges[1:], strict=True
-            )
+            part.take(rows[low:high] - start)
+            for part, start, low, high in zip(self.parts, self.starts, edges[:-1], edges[1:], strict=True)
             if high > low
         ]
-        pieces, weights = zip(*dask.compute(*chosen), strict=True)
+        pieces, weights = zip(*_dask().compute(*chosen), strict=True)
         joined = {
             name: np.concatenate([getattr(piece, name) for piece in pieces])
             for name in ("features", "labels", "groups")
         }
         return replace(pieces[0], **joined), np.concatenate(weights)
-
-
-def _answer(part: _Part, selection: Any, name: str, arguments: tuple[Any, ...], options: Any) -> Any:
-    """Answer a question of the solver, on the worker that holds a partition."""
-    return getattr(part.select(selection), name)(*arguments, **options)
-
-
-def _take(part: _Part, rows: NDArray[np.int64]) -> tuple[Samples, Floats]:
-    """Return some rows of a partition."""
-    return part.data.take(rows), part.rows.weights[rows]
 
 
 class DaskTable:
@@ -171,23 +168,24 @@ class DaskTable:
                 f"device must be None where X is a dask collection; got {estimator.device!r}: leave it out"
             )
         dask = _dask()
-        given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        blocks = {"X": _blocks("X", X, None)}
-        for name, values in given.items():
-            blocks[name] = (
-                [None] * len(blocks["X"]) if values is None else _blocks(name, values, blocks["X"], X)
-            )
-        arrays = [
-            dask.delayed(_read_part)(*each) for each in zip(*(blocks[name] for name in blocks), strict=True)
-        ]
-        arrays = dask.persist(*arrays)  # what is read is read once
+        given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        blocks = {name: _blocks(name, values, X) for name, values in given.items() if values is not None}
+        count = len(blocks["X"])
+        for name, found in blocks.items():
+            if len(found) != count:
+                raise InvalidInputError(
+                    f"{name} must have the partitions of X, {count}; got {len(found)}: repartition or rechunk it"
+                )
+        columns = [blocks.get(name, [None] * count) for name in given]
+        # What is read is read once.
+        arrays = dask.persist(*[dask.delayed(_read_part)(*each) for each in zip(*columns, strict=True)])
         surveyed = dask.compute(*[dask.delayed(_survey)(each) for each in arrays])
         sizes = [each[0] for each in surveyed]
         if not sum(sizes):
             raise InvalidInputError("X must have at least one row; got none")
         full = [each for each in surveyed if each[0]]
         classes, groups = (merged([each[place] for each in full]) for place in (1, 2))
-        parts = dask.persist(*[dask.delayed(_make_part)(each, classes, groups) for each in arrays])
+        parts = dask.persist(*[dask.delayed(_Part)(each, classes, groups) for each in arrays])
         self.parts = DaskRows(list(parts), sizes, (len(classes), len(groups)), full[0][3])
         self.checked = self._sample(estimator, X, classes, groups)
         # What fits into one process many times over is solved there.
@@ -208,35 +206,26 @@ class DaskTable:
         checked = check_samples(estimator, named, data.labels, data.groups, weights)
         return checked._replace(data=replace(checked.data, classes=classes, group_values=groups))
 
-    def believe(self, estimate: CleanRatioEstimate | None, clean_ratio: float) -> tuple[Any, Any, float]:
-        """Return the rows, twice, and the share to select by loss: labels are not corrected here."""
-        selects = estimate is None or estimate.acts or estimate.aimed
-        return self.rows, self.rows, clean_ratio if selects else 1.0
-
     def list_suspects(self, estimator: Any, point: Point) -> None:
         """Store lazily which rows were believed, and the others: in each partition the highest loss first."""
         dask, da, dd = _dask(), _dask("array"), _dask("dataframe")
         parameters, *_, limit, _ = point.models[0]
         selection = None if limit is EVERYTHING else (parameters, limit)
         model = LinearModel(estimator.coef_, estimator.intercept_)
+        parts = list(zip(self.parts.parts, self.parts.starts, strict=True))
         believed = [
-            da.from_delayed(dask.delayed(_believed)(part, start, selection), (np.nan,), dtype=np.int64)
-            for part, start in self._starts()
+            da.from_delayed(part.believed(selection, start), (np.nan,), dtype=np.int64)
+            for part, start in parts
         ]
         estimator.sample_indices_ = da.concatenate(believed, allow_unknown_chunksizes=True)
         empty = self.checked.data.take([])
         meta = suspects_of(model.decision(empty.features), empty, np.arange(0), np.arange(0))
-        frames = [dask.delayed(_suspects)(part, start, selection, model) for part, start in self._starts()]
+        frames = [part.suspects(selection, start, model) for part, start in parts]
         with dask.config.set({"dataframe.convert-string": False}):  # groups may be numbers, or tuples
             estimator._suspects, estimator._kept = dd.from_delayed(frames, meta=meta), None
 
-    def _starts(self) -> list[tuple[Any, int]]:
-        """Pair each partition with the number of its first row."""
-        ends = np.cumsum(self.parts.sizes)
-        return list(zip(self.parts.parts, (ends - self.parts.sizes).tolist(), strict=True))
 
-
-def _blocks(name: str, values: Any, like: list[Any] | None, X: Any = None) -> list[Any]:
+def _blocks(name: str, values: Any, X: Any) -> list[Any]:
     """Return the partitions of a collection as delayed objects, with the rows of X's where these are known."""
     if not is_dask(values):
         raise InvalidInputError(
@@ -247,16 +236,11 @@ def _blocks(name: str, values: Any, like: list[Any] | None, X: Any = None) -> li
         rows = getattr(X, "chunks", values.chunks)[0]
         if not np.isnan(rows).any() and not np.isnan(values.shape[0]) and sum(rows) == values.shape[0]:
             values = values.rechunk((rows, *((size,) for size in values.shape[1:])))
-    found = list(np.ravel(values.to_delayed()))
-    if like is not None and len(found) != len(like):
-        raise InvalidInputError(
-            f"{name} must have the partitions of X, {len(like)}; got {len(found)}: repartition or rechunk it"
-        )
-    return found
+    return list(np.ravel(values.to_delayed()))
 
 
 def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Any, ...]:
-    """Check one partition, on a worker; return features, labels, groups and weights, without rows of weight 0."""
+    """Check one partition, on a worker; return features, labels, groups and weights."""
     features = as_array("X", X)
     if features.ndim != 2 or features.dtype.kind not in "fiub":
         raise InvalidInputError(
@@ -265,11 +249,9 @@ def _read_part(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> t
         )
     features = np.ascontiguousarray(features if features.dtype == np.float32 else features.astype(np.float64))
     labels = as_array("y", y)
-    groups = (
-        np.zeros(len(labels), np.int64)
-        if sensitive_features is None
-        else as_array("sensitive_features", sensitive_features)
-    )
+    groups = np.zeros(len(labels), np.int64)
+    if sensitive_features is not None:
+        groups = as_array("sensitive_features", sensitive_features)
     weights = None if sample_weight is None else check_weights(sample_weight, len(labels))
     for name, values in (("y", labels), ("sensitive_features", groups)):
         if len(values) != len(features):
@@ -289,22 +271,6 @@ def _survey(arrays: tuple[Any, ...]) -> tuple[Any, ...]:
         return 0, [], [], features
     cells = Cells.of(labels, groups, missing="own")
     return len(labels), cells.classes, cells.groups, features[:1]
-
-
-def _make_part(arrays: tuple[Any, ...], classes: list[Any], group_values: list[Any]) -> _Part:
-    """Encode a partition by the classes and groups of all of them."""
-    features, labels, groups, weights = arrays
-    names: dict[str, Any] = {"classes": classes, "group_values": group_values, "missing": "own"}
-    return _Part(Samples(features, labels, groups, **names), weights)
-
-
-def _believed(part: _Part, start: int, selection: Any) -> NDArray[np.int64]:
-    return start + part.believed(selection)
-
-
-def _suspects(part: _Part, start: int, selection: Any, model: LinearModel) -> pd.DataFrame:
-    rows = np.arange(start, start + len(part.data))
-    return suspects_of(model.decision(part.data.features), part.data, part.believed(selection), rows)
 
 
 def predict_lazily(estimator: Any, X: Any, predict: Callable[[Any], Any]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import clone, is_regressor
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, assert_all_finite, indexable
 from sklearn.utils.multiclass import type_of_target
@@ -30,17 +31,6 @@ from fairsieve.inputs import (
 from fairsieve.samples import Samples, weighted_rows
 from fairsieve.selection.cells import Cells, as_array, missing_in
 from fairsieve.validation import check_at_least, shown
-
-__all__ = [
-    "FittedCopy",
-    "TrainingTask",
-    "check_estimator",
-    "check_sieve_samples",
-    "check_targets",
-    "encode_table",
-    "make_folds",
-    "select_rows",
-]
 
 Rows = NDArray[np.int64]
 Folds = list[tuple[Rows, Rows]]  # the rows that each fold trains on and the rows that it predicts
@@ -121,16 +111,17 @@ def check_targets(name: str, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def check_sieve_samples(
-    labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
+    X: Any, labels: NDArray[Any], sensitive_features: Any, sample_weight: ArrayLike | None
 ) -> Checked:
-    """Check labels, groups and weights; the features are left to the classifier.
+    """Check labels, groups and weights; the features are left to the classifier, and encoded for the estimate.
 
     The weights stay as they are, because the classifier gets them: their mean may matter to it.
     """
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
     check_classes(labels[rows])
-    data = Samples(np.zeros((len(rows), 1)), labels[rows], groups[rows], missing="own")
+    features = encode_table(_safe_indexing(X, rows))
+    data = Samples(features, labels[rows], groups[rows], missing="own")
     return Checked(data, weights, rows, len(labels))
 
 
@@ -141,46 +132,31 @@ def encode_table(X: Any) -> NDArray[np.float64]:
     [[1.0, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [3.0, 1.0, 0.0, 0.0]]
     """
     table: Any = X
-    if hasattr(X, "toarray"):
+    if not hasattr(X, "columns"):
         table = dense(X)
-    elif not hasattr(X, "columns"):
-        table = np.asarray(X)
         if table.dtype.kind in "US":  # a list of mixed rows
             table = np.asarray(X, dtype=object)
-    if isinstance(table, np.ndarray):
         table = table.reshape(len(table), -1)
-    if isinstance(table, np.ndarray) and table.dtype.kind in "fiub" and np.isfinite(table).all():
-        return table.astype(np.float64)
+        if table.dtype.kind in "fiub" and np.isfinite(table).all():
+            return np.asarray(table, dtype=np.float64)
     columns = [_safe_indexing(table, index, axis=1) for index in range(table.shape[1])]
     return np.column_stack([_encode_column(as_array("X", column)) for column in columns])
 
 
 def _encode_column(column: NDArray[Any]) -> NDArray[np.float64]:
     """Encode one column as one or more numeric columns."""
+    missing, numbers = missing_in(column), np.full(len(column), np.nan)
     if column.dtype.kind in "mM":
-        numbers = column.astype(np.int64).astype(np.float64)
-        return _fill_missing(np.where(np.isnat(column), np.nan, numbers))
-    missing = missing_in(column)
+        column = column.astype(np.int64)
     try:
-        numbers = np.full(len(column), np.nan)
         numbers[~missing] = column[~missing].astype(np.float64)
-    except (TypeError, ValueError):
-        return _make_indicators(np.where(missing, "", column.astype(str)))
-    return _fill_missing(numbers)
-
-
-def _fill_missing(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace missing values by the median, or by zeros where all are missing."""
+    except (TypeError, ValueError):  # an indicator for each of the most common values
+        values = np.where(missing, "", column.astype(str))
+        _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
+        return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)
     known = np.isfinite(numbers)
-    middle = float(np.median(numbers[known])) if known.any() else 0.0
-    return np.where(known, numbers, middle)
-
-
-def _make_indicators(values: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Make an indicator column for each of the most common values."""
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    common = np.sort(np.argsort(-counts, kind="stable")[:MOST_VALUES])
-    return np.asarray(codes.reshape(-1, 1) == common, dtype=np.float64)
+    return np.where(known, numbers, np.median(numbers[known]) if known.any() else 0.0)
 
 
 class FittedCopy(NamedTuple):
@@ -192,11 +168,8 @@ class FittedCopy(NamedTuple):
     def predict_proba(self, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes``, (n, classes); 0 for a class that the copy did not see."""
         found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-        if len(self.classes) == len(classes) and (self.classes == classes).all():
-            return found
-        columns = np.zeros((len(found), len(classes)))
-        places = {value: place for place, value in enumerate(classes.tolist())}
-        columns[:, [places[value] for value in self.classes.tolist()]] = found
+        columns, known = np.zeros((len(found), len(classes))), classes.tolist()
+        columns[:, [known.index(value) for value in self.classes.tolist()]] = found
         return columns
 
 
@@ -243,6 +216,8 @@ class TrainingTask:
         X = self.X if complete else _safe_indexing(self.X, rows)
         labels = self.labels[rows]
         present = np.unique(labels)
+        if len(present) == 1:  # most classifiers refuse to be fitted to one class
+            return FittedCopy(DummyClassifier().fit(X, labels), present)
         options = {name: self._select(name, value, rows, present) for name, value in self.fit_params.items()}
         if weights is not None:
             options[_find_weight_argument(self.estimator)] = weights[rows]
@@ -262,15 +237,9 @@ class TrainingTask:
 
         A sample that several folds predict gets the mean of their probabilities.
         """
-        product = self._multiply(weights)
 
         def predict(seen: Rows, tested: Rows) -> NDArray[np.float64]:
-            labels = self.labels[seen if product is None else seen[product[seen] > 0]]
-            present = np.unique(labels)
-            if len(present) == 1:  # most classifiers refuse to be fitted to one class
-                return np.asarray(np.tile(self.classes == present[0], (len(tested), 1)), dtype=np.float64)
-            copy = self.fit(weights, seen)
-            return copy.predict_proba(_safe_indexing(self.X, tested), self.classes)
+            return self.fit(weights, seen).predict_proba(_safe_indexing(self.X, tested), self.classes)
 
         found = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
         sums, times = np.zeros((len(self.labels), len(self.classes))), np.zeros(len(self.labels))

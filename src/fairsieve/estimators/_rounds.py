@@ -7,6 +7,7 @@ labels, which the classifier learns, and p those of the classes, q = Tᵀp (T is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -16,15 +17,12 @@ from numpy.typing import NDArray
 
 from fairsieve.label_noise.estimate import CleanRatioEstimate, by_cell
 from fairsieve.label_noise.flip_model import transitions, true_sums
-from fairsieve.metrics import count_table
 from fairsieve.selection.batches import sample_weights
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.ratios import class_shares
 from fairsieve.selection.select import select_cells
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped
-
-__all__ = ["Entries", "Round", "Rounds", "chance_right", "scaled_rates"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -213,16 +211,16 @@ class Rounds(RatioSearch[Round]):
 
     def predict_together(self, plain: Round, fair: Round) -> Floats:
         """Count what two rounds predict together, by true class and group, (classes, groups, plain, fair)."""
-        one, other = self.decide(plain.probabilities), self.decide(fair.probabilities)
-        counts = [self.observe(one, (other == code) * 1.0) for code in range(self.cells.shape[0])]
-        return true_sums(np.stack(counts, axis=-1), self.labels.table)
+        counts = self.observe(self.decide(plain.probabilities), self.decide(fair.probabilities))
+        return true_sums(counts, self.labels.table)
 
-    def observe(self, predicted: Codes, part: Floats | float = 1.0) -> Floats:
-        """Count predictions by observed label and group."""
-        cells = self.cells
-        return count_table(
-            cells.label_codes, cells.group_codes, predicted, *cells.shape, self.labels.judged * part + 1e-300
-        )
+    def observe(self, *predicted: Codes) -> Floats:
+        """Count the predictions of one or more models by observed label and group."""
+        labels, groups = self.cells.label_codes, self.cells.group_codes
+        shape = *self.cells.shape, *[self.cells.shape[0]] * len(predicted)
+        place = np.ravel_multi_index((labels, groups, *predicted), shape)
+        counts: Any = np.bincount(place, self.labels.judged + 1e-300, math.prod(shape))
+        return np.asarray(counts.reshape(shape))
 
     def decide(self, probabilities: Floats) -> Codes:
         """Return the predicted class of each sample, as a code."""

@@ -18,10 +18,8 @@ from fairsieve.errors import FairnessWarning, FairsieveWarning, InvalidInputErro
 from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.ratio_search import Gap, SolverSettings, Stopped, choose_point
+from fairsieve.training.ratio_search import Gap, SolverSettings, choose_point
 from fairsieve.validation import check_at_least, check_clean_ratio, check_share
-
-__all__ = ["FairEstimator", "PlainComparison", "compare_models"]
 
 Floats = NDArray[np.float64]
 
@@ -142,14 +140,12 @@ def _gap_error(joint: Floats, plain: Gap, fair: Gap) -> float:
 
 
 class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the sieve have in common."""
+    """What the classifier and the sieve have in common.
 
-    comparison_: PlainComparison | None
+    Their ``fit`` sets ``comparison_``, ``estimate_``, ``is_plain_``, ``path_``, ``stopped_`` and ``tolerance_``.
+    """
+
     estimate_: CleanRatioEstimate | None
-    is_plain_: bool
-    path_: pd.DataFrame
-    stopped_: Stopped
-    tolerance_: float
 
     def at(self, *, tolerance: float) -> Any:
         """Return the most accurate model of the path whose gap is at most ``tolerance``, without another fit.
@@ -233,40 +229,33 @@ class FairEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _tell(self) -> None:
         """Warn where training was stopped, a gap above the tolerance is left, or the fair model is not better."""
-        if self.stopped_ == "interrupted":
-            warnings.warn(
+        gap, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
+        stops: dict[str, tuple[str, type[Warning]]] = {
+            "interrupted": (
                 f"training was stopped after {self.n_iter_} updates; the model is the best of those",
                 FairsieveWarning,
-                stacklevel=3,
-            )
-            return
-        gap, verdict = float(self.path_["gap"].min()), self.comparison_ and self.comparison_.verdict
-        if self.stopped_ == "limit":
-            warnings.warn(
+            ),
+            "limit": (
                 f"the widest gap is {gap:.3f} after max_iter={self.max_iter} updates, above the tolerance of "
                 f"{self.tolerance_:.3g}: raise max_iter",
                 ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif self.stopped_ == "exhausted":
-            warnings.warn(
+            ),
+            "exhausted": (
                 f"the widest gap between groups is {gap:.3f}, above the tolerance of {self.tolerance_:.3g}, and no "
                 "shift of weight between groups narrows it further. What would help: the group, or a column that "
                 "stands for it, among the features; thresholds by group (fairlearn's ThresholdOptimizer); or a larger "
                 "tolerance",
                 FairnessWarning,
-                stacklevel=3,
-            )
-        if verdict in ("worse", "no different"):
-            finding = {
-                "worse": "came out worse than the plain one",
-                "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
-            }[verdict]
-            model = (
-                "The plain model is kept"
-                if self.is_plain_
-                else "The fair model is kept, as tolerance was named"
-            )
+            ),
+        }
+        if self.stopped_ in stops:
+            warnings.warn(*stops[self.stopped_], stacklevel=3)
+        finding = {
+            "worse": "came out worse than the plain one",
+            "no different": "is neither fairer nor more accurate than the plain one beyond two standard errors",
+        }.get(verdict or "")
+        if finding is not None:
+            kept = "plain model is kept" if self.is_plain_ else "fair model is kept, as tolerance was named"
             warnings.warn(
-                f"the fair model {finding}: {self.comparison_}. {model}", FairnessWarning, stacklevel=3
+                f"the fair model {finding}: {self.comparison_}. The {kept}", FairnessWarning, stacklevel=3
             )

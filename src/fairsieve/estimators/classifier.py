@@ -36,8 +36,6 @@ from fairsieve.training.linear_model import LinearModel
 from fairsieve.training.linear_rows import LinearRows, to_host
 from fairsieve.training.solver import Point, solve
 
-__all__ = ["FairRobustClassifier"]
-
 LEARNT_BY_HEART = 200  # rows for each parameter, below which a model does better on its own rows
 FEWEST = 40  # rows of a class, or there is too little to set a fold aside
 
@@ -209,12 +207,8 @@ class FairRobustClassifier(FairEstimator):
             warn_of_groups(cells)
         compared = self._check_fairness(checked, sensitive_features)
         self._estimate(checked, verified)
-        if table is None:
-            rows, plain_rows, clean_ratio = self._believe(checked)
-            folds = self._folds(checked)
-        else:
-            rows, plain_rows, clean_ratio = table.believe(self.estimate_, self.clean_ratio_)
-            folds = None
+        rows, plain_rows, clean_ratio = self._believe(checked, table)
+        folds = None if table is not None else self._folds(checked)
         with progress_bar("updates", self.max_iter, shown=bool(self.verbose)) as report:
             settings = self._settings(
                 cells, compared, clean_ratio=clean_ratio, correct=self._correction(), report=report
@@ -285,17 +279,20 @@ class FairRobustClassifier(FairEstimator):
                 "raise it"
             )
 
-    def _believe(self, checked: Checked) -> tuple[LinearRows, LinearRows, float]:
-        """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss."""
+    def _believe(self, checked: Checked, table: Any) -> tuple[LinearRows, LinearRows, float]:
+        """Return the rows as they are believed, the rows as they are labelled, and the share to select by loss.
+
+        Labels of a table in partitions are not corrected: where some are wrong, rows are selected.
+        """
         data, estimate = checked.data, self.estimate_
-        plain = LinearRows.of(data, checked.weights).on_device(self.device)
+        plain = LinearRows.of(data, checked.weights).on_device(self.device) if table is None else table.rows
         if estimate is None:
             return plain, plain, self.clean_ratio_
-        if estimate.acts:
+        if estimate.acts and table is None:
             return plain.with_labels(data.cells.label_codes, estimate.true_class), plain, 1.0
         if estimate.verified_codes is not None:  # too few to learn from, but known
             plain = plain.with_labels(estimate.true_codes)
-        return plain, plain, estimate.clean_ratio if estimate.aimed else 1.0
+        return plain, plain, estimate.clean_ratio if estimate.aimed or estimate.acts else 1.0
 
     def _correction(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
         """Return what turns counts by given label into counts by true class, where labels are flipped at random."""

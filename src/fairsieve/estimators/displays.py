@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.scorers import disparity_by_name
 from fairsieve.metrics import (
     Method,
@@ -20,11 +21,9 @@ from fairsieve.metrics import (
     disparity_from_table,
     grouped_part,
 )
+from fairsieve.optional import require
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.training.result import History, cell_names
-
-__all__ = ["SelectionDisplay", "TradeoffDisplay"]
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
 DRAWS = 500  # of the samples again, for intervals (bootstrap)
@@ -133,13 +132,7 @@ class TradeoffDisplay:
 
     @classmethod
     def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        **options: Any,
+        cls, estimators: Mapping[str, Any], X: Any, y: ArrayLike, **options: Any
     ) -> TradeoffDisplay:
         """Measure fitted estimators on labelled samples, and plot.
 
@@ -147,11 +140,10 @@ class TradeoffDisplay:
         ----------
         estimators : mapping of names to fitted estimators
         X, y : samples that were not trained on, with labels that are right
-        sensitive_features : their groups; columns are crossed, samples without a group left out
-        **options : ``fairness``, ``method``, ``pos_label``, ``ax`` and styles, as in :meth:`from_predictions`
+        **options : ``sensitive_features``, ``fairness``, ``ax`` and others, as in :meth:`from_predictions`
         """
         predictions = {name: estimator.predict(X) for name, estimator in estimators.items()}
-        return cls.from_predictions(y, predictions, sensitive_features=sensitive_features, **options)
+        return cls.from_predictions(y, predictions, **options)
 
     @classmethod
     def from_predictions(
@@ -177,19 +169,13 @@ class TradeoffDisplay:
         ax : matplotlib Axes, optional
         **style : passed on to ``ax.scatter``
         """
-        name = fairness_name(fairness)
-        options = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
-        each = predictions.values()
-        bounds = [_bootstrap(y_true, one, sensitive_features, name, method, pos_label) for one in each]
-        display = cls(
-            list(predictions),
-            [accuracy(y_true, one) for one in each],
-            [disparity_by_name(name, y_true, one, **options) for one in each],
-            name,
-            accuracy_interval=np.reshape(bounds, (-1, 2, 2))[:, 0],
-            disparity_interval=np.reshape(bounds, (-1, 2, 2))[:, 1],
-        )
-        return display.plot(ax=ax, **style)
+        name, each = fairness_name(fairness), predictions.values()
+        options: Any = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
+        bounds = np.reshape([_bootstrap(name, y_true, one, **options) for one in each], (-1, 2, 2))
+        right = [accuracy(y_true, one) for one in each]
+        unfair = [disparity_by_name(name, y_true, one, **options) for one in each]
+        intervals: Any = {"accuracy_interval": bounds[:, 0], "disparity_interval": bounds[:, 1]}
+        return cls(list(predictions), right, unfair, name, **intervals).plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> TradeoffDisplay:
         """Draw into ``ax``, or into a figure of its own. ``style`` goes to ``ax.scatter``."""
@@ -214,26 +200,14 @@ class TradeoffDisplay:
         self.ax_.set(xlabel=title, ylabel="accuracy")
         self.ax_.set_xlim(*_span(self.disparity, self.disparity_interval, [0.0]))
         self.ax_.set_ylim(*_span(self.accuracy, self.accuracy_interval))
-        if self.chosen is None:
-            self._plot_front()
+        if self.chosen is None:  # estimators below and to the right of the front are dominated
+            (_, right), (bottom, _) = self.ax_.get_xlim(), self.ax_.get_ylim()
+            disparity, highest = zip(*self.front, strict=True)
+            x, y = [disparity[0], *disparity, right], [bottom, *highest, highest[-1]]
+            line = {"where": "post", "color": MUTED, "linewidth": 1, "label": "Pareto front"}
+            self.ax_.step(x, y, "--", scalex=False, scaley=False, **line)
         self.ax_.legend(**OUTSIDE)
         return self
-
-    def _plot_front(self) -> None:
-        """Draw the Pareto front as steps; estimators below and to the right of it are dominated."""
-        (_, right), (bottom, _) = self.ax_.get_xlim(), self.ax_.get_ylim()
-        disparity, highest = zip(*self.front, strict=True)
-        self.ax_.plot(
-            [disparity[0], *disparity, right],
-            [bottom, *highest, highest[-1]],
-            drawstyle="steps-post",
-            color=MUTED,
-            linestyle="--",
-            linewidth=1,
-            label="Pareto front",
-            scalex=False,
-            scaley=False,
-        )
 
 
 def _span(*values: ArrayLike) -> tuple[float, float]:
@@ -245,45 +219,42 @@ def _span(*values: ArrayLike) -> tuple[float, float]:
 
 
 class SelectionDisplay:
-    """Which cells a training selected, and what each weighed in it.
+    """What each cell weighed in a training, and its ratio.
 
-    Make one with :meth:`from_estimator`, or with the history of a training.
+    Make one with :meth:`from_estimator`.
 
     Parameters
     ----------
-    history : History
-        Of a training, such as ``fit(…).history``: the share of each cell that was selected, and its ratio, by epoch.
+    weights : array of shape (classes, groups)
+        The share of the training weight that each cell had, divided by its share of the rows.
+    ratios : array of the same shape
+        The share of each class that a group had.
+    classes, groups : sequences
+        What the rows and columns stand for; a group None, samples without one.
 
     Attributes
     ----------
-    kept : array of shape (epochs, classes, groups)
-        The share of each cell that was selected, NaN where a cell has no samples; of an estimator, the effective
-        weight of each cell, in one row.
-    ratios : array of the same shape
-        The share of each class that a group had.
     ax_ : array of two matplotlib Axes
-        After :meth:`plot`: the selected shares (or the weights), and the ratios.
+        After :meth:`plot`: the weights, and the ratios.
     figure_ : matplotlib Figure
 
     Examples
     --------
-    >>> from fairsieve import fit
-    >>> from fairsieve.data import make_synthetic
-    >>> fitted = fit(None, make_synthetic(500, seed=0), clean_ratio=0.9, epochs=5, warmup_epochs=2)
-    >>> SelectionDisplay(fitted.history).kept.shape  # .plot() draws it
-    (5, 2, 2)
+    >>> display = SelectionDisplay([[1.2, 0.8]], [[0.6, 0.4]], ["yes"], ["a", "b"])  # .plot() draws it
+    >>> display.weights.to_dict()
+    {'yes, a': 1.2, 'yes, b': 0.8}
     """
 
     ax_: NDArray[Any]
     figure_: Any
 
-    def __init__(self, history: History) -> None:
-        sizes = history.sizes.astype(np.float64)
-        self.kept = history.counts / np.where(sizes > 0, sizes, np.nan)
-        self.ratios = history.ratios
-        self.cells = cell_names(history.classes, history.groups)
-        self.epochs: Any = history.epochs
-        self.warmup_epochs = history.warmup_epochs
+    def __init__(
+        self, weights: ArrayLike, ratios: ArrayLike, classes: Sequence[Any], groups: Sequence[Any]
+    ) -> None:
+        cells = [
+            f"{label}, {'no group' if group is None else group}" for label in classes for group in groups
+        ]
+        self.weights, self.ratios = (pd.Series(np.ravel(values), cells) for values in (weights, ratios))
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any | None = None, **style: Any) -> SelectionDisplay:
@@ -296,71 +267,50 @@ class SelectionDisplay:
         **style : passed on to ``ax.barh``
         """
         check_is_fitted(estimator)
-        display = cls.__new__(cls)
-        display.kept, display.ratios = estimator.effective_weights_[None], estimator.ratios_[None]
-        display.cells = cell_names(list(estimator.classes_), estimator.sensitive_values_)
-        display.epochs = None
-        return display.plot(ax=ax, **style)
+        tables = estimator.effective_weights_, estimator.ratios_
+        return cls(*tables, estimator.classes_, estimator.sensitive_values_).plot(ax=ax, **style)
 
     def plot(self, ax: Any | None = None, **style: Any) -> SelectionDisplay:
-        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.plot`` or ``ax.barh``."""
+        """Draw into two ``ax``, or into a figure of its own. ``style`` goes to ``ax.barh``."""
         axes = np.asarray(_new_axes(2) if ax is None else ax, dtype=object).reshape(-1)
         if len(axes) != 2:
             raise InvalidInputError(
-                f"ax must be two axes, for the selected shares and for the ratios; got {len(axes)}: pass two"
+                f"ax must be two axes, for the weights and for the ratios; got {len(axes)}: pass two"
             )
         self.ax_, self.figure_ = axes, axes[0].figure
-        titles = [
-            f"{label}, {'no group' if group is None else group}" for (_, label), (_, group) in self.cells
-        ]
-        hues, marks = list(HUES.values()), [one.matplotlib for one in SYMBOLS.values()]
-        places = range(len(titles))
-        options: dict[str, Any] = {"color": [hues[place % len(hues)] for place in places]}
-        for axis, values in zip(axes, (self.kept, self.ratios), strict=True):
-            table = pd.DataFrame(values.reshape(len(values), -1), index=self.epochs, columns=titles)
-            if self.epochs is None:
-                table.iloc[0].plot.barh(ax=axis, **(options | style))
-                axis.invert_yaxis()
-                continue
-            lines = [f"{marks[(place + place // len(hues)) % len(marks)]}-" for place in places]
-            sparse = {"markevery": max(len(table) // 8, 1), "markersize": 4, "legend": False}
-            table.plot(ax=axis, style=lines, **(options | sparse | style))
-            axis.axvline(self.warmup_epochs, color=MUTED, linewidth=0.8, linestyle=":")
-            axis.set(xlabel="epoch", ylim=(-0.02, 1.02))
-        if self.epochs is None:
-            axes[0].axvline(1, color=MUTED, linewidth=0.8)
-            axes[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
-            axes[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
-            axes[1].set(title="Share of the class", xlim=(0, 1))
-        else:
-            axes[0].set(title="Samples selected", ylabel="share of the cell")
-            axes[1].set(title="Ratios", ylabel="share of the class")
-            axes[1].legend(title="class, group", **OUTSIDE)
+        options = {"color": list(islice(cycle(HUES.values()), len(self.weights)))} | style
+        for axis, values in zip(axes, (self.weights, self.ratios), strict=True):
+            values.plot.barh(ax=axis, **options)
+            axis.invert_yaxis()
+        axes[0].axvline(1, color=MUTED, linewidth=0.8)
+        axes[0].axvline(IGNORED, color=MUTED, linewidth=0.8, linestyle=":")
+        axes[0].set(title="Effective weight (1: as many as its rows)", ylabel="class, group")
+        axes[1].set(title="Share of the class", xlim=(0, 1))
         return self
 
 
 def _bootstrap(
-    y_true: ArrayLike, y_pred: ArrayLike, groups: ArrayLike, fairness: str, method: Method, pos_label: Any
+    fairness: str,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sensitive_features: ArrayLike,
+    method: Method,
+    pos_label: Any,
 ) -> NDArray[np.float64]:
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
-    table, classes, values = confusion_table(y_true, y_pred, groups)
+    table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
     positive = len(classes) - 1 if pos_label is None else classes.index(pos_label)
     share = table.reshape(-1) / table.sum()
     drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
     tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)
-    grouped = grouped_part(tables, values)
-    measured = [
-        accuracy_from_table(tables),
-        disparity_from_table(grouped, fairness, positive=positive, method=method),
-    ]
-    return np.percentile(measured, [2.5, 97.5], axis=1).T
+    unfair = disparity_from_table(grouped_part(tables, values), fairness, positive=positive, method=method)
+    return np.percentile([accuracy_from_table(tables), unfair], [2.5, 97.5], axis=1).T
 
 
 def _new_axes(columns: int) -> list[Any]:
     """Make axes side by side in a new figure, with the user's own backend and style."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plot", purpose="drawing figures") from None
+    require("matplotlib", extra="plot", purpose="drawing figures")
+    from matplotlib import pyplot as plt
+
     _, axes = plt.subplots(1, columns, figsize=(5.2 * columns, 4), layout="constrained", squeeze=False)
     return list(axes[0])

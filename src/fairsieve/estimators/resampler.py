@@ -21,8 +21,6 @@ from fairsieve.selection.cells import Cells
 from fairsieve.training.ratio_search import TOLERANCE
 from fairsieve.validation import shown
 
-__all__ = ["FairRobustResampler"]
-
 
 class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     """Resample data to the samples that a fair and robust classifier last trained on.
@@ -75,34 +73,29 @@ class FairRobustResampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[
     ) -> FairRobustResampler:
         """Select and draw the rows, which are then in ``sample_indices_``; see :meth:`fit_resample`."""
         seed = read_seed(self.random_state)
-        options = {
-            name: value
-            for name, value in (("verified_labels", verified_labels), ("verified_weight", verified_weight))
-            if value is not None
-        }
-        for name in ("sensitive_features", *options):
-            if self.estimator is not None and not has_fit_parameter(self.estimator, name):
+        checked = {"verified_labels": verified_labels, "verified_weight": verified_weight}
+        options = {name: value for name, value in checked.items() if value is not None}
+        options["sensitive_features"] = sensitive_features
+        selector: Any = self.estimator
+        if selector is None:
+            selector = FairRobustClassifier(tolerance=TOLERANCE, random_state=seed)
+        for name in options:
+            if not has_fit_parameter(selector, name):
                 raise InvalidInputError(
-                    f"estimator must take {name} in fit, as FairRobustClassifier does; got "
-                    f"{shown(self.estimator)}: pass None for that one"
+                    f"estimator must take {name} in fit, as FairRobustClassifier does; got {shown(selector)}: pass "
+                    "None for that one"
                 )
         X, labels = check_targets(type(self).__name__, X, _decode_indicators(y))
-        selector = (
-            FairRobustClassifier(tolerance=TOLERANCE, random_state=seed)
-            if self.estimator is None
-            else clone(self.estimator)
-        )
-        self.estimator_ = selector.fit(X, labels, sensitive_features=sensitive_features, **options)
+        self.estimator_ = clone(selector).fit(X, labels, **options)
         selected, self._label_rows = self.estimator_.sample_indices_, None
         if verified_labels is not None:
             found: Any = self.estimator_.estimate_
             labels, self._label_rows = _draw_labels(found, self.estimator_.classes_, labels, seed)
             selected = selected if found.verified is None else np.arange(len(labels))
         self.sample_indices_ = _draw_rows(self.estimator_, labels, sensitive_features, seed, selected)
-        self.sensitive_features_ = None
-        if sensitive_features is not None:
-            self.sensitive_features_ = _safe_indexing(sensitive_features, self.sample_indices_)
-        values, counts = np.unique(labels[self.sample_indices_], return_counts=True)
+        rows, groups = self.sample_indices_, sensitive_features
+        self.sensitive_features_ = None if groups is None else _safe_indexing(groups, rows)
+        values, counts = np.unique(labels[rows], return_counts=True)
         self.sampling_strategy_ = dict(zip(values.tolist(), counts.tolist(), strict=True))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -223,7 +216,5 @@ def _draw_rows(
     )
     selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
-    if len(selected) == 0:
-        return selected
     shares = batch_shares(selector.ratios_, counts, len(selected))
     return np.sort(draw_batches(selected, cells.codes, counts, Draw(shares, 1, seed, 0))[0])

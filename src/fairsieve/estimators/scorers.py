@@ -8,30 +8,16 @@ import sklearn
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
+from fairsieve import metrics
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.metrics import (
-    Method,
-    accuracy,
-    demographic_parity_disparity,
-    equal_opportunity_disparity,
-    equalized_odds_disparity,
-)
 from fairsieve.selection.fairness import fairness_name
 from fairsieve.validation import check_choice
-
-__all__ = ["disparity_by_name", "fairness_scorer"]
-
-DISPARITIES: dict[str, Any] = {
-    "equalized_odds": equalized_odds_disparity,
-    "demographic_parity": demographic_parity_disparity,
-    "equal_opportunity": equal_opportunity_disparity,
-}
 
 
 def fairness_scorer(
     fairness: str = "equalized_odds",
     *,
-    method: Method = "to_overall",
+    method: metrics.Method = "to_overall",
     pos_label: Any | None = None,
     with_accuracy: bool = False,
 ) -> Any:
@@ -77,14 +63,13 @@ def _fairness_score(
     sensitive_features: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     fairness: str,
-    method: Method,
-    pos_label: Any | None,
     with_accuracy: bool,
+    **options: Any,
 ) -> float:
     """Compute the score of :func:`fairness_scorer`, in [−1, 0] or, with the accuracy, in [−1, 1].
 
-    >>> options = {"fairness": "equalized_odds", "method": "to_overall", "pos_label": None}
-    >>> _fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), with_accuracy=False, **options)
+    >>> options = {"fairness": "equalized_odds", "pos_label": None, "with_accuracy": False}
+    >>> _fairness_score([0, 0, 1], [0, 1, 1], sensitive_features=list("abb"), **options)
     -0.5
     """
     if sensitive_features is None:
@@ -92,16 +77,9 @@ def _fairness_score(
             "sensitive_features must be given to a scorer of fairness; got None: pass them to fit, as in "
             "search.fit(X, y, sensitive_features=z)"
         )
-    right = accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0
-    return right - disparity_by_name(
-        fairness,
-        y_true,
-        y_pred,
-        pos_label=pos_label,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        method=method,
-    )
+    right = metrics.accuracy(y_true, y_pred, sample_weight=sample_weight) if with_accuracy else 0.0
+    options |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    return right - disparity_by_name(fairness, y_true, y_pred, **options)
 
 
 def disparity_by_name(
@@ -110,4 +88,4 @@ def disparity_by_name(
     """Compute the disparity of :mod:`fairsieve.metrics` that belongs to a notion of fairness."""
     if fairness == "equal_opportunity":  # the only one that is about one class
         options["pos_label"] = pos_label
-    return float(DISPARITIES[fairness](y_true, y_pred, **options))
+    return float(getattr(metrics, f"{fairness}_disparity")(y_true, y_pred, **options))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators._learner import (
@@ -20,7 +20,6 @@ from fairsieve.estimators._learner import (
     check_estimator,
     check_sieve_samples,
     check_targets,
-    encode_table,
     make_folds,
     select_rows,
 )
@@ -38,8 +37,6 @@ from fairsieve.selection.fairness import comparisons
 from fairsieve.thresholds import ThresholdRule
 from fairsieve.training.ratio_search import choose_point
 
-__all__ = ["SieveClassifier"]
-
 OLD_NAMES = {
     "flips": "clean_ratio alone: how labels went wrong is estimated",
     "rounds": "max_iter",
@@ -47,16 +44,6 @@ OLD_NAMES = {
     "signal": "nothing: rates are compared",
     "keep_rounds": "keep_path",
 }
-
-
-def _estimator_has(method: str) -> Any:
-    """Return a check that the wrapped classifier, fitted or not, has a method."""
-
-    def check(sieve: SieveClassifier) -> bool:
-        getattr(getattr(sieve, "estimator_", sieve.estimator), method)  # its own AttributeError says why
-        return True
-
-    return check
 
 
 @rename_parameters(OLD_NAMES)
@@ -233,8 +220,8 @@ class SieveClassifier(FairEstimator):
         self._check_parameters()
         rule = ThresholdRule.parse(self.threshold)
         X, labels = check_targets(type(self).__name__, X, y)
-        checked = check_sieve_samples(labels, sensitive_features, sample_weight)
-        data, cells, rows, given = checked.data, checked.data.cells, checked.rows, checked.given
+        checked = check_sieve_samples(X, labels, sensitive_features, sample_weight)
+        cells, rows, given = checked.data.cells, checked.rows, checked.given
         if len(rows) < given:
             X = _safe_indexing(X, rows)
             fit_params = {name: select_rows(value, rows, given) for name, value in fit_params.items()}
@@ -244,7 +231,6 @@ class SieveClassifier(FairEstimator):
         comparisons(self.fairness, cells, self.pos_label)  # names what is wrong before any work
         _check_two_classes(rule, cells)
         folds = make_folds(self.cv, X, cells, rows, given, seed)
-        checked = checked._replace(data=Samples(encode_table(X), data.labels, data.groups, missing="own"))
         verified = check_verification(checked, verified_labels, verified_weight)
         if verified is not None:
             refuse_known_ratio(self.clean_ratio)
@@ -295,8 +281,8 @@ class SieveClassifier(FairEstimator):
         self.plain_estimator_ = plain_copy.estimator
         if self.keep_path:
             again = {0: plain_copy, best: chosen}
-            copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
-            self.path_models_ = [copy.estimator for copy in copies]
+            self._copies = [again.get(number) or task.fit(one.weights) for number, one in enumerate(rounds)]
+            self.path_models_ = [copy.estimator for copy in self._copies]
         self.classes_ = plain.classes
         self.clean_ratio_, self.flip_rates_ = entries.clean_ratio, entries.flip_rates
         self.n_iter_ = len(rounds) - 1
@@ -309,8 +295,7 @@ class SieveClassifier(FairEstimator):
         return self
 
     def _choose(self, place: int) -> None:
-        model = self.path_models_[place]
-        self._store(place, FittedCopy(model, model.classes_))
+        self._store(place, self._copies[place])
 
     def _store(self, place: int, fitted: FittedCopy) -> None:
         """Store the model of a round."""

@@ -11,7 +11,6 @@ import io
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ from fairsieve.files import clear_stale, make_folder, write_whole
 
 if TYPE_CHECKING:
     from fairsieve.training.models import AutogradTrainer
-
-__all__ = ["Checkpoints"]
 
 KEPT = 2  # the last, and the one before it in case the last is damaged
 NAME = re.compile(r"\d{6,}\.checkpoint", re.ASCII)
@@ -145,14 +142,14 @@ def _read(path: Path) -> dict[str, Any]:
 def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
     """Describe what is trained, on what and how, in plain values: the same in any process."""
     spec, data = trainer.spec, (trainer.spec.data, trainer.spec.evaluation)
-    settings = {field.name: _plain(getattr(spec.settings, field.name)) for field in fields(spec.settings)}
+    settings = {name: _plain(value) for name, value in vars(spec.settings).items()}
     shapes = [(name, str(value.dtype), value.shape) for name, value in trainer.model.state_dict().items()]
     given, shown = (
         each and joblib.hash((each.features, each.cells.codes, each.classes, each.group_values))
         for each in data
     )
     return settings | {
-        "method": _plain(asdict(spec.method)),
+        "method": spec.method.name,
         "seed": spec.seed,
         "model": f"{type(trainer.model).__qualname__} {joblib.hash(shapes)}",
         "data": given,
@@ -163,8 +160,6 @@ def _describe_training(trainer: AutogradTrainer) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a setting as a plain value; a function by its name."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
     if callable(value):
         return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
-    return repr(value)
+    return value if value is None or isinstance(value, (int, float, str)) else repr(value)

@@ -19,11 +19,9 @@ from fairsieve.selection.batches import batch_count, batch_shares
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
-from fairsieve.training.trainer import Recording, count_predictions, record_model, record_plan
+from fairsieve.training.trainer import Measurement, Recording, count_predictions, record_model, record_plan
 
 numba = require("numba", extra="reproduce", purpose="the compiled loop of the linear model")
-
-__all__ = ["train_epochs"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -94,10 +92,9 @@ def _predict(rows: Rows, parameters: Floats, out: Floats, predicted: Integers) -
 
 
 @compiled
-def _measure(
-    problem: LinearProblem, out: Floats, predicted: Integers, losses: Floats, signals: Floats
-) -> None:
-    """Compute losses, and what groups are compared by, from the outputs."""
+def _measure(problem: LinearProblem, out: Floats, measured: Measurement) -> None:
+    """Compute losses, and what groups are compared by, from the outputs and predictions."""
+    losses, signals, predicted = measured
     _cross_entropies(out, problem.labels, losses)
     for t in range(problem.targets.size):
         target, labels = problem.targets[t], problem.labels
@@ -161,26 +158,20 @@ def _select(losses: Floats, codes: NDArray[Any], bounds: Floats, constrained: bo
 
 
 @compiled
-def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, places: NDArray[np.uint64]) -> None:
-    """Write the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
+def _shuffle(size: int, seed: int, epoch: int, cell: int, lap: int, wanted: int) -> NDArray[np.uint64]:
+    """Return the first places of a cell's shuffled order; see :mod:`fairsieve.selection.shuffle`."""
     constants = shuffle_constants(seed, epoch, cell, lap)
-    mask, half = shuffle_shape(size)
-    for j in range(places.size):
-        places[j] = j
-    _send_through(constants, np.uint64(mask), np.uint64(half), places)
-    for j in range(places.size):
-        while places[j] >= np.uint64(size):
-            _send_through(constants, np.uint64(mask), np.uint64(half), places[j : j + 1])
-
-
-@compiled
-def _send_through(constants: NDArray[np.uint64], mask: Any, half: Any, places: NDArray[np.uint64]) -> None:
-    """Apply all rounds of a shuffle over its next power of two, in place."""
-    for i in range(0, 2 * ROUNDS, 2):
-        factor, summand = constants[i] | np.uint64(1), constants[i + 1]
-        for j in range(places.size):
-            value = (places[j] * factor + summand) & mask
-            places[j] = value ^ (value >> half)
+    constants[::2] |= np.uint64(1)
+    (mask, half), places = shuffle_shape(size), np.empty(wanted, np.uint64)
+    for j in range(wanted):
+        value, beyond = np.uint64(j), True
+        while beyond:
+            for i in range(0, 2 * ROUNDS, 2):
+                value = (value * constants[i] + constants[i + 1]) & np.uint64(mask)
+                value ^= value >> np.uint64(half)
+            beyond = bool(value >= np.uint64(size))
+        places[j] = value
+    return places
 
 
 @compiled
@@ -200,12 +191,10 @@ def _draw(problem: LinearProblem, epoch: int, ratios: Floats, selected: Integers
     column, start = 0, 0
     for cell in range(sizes.size):
         size, share, row, k = sizes[cell], shares[cell], 0, 0
-        for first in range(
-            0, batches * share, max(size, 1)
-        ):  # a cell is gone through again when it is used up
-            places = np.empty(min(size, batches * share - first), np.uint64)
-            _shuffle(size, rules.seed, epoch, cell, first // size, places)
-            for place in places:
+        # A cell is gone through again when it is used up.
+        for first in range(0, batches * share, max(size, 1)):
+            wanted = min(size, batches * share - first)
+            for place in _shuffle(size, rules.seed, epoch, cell, first // size, wanted):
                 drawn[row, column + k] = members[start + place]
                 k += 1
                 if k == share:
@@ -262,27 +251,26 @@ def train_epochs(
     selected: Integers,
     counts: Integers,
     first: int,
+    epochs: int,
     recording: Recording,
-    parameters_by_epoch: Floats,
 ) -> Any:
-    """Train as many epochs as ``parameters_by_epoch`` has room for, from epoch ``first`` on.
+    """Train so many epochs, from epoch ``first`` on.
 
-    ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the parameters as each epoch
-    begins) are updated in place. Returns the last selection, and whether all losses were numbers: training ends at an
-    epoch that begins with one that is not.
+    ``parameters``, ``adam``, ``ratios`` and ``recording`` are updated in place. Returns the last selection, and whether
+    all losses were numbers: training ends at an epoch that begins with one that is not.
     """
     rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
     signals = np.empty((problem.targets.size, n))
+    measured = Measurement(losses, signals, predicted)
     shown = np.empty(problem.shown_codes.size, np.int64)
     shown_out = np.empty((shown.size, outputs))
-    for epoch in range(first, first + len(parameters_by_epoch)):
-        parameters_by_epoch[epoch - first] = parameters
+    for epoch in range(first, first + epochs):
         _predict(problem.rows, parameters, out, predicted)
-        _measure(problem, out, predicted, losses, signals)
+        _measure(problem, out, measured)
         if np.isnan(losses.sum()):
             return selected, False
-        record_model(recording, epoch, losses, predicted, rules.codes, selected, counts)
+        record_model(recording, epoch, measured, rules.codes, selected, counts)
         _predict(problem.shown, parameters, shown_out, shown)
         count_predictions(shown, problem.shown_codes, recording.evaluation_tables[epoch])
         selective = epoch >= rules.warmup_epochs
@@ -298,6 +286,6 @@ def train_epochs(
             bounds = selection_bounds(ratios, rules.has_ungrouped)
         if selective and (rules.constrained or rules.budget < n):
             selected, counts = _select(losses, rules.codes, bounds, rules.constrained, rules.budget)
-        record_plan(recording, epoch, ratios, selected, counts, selective)
+        record_plan(recording, epoch, ratios, counts)
         _train(problem, parameters, adam, _draw(problem, epoch, ratios, selected, counts), selective)
     return selected, True

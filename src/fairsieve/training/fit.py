@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fairsieve.errors import FairsieveWarning, InvalidInputError
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     ModelLike = nn.Module | Callable[[torch.Generator], nn.Module] | None
 else:
     ModelLike = Any  # so that annotations can be evaluated without torch
-
-__all__ = ["fit"]
 
 
 def fit(
@@ -84,13 +81,12 @@ def fit(
         Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
         See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
-        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
-        ``average_last``, …
+        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``, …
 
     Returns
     -------
     Fitted
-        After an interruption (Ctrl-C) too: then with the best state so far.
+        After an interruption (Ctrl-C) too: then with the model as far as it is trained.
 
     Examples
     --------
@@ -104,7 +100,6 @@ def fit(
     _check_selection(chosen, wanted, len(data))
     if checkpoint_every is not None:
         check_at_least("checkpoint_every", checkpoint_every, 1)
-    started = time.perf_counter()
     rows, weights = weighted_rows(sample_weight, len(data))
     if weights is not None:
         weights = None if (weights == weights[0]).all() else weights / weights.mean()
@@ -124,54 +119,42 @@ def fit(
                 "module"
             )
         kept = Checkpoints(trainer, Path(checkpoint_dir), checkpoint_every)
-    interrupted = False
-    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report:
-        # Below this an interruption is an exception; here it ends the training, and the result says so.
-        try:
+    # Below this an interruption is an exception; here it ends the training, and the result says so.
+    with progress_bar(chosen.name, wanted.epochs, shown=progress) as report, suppress(KeyboardInterrupt):
+        if kept is not None:
+            kept.resume()
+        while trainer.done < wanted.epochs:
+            trainer.run_epoch()
             if kept is not None:
-                kept.resume()
-            while trainer.done < wanted.epochs:
-                trainer.run_epoch()
-                if kept is not None:
-                    kept.write_if_due()
-                report(trainer.done)
-        except KeyboardInterrupt:
-            interrupted = True
-    times_selected = np.zeros(len(data), np.int32)
-    times_selected[rows] = trainer.recording.times_selected
+                kept.write_if_due()
+            report(trainer.done)
     return Fitted(
-        predictor=trainer.finish(interrupted=interrupted),
-        history=trainer.history(times_selected),
+        predictor=trainer.finish(),
+        history=trainer.history(),
         indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
-        method=chosen.name,
-        seed=seed,
-        seconds=time.perf_counter() - started,
-        interrupted=interrupted,
+        interrupted=trainer.done < wanted.epochs,
     )
 
 
 def _check_data(data: Samples, evaluation: Samples | None) -> None:
     """Require something to learn, and an evaluation set of the same kind."""
-    if not isinstance(data, Samples):
-        raise InvalidInputError(f"data must be Samples(features, labels, groups); got {type(data).__name__}")
+    shown = data if evaluation is None else evaluation
+    for name, given in (("data", data), ("evaluation", shown)):
+        if not isinstance(given, Samples):
+            raise InvalidInputError(
+                f"{name} must be Samples(features, labels, groups); got {type(given).__name__}"
+            )
     if len(data) == 0:
         raise InvalidInputError("data must have at least one sample; got none")
     if data.cells.shape[0] < 2:
         raise InvalidInputError(f"data must have two or more classes to tell apart; got {data.classes}")
-    if evaluation is not None:
-        if not isinstance(evaluation, Samples):
-            raise InvalidInputError(
-                f"evaluation must be Samples(features, labels, groups); got {type(evaluation).__name__}"
-            )
-        same = (data.classes, data.group_values) == (evaluation.classes, evaluation.group_values)
-        if not same:
-            raise InvalidInputError(
-                f"evaluation must have the classes and groups of data, {data.classes} and {data.group_values}; got "
-                f"{evaluation.classes} and {evaluation.group_values}. Pass classes= and group_values= to Samples "
-                "when some are absent"
-            )
+    if (data.classes, data.group_values) != (shown.classes, shown.group_values):
+        raise InvalidInputError(
+            f"evaluation must have the classes and groups of data, {data.classes} and {data.group_values}; got "
+            f"{shown.classes} and {shown.group_values}. Pass classes= and group_values= to Samples when some are absent"
+        )
 
 
 def _check_selection(method: SelectionMethod, settings: Settings, samples: int) -> None:

@@ -30,16 +30,6 @@ from fairsieve.training.linear_model import LinearModel, initial_parameters, lik
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 
-__all__ = [
-    "Adam",
-    "LinearProblem",
-    "LinearTrainer",
-    "Rows",
-    "adam_step",
-    "penalised_classes",
-    "penalty_directions",
-]
-
 Floats = NDArray[np.float64]
 
 SLICES = 20  # in which a compiled training can be stopped
@@ -88,17 +78,12 @@ class Rows(NamedTuple):
         --------
         >>> rows = Rows.of(np.array([[0.0, 0.0, 0.0, 7.0], [0.0, 0.0, 5.0, 6.0]]))
         >>> rows.entries.tolist(), rows.columns.tolist()
-        ([[7.0, 0.0], [5.0, 6.0]], [[3, 1], [2, 3]])
+        ([[7.0, 0.0], [5.0, 6.0]], [[3, 0], [2, 3]])
         """
-        present = features != 0
-        counts = present.sum(axis=1)
-        width = int(counts.max(initial=1))
-        entries = np.zeros((len(features), width), features.dtype)
-        columns = np.tile(np.arange(width, dtype=np.int32), (len(features), 1))
-        rows, own = np.nonzero(present)
-        places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        entries[rows, places], columns[rows, places] = features[rows, own], own
-        return cls(entries, columns)
+        absent = features == 0
+        width = int((~absent).sum(axis=1).max(initial=1))
+        columns = np.argsort(absent, axis=1, kind="stable")[:, :width].astype(np.int32)
+        return cls(np.take_along_axis(features, columns, axis=1), columns)
 
 
 class LinearProblem(NamedTuple):
@@ -137,14 +122,12 @@ class LinearTrainer(Trainer):
                 "that takes them"
             )
         self.labels = self.plan.cells.label_codes
-        classes, size = self.plan.cells.shape[0], self.features.shape[1]
+        classes = self.plan.cells.shape[0]
         self.outputs = 1 if classes <= 2 else classes
-        self.parameters = initial_parameters(size, classes, spec.seed)
-        size = self.parameters.size
-        self.adam = Adam.new(size)
-        self.begun = np.zeros((self.settings.epochs, size))  # the parameters as each epoch began
+        self.parameters = initial_parameters(self.features.shape[1], classes, spec.seed)
+        self.adam = Adam.new(self.parameters.size)
         penalised = self.settings.penalty_weight != 0
-        self.directions = self.find_directions() if penalised else np.zeros((0, size))
+        self.directions = self.find_directions() if penalised else np.zeros((0, self.parameters.size))
         # Wrong decisions change from epoch to epoch, and so does the selection.
         plain = self.settings.fairness == "demographic_parity" and not spec.method.cleans
         self.renews_directions = penalised and not plain
@@ -154,8 +137,7 @@ class LinearTrainer(Trainer):
         """Compute what the penalty keeps small."""
         cells = self.plan.cells
         classes = penalised_classes(cells, self.settings.fairness, self.settings.pos_label)
-        selected = self.plan.indices if self.plan.is_selective else None
-        return penalty_directions(self.features, cells, self.parameters, classes, selected)
+        return penalty_directions(self.features, cells, self.parameters, classes, self.plan.indices)
 
     def run_epoch(self) -> None:
         if self.renews_directions:
@@ -165,21 +147,18 @@ class LinearTrainer(Trainer):
             at_once = 1 if self.renews_directions else max(1, epochs // SLICES)
             self.run_compiled(self.problem, min(at_once, epochs - self.done))
             return
-        self.begun[self.done] = self.parameters
         super().run_epoch()
 
     def measure(self) -> Measurement:
         with np.errstate(all="ignore"):  # what diverges is noticed by its losses
             out = _scores(self.features, self.parameters, self.outputs)
             predicted = _decide(out)
-            losses = _cross_entropies(out, self.labels)
-            signals = np.empty((len(self.plan.comparisons.targets), len(losses)))
-            for row, target in zip(signals, self.plan.comparisons.targets, strict=True):
-                labels = self.labels if target < 0 else np.full(len(losses), target)
-                row[...] = (
-                    predicted != labels if self.plan.signal == "error" else _cross_entropies(out, labels)
-                )
-        return Measurement(losses, signals, predicted)
+            signals: list[NDArray[Any]] = []
+            for target in self.plan.comparisons.targets:
+                labels = self.labels if target < 0 else np.full(len(out), target)
+                by_error = self.plan.signal == "error"
+                signals.append((predicted != labels) * 1.0 if by_error else _cross_entropies(out, labels))
+            return Measurement(_cross_entropies(out, self.labels), np.stack(signals), predicted)
 
     def predict_evaluation(self) -> NDArray[np.int64]:
         assert self.spec.evaluation is not None
@@ -233,9 +212,8 @@ class LinearTrainer(Trainer):
         from fairsieve.training.compiled import train_epochs
 
         plan, first = self.plan, self.done
-        begun = self.begun[first : first + epochs]
         state = (self.parameters, self.adam, plan.ratios, plan.indices, plan.counts)
-        selected, finite = train_epochs(problem, *state, first, self.recording, begun)
+        selected, finite = train_epochs(problem, *state, first, epochs, self.recording)
         if not finite:
             raise self.diverged()
         plan.indices = selected
@@ -243,14 +221,8 @@ class LinearTrainer(Trainer):
         plan.epoch = first + epochs
         plan.is_selective = plan.epoch > plan.rules.warmup_epochs
 
-    def finish(self, *, interrupted: bool) -> LinearModel:
-        first, done = self.plan.rules.warmup_epochs, self.done
-        if interrupted and first < done:
-            parameters = self.begun[first + int(self.merits(first, done).argmax())]
-        else:  # averaging the parameters of a linear model is averaging its decisions
-            ends = np.concatenate([self.begun[1:done], self.parameters[None]])
-            parameters = ends[-self.settings.average_last :].mean(axis=0)
-        return LinearModel.from_parameters(parameters, self.outputs)
+    def finish(self) -> LinearModel:
+        return LinearModel.from_parameters(self.parameters, self.outputs)
 
 
 def _scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:
@@ -284,7 +256,7 @@ def penalty_directions(
     cells: Cells,
     parameters: Floats,
     classes: list[int],
-    selected: NDArray[np.int64] | None = None,
+    selected: NDArray[np.int64],
 ) -> Floats:
     """Compute vectors c, (terms, parameters), such that Σ |c · parameters| is the penalty of a linear model.
 
@@ -294,13 +266,11 @@ def penalty_directions(
         The weights, one row for each output, and then the biases.
     classes : list of int
         See :func:`penalised_classes`.
-    selected : array of int, optional
-        The samples in play; all when None.
+    selected : array of int
+        The samples in play.
     """
     outputs = parameters.size // (features.shape[1] + 1)
-    inside = cells.group_codes < cells.named_groups
-    if selected is not None:
-        inside &= np.isin(np.arange(len(cells)), selected)
+    inside = (cells.group_codes < cells.named_groups) & np.isin(np.arange(len(cells)), selected)
     members, many = cells.group_codes[:, None] == np.arange(cells.named_groups), max(int(inside.sum()), 1)
     centred = np.where(inside[:, None], members - members[inside].sum(axis=0) / many, 0.0) / (2 * many)
     decisions, shares = _scores(features, parameters, outputs), np.eye(outputs)

@@ -11,8 +11,6 @@ from scipy.special import log_expit, log_softmax
 
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["LinearModel", "initial_parameters", "likeliest", "log_probabilities"]
-
 CHUNK = 8192  # rows that are converted to doubles at once
 FEW = 16  # torch draws this many numbers, or more, by another algorithm
 BITS_32, BITS_53, BITS_24 = 2**32 - 1, 2**53 - 1, 2**24 - 1

@@ -23,8 +23,6 @@ from fairsieve.optional import is_tensor, require
 from fairsieve.samples import Samples
 from fairsieve.training.threads import MOST_THREADS, map_in_threads
 
-__all__ = ["EVERYTHING", "Derivatives", "LinearRows", "LossLimit", "add_up", "to_host"]
-
 Array = Any  # a NumPy array or a torch tensor
 Floats = NDArray[np.float64]
 
@@ -160,9 +158,8 @@ class LinearRows:
             log_sums, chances = self._normalise(own)
             value = total @ log_sums - (wanted * own).sum()
             gradient = self._transposed(part, total[:, None] * chances - wanted)
-            return Derivatives(
-                float(value), gradient, self._gram(part, total, chances) if hessian else np.empty((0, 0))
-            )
+            second = self._gram(part, total, chances) if hessian else np.empty((0, 0))
+            return Derivatives(float(value), gradient, second)
 
         found: Derivatives = self._add(add)
         return found
@@ -188,7 +185,8 @@ class LinearRows:
         def add(part: slice) -> Floats:
             place: Any = self.groups[part]
             for own in scores:
-                place = place * classes + self.predict(own[part])
+                likeliest = (own[part, 0] > 0) * 1 if self.outputs == 1 else own[part].argmax(1)
+                place = place * classes + likeliest
             size = groups * classes ** len(models)
             counted = [self._count(label * size + place, own, shape) for label, own in self._labelled(part)]
             return np.asarray(sum(counted))
@@ -232,10 +230,6 @@ class LinearRows:
         scores = self.xp.concatenate(parts)
         self._scores[:] = [(parameters.copy(), scores), *self._scores[:1]]  # views share the list
         return scores
-
-    def predict(self, scores: Array) -> Array:
-        """Return the likeliest class of each row."""
-        return (scores[:, 0] > 0) * 1 if self.outputs == 1 else scores.argmax(1)
 
     def _labelled(self, part: slice) -> Iterator[tuple[Array, Array]]:
         """Yield the labels of a chunk and their weights; with chances, every class and how much each row is of it."""

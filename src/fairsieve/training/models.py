@@ -21,15 +21,12 @@ from fairsieve.sampling.losses import (
     compute_outputs,
     compute_signals,
     cross_entropy,
-    is_single,
     predicted_classes,
 )
 from fairsieve.training.linear_model import LinearModel, initial_parameters
 from fairsieve.training.settings import TrainingSpec
 from fairsieve.training.trainer import Measurement, Trainer
 from fairsieve.validation import check_at_least, shown
-
-__all__ = ["AutogradTrainer", "LogisticRegression", "make_module"]
 
 State = dict[str, Any]  # tensors by name
 
@@ -158,9 +155,6 @@ class AutogradTrainer(Trainer):
             if settings.optimizer is None
             else settings.optimizer(self.model.parameters())
         )
-        self.best: State | None = None  # as an epoch after the warm-up began
-        self.best_merit = -np.inf
-        self.last: list[State] = []  # after each of the epochs whose predictions are averaged
         self.random: State = {}
 
     def run_epoch(self) -> None:
@@ -184,14 +178,9 @@ class AutogradTrainer(Trainer):
         return predicted_classes(self.outputs(self.shown)).cpu().numpy()
 
     def train(self, batches: NDArray[np.int64]) -> None:
-        if not self.plan.in_warmup:
-            self.keep_if_best()
         self.model.train()
         for batch in torch.from_numpy(batches).to(self.device):
             self.train_step(batch)
-        first = self.settings.epochs - self.settings.average_last
-        if self.settings.average_last > 1 and self.done >= first:
-            self.last.append(self.state())
 
     def train_step(self, batch: torch.Tensor) -> None:
         """Take one step of the optimiser on a batch."""
@@ -203,23 +192,8 @@ class AutogradTrainer(Trainer):
         losses.mean().backward()
         self.optimizer.step()
 
-    def state(self) -> State:
-        """Copy everything that the model has learned."""
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def keep_if_best(self) -> None:
-        """Remember the state if it is the best so far, in case the training is interrupted."""
-        merit = float(self.merits(self.done, self.done + 1)[0])
-        if merit > self.best_merit:
-            self.best_merit, self.best = merit, self.state()
-
-    def finish(self, *, interrupted: bool) -> nn.Module:
-        states = [self.best] if interrupted and self.best is not None else [] if interrupted else self.last
-        modules = []
-        for state in states:
-            self.model.load_state_dict(state)
-            modules.append(self.model if len(states) == 1 else copy.deepcopy(self.model))
-        return (self.model if len(modules) < 2 else AveragedModule(modules)).eval()
+    def finish(self) -> nn.Module:
+        return self.model.eval()
 
     def live_tensors(self) -> State:
         """Return the tensors themselves that training changes, but for the optimiser's."""
@@ -233,9 +207,6 @@ class AutogradTrainer(Trainer):
             "live": self.live_tensors(),
             "optimizer": self.optimizer.state_dict(),
             "random": self.random,
-            "best": self.best,
-            "best_merit": self.best_merit,
-            "last": list(self.last),
             "plan": plan | {name: torch.from_numpy(plan[name]) for name in ("ratios", "indices")},
             "recording": {name: torch.from_numpy(part) for name, part in self.recording._asdict().items()},
         }
@@ -247,8 +218,7 @@ class AutogradTrainer(Trainer):
                 for name, value in self.live_tensors().items():
                     value.copy_(state["live"][name])
             self.optimizer.load_state_dict(state["optimizer"])
-            self.random, self.best, self.best_merit = state["random"], state["best"], state["best_merit"]
-            self.last.extend(state["last"])
+            self.random = state["random"]
             self.plan.load_state_dict(state["plan"])
             for name, part in self.recording._asdict().items():
                 part[...] = state["recording"][name].numpy()
@@ -256,19 +226,3 @@ class AutogradTrainer(Trainer):
             raise CheckpointError(
                 f"checkpoint_dir must hold checkpoints that fit the model; {error!r}: pass another folder"
             ) from error
-
-
-class AveragedModule(nn.Module):
-    """Several states of one module, whose probabilities are averaged (Sec. A.3): gives the logits of the mean."""
-
-    def __init__(self, modules: list[nn.Module]) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(modules)
-
-    def forward(self, *inputs: Any) -> torch.Tensor:
-        outputs = torch.stack([member(*inputs) for member in self.members])
-        if is_single(outputs[0]):
-            chances = torch.sigmoid(outputs.double()).mean(dim=0)
-            return torch.logit(chances, eps=1e-12).to(outputs.dtype)
-        logits: torch.Tensor = torch.log_softmax(outputs, dim=-1).logsumexp(dim=0) - np.log(len(outputs))
-        return logits

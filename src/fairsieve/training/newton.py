@@ -15,8 +15,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from fairsieve.training.linear_rows import LinearRows
 
-__all__ = ["Newton", "Step"]
-
 Floats = NDArray[np.float64]
 
 RIDGE = 1.0  # scikit-learn's C=1.0

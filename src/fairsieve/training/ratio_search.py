@@ -18,17 +18,6 @@ from numpy.typing import NDArray
 
 from fairsieve.metrics import accuracy_from_table
 
-__all__ = [
-    "TOLERANCE",
-    "Gap",
-    "RatioSearch",
-    "SolverSettings",
-    "State",
-    "Stopped",
-    "choose_point",
-    "find_gaps",
-]
-
 Floats = NDArray[np.float64]
 Stopped = Literal["met", "exhausted", "limit", "interrupted"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,6 @@ from fairsieve.training.linear_model import LinearModel, likeliest, log_probabil
 if TYPE_CHECKING:
     import torch
     from torch import nn
-
-__all__ = ["Fitted", "History", "Scores", "cell_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class History:
-    """One row per epoch (or per update of a solver), each as the epoch begins.
+    """One row per epoch, each as the epoch begins.
 
     The model of that moment gives the losses and the scores; ratios and counts are what was then
     selected from them and trained with.
@@ -47,7 +44,7 @@ class History:
     Attributes
     ----------
     epochs : integer array of shape (rows,)
-        The epoch, or the update, that each row describes.
+        The epoch that each row describes.
     classes, groups : lists
         What the rows and columns of the tables stand for; a last group None, samples without one.
     cell_losses : array of shape (rows, classes, groups)
@@ -58,11 +55,7 @@ class History:
         On the training samples, with the labels as they were given.
     evaluation : Scores or None
         On the evaluation samples, when there were any.
-    times_selected : integer array of shape (n,)
-        In how many epochs after the warm-up each sample was selected.
     warmup_epochs : int
-    sizes : integer array of shape (classes, groups)
-        All the training samples of each cell.
 
     Examples
     --------
@@ -81,19 +74,10 @@ class History:
     counts: NDArray[np.int64]
     train: Scores
     evaluation: Scores | None
-    times_selected: NDArray[np.int32]
     warmup_epochs: int
-    sizes: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.epochs)
-
-
-def cell_names(
-    classes: Sequence[Any], groups: Sequence[Any]
-) -> list[tuple[tuple[int, Any], tuple[int, Any]]]:
-    """Pair the position and the name of every class with those of every group."""
-    return [(row, column) for row in enumerate(classes) for column in enumerate(groups)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,12 +95,8 @@ class Fitted:
         The last ratios.
     classes : list
         What the model's outputs stand for.
-    method : str
-    seed : int
-    seconds : float
-        The time this training took, or all those trained together with it.
     interrupted : bool
-        Whether training was stopped early; the model is then the best state so far.
+        Whether training was stopped early; the model is then as far as it was trained.
 
     Examples
     --------
@@ -132,9 +112,6 @@ class Fitted:
     indices: NDArray[np.int64]
     ratios: NDArray[np.float64]
     classes: list[Any]
-    method: str
-    seed: int
-    seconds: float
     interrupted: bool = False
 
     @cached_property
@@ -147,12 +124,9 @@ class Fitted:
 
         return LogisticRegression.from_linear(self.predictor)
 
-    def predict(
-        self, features: ArrayLike | torch.Tensor, *, sensitive_features: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """Predict labels. The groups are accepted for methods that look at them to predict."""
-        labels: NDArray[Any] = np.asarray(self.classes)[likeliest(self._decide(features))]
-        return labels
+    def predict(self, features: ArrayLike | torch.Tensor) -> NDArray[Any]:
+        """Predict labels."""
+        return np.asarray(np.asarray(self.classes)[likeliest(self._decide(features))])
 
     def predict_proba(self, features: ArrayLike | torch.Tensor) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, (n, classes)."""

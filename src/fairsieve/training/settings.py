@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
     from fairsieve.sampling.losses import LossFunction
 
-__all__ = [
-    "SELECTION_METHODS",
-    "OptimizerFactory",
-    "SelectionMethod",
-    "Settings",
-    "TrainingSpec",
-    "selection_method",
-]
-
 OptimizerFactory = Callable[[Iterable["torch.nn.Parameter"]], "torch.optim.Optimizer"]
 
 REMOVED = {  # settings of 0.1, and what to write in their place
@@ -106,8 +97,6 @@ class Settings:
     count_offset : int
         Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its
         authors' code has 1 for equalized odds, and agrees with ours at every step where this is 1.
-    average_last : int
-        The result averages the parameters after each of the last so many epochs; 1 for none.
     penalty_weight : float
         μ of the covariance penalty that is added to the training loss, see
         :mod:`~fairsieve.training.linear`; 0 for none. The warm-up has none. For the linear model only.
@@ -132,7 +121,6 @@ class Settings:
     step_size: float = 0.001
     signal: SignalName = "loss"
     count_offset: int = 0
-    average_last: int = 1
     penalty_weight: float = 0.0
     pos_label: Any | None = None
     loss: LossFunction | None = None
@@ -162,9 +150,6 @@ class Settings:
         check_at_least("batch_size", self.batch_size, 1)
         check_positive("learning_rate", self.learning_rate)
         check_share("step_size", self.step_size)
-        check_choice("signal", self.signal, ("loss", "error"))
-        check_at_least("count_offset", self.count_offset, 0)
-        check_at_least("average_last", self.average_last, 1)
         if self.penalty_weight != 0:
             check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)

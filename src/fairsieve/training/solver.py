@@ -23,8 +23,6 @@ from fairsieve.training.newton import Newton
 from fairsieve.training.ratio_search import RatioSearch, SolverSettings, State, Stopped, choose_point
 from fairsieve.training.threads import one_thread
 
-__all__ = ["Point", "Solution", "solve"]
-
 Floats = NDArray[np.float64]
 
 PRECISION = 1e-5  # decrease of the mean loss that a model on the way may still promise
@@ -152,8 +150,7 @@ class _Search(RatioSearch[Point]):
         self.first = 0 if folds is None else 1  # of the models that are judged
         self.plain_newtons = self.newtons if plain_rows is rows else [Newton(each) for each in labelled]
         self.points: list[Point] = []
-        natural = _shares(self.newtons[0].masses)
-        super().__init__(natural, settings)
+        super().__init__(_shares(self.newtons[0].masses), settings)
 
     def run(self, coarse: Solution | None) -> Solution:
         """Walk from the model with natural ratios to the end of the way, or on from where a part of the rows led."""

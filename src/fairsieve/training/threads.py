@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["MOST_THREADS", "map_in_threads", "one_thread"]
-
 MOST_THREADS = 8
 
 Item = TypeVar("Item")

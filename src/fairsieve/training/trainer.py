@@ -14,7 +14,8 @@ from fairsieve.selection.fairness import FairnessName
 from fairsieve.training.result import History, Scores
 from fairsieve.training.settings import TrainingSpec
 
-__all__ = ["Measurement", "Recording", "Trainer", "count_predictions", "record_model", "record_plan"]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 class Measurement(NamedTuple):
@@ -22,22 +23,20 @@ class Measurement(NamedTuple):
 
     losses: NDArray[Any]  # (n,)
     signals: NDArray[Any]  # (targets, n), what groups are compared by
-    predicted: NDArray[np.int64]  # (n,)
+    predicted: Integers  # (n,)
 
 
 class Recording(NamedTuple):
     """What is recorded of every epoch, as it begins."""
 
-    cell_losses: NDArray[np.float64]  # (epochs, cells): means over the selection before
-    ratios: NDArray[np.float64]  # (epochs, cells)
-    counts: NDArray[np.int64]  # (epochs, cells)
-    tables: NDArray[np.float64]  # (epochs, cells, classes): predictions by cell
-    selected_tables: NDArray[np.float64]  # the same over the selection before
-    evaluation_tables: NDArray[np.float64]  # the same over the evaluation samples
-    times_selected: NDArray[np.int32]  # (samples,): epochs after the warm-up that selected each sample
+    cell_losses: Floats  # (epochs, cells): means over the selection before
+    ratios: Floats  # (epochs, cells)
+    counts: Integers  # (epochs, cells)
+    tables: Floats  # (epochs, cells, classes): predictions by cell
+    evaluation_tables: Floats  # the same over the evaluation samples
 
 
-def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: NDArray[np.float64]) -> None:
+def count_predictions(predicted: Integers, codes: NDArray[Any], table: Floats) -> None:
     """Add the predictions of each cell to a table (cells, classes)."""
     cells, classes = table.shape
     pairs = codes.astype(np.int64) * classes + predicted
@@ -45,34 +44,18 @@ def count_predictions(predicted: NDArray[np.int64], codes: NDArray[Any], table: 
 
 
 def record_model(
-    recording: Recording,
-    epoch: int,
-    losses: NDArray[Any],
-    predicted: NDArray[np.int64],
-    codes: NDArray[Any],
-    selected: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    recording: Recording, epoch: int, measured: Measurement, codes: Any, selected: Integers, counts: Integers
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
-    count_predictions(predicted, codes, recording.tables[epoch])
-    count_predictions(predicted[selected], codes[selected], recording.selected_tables[epoch])
-    sums = np.bincount(codes[selected], losses[selected], minlength=counts.size)
+    count_predictions(measured.predicted, codes, recording.tables[epoch])
+    sums = np.bincount(codes[selected], measured.losses[selected], minlength=counts.size)
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
 
-def record_plan(
-    recording: Recording,
-    epoch: int,
-    ratios: NDArray[np.float64],
-    selected: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    selective: bool,
-) -> None:
-    """Record what the epoch trains on; ``selective`` when it is after the warm-up."""
+def record_plan(recording: Recording, epoch: int, ratios: Floats, counts: Integers) -> None:
+    """Record what the epoch trains on."""
     recording.ratios[epoch] = ratios.reshape(-1)
     recording.counts[epoch] = counts.reshape(-1)
-    if selective:
-        recording.times_selected[selected] += 1
 
 
 class Trainer(ABC):
@@ -98,9 +81,7 @@ class Trainer(ABC):
             ratios=by_cell.copy(),
             counts=by_cell.astype(np.int64),
             tables=by_class,
-            selected_tables=by_class.copy(),
             evaluation_tables=by_class.copy(),
-            times_selected=np.zeros(len(cells), np.int32),
         )
 
     @property
@@ -113,16 +94,16 @@ class Trainer(ABC):
         """Compute losses, signals and predictions on the training samples."""
 
     @abstractmethod
-    def predict_evaluation(self) -> NDArray[np.int64]:
+    def predict_evaluation(self) -> Integers:
         """Predict the classes of the evaluation samples."""
 
     @abstractmethod
-    def train(self, batches: NDArray[np.int64]) -> None:
+    def train(self, batches: Integers) -> None:
         """Take one optimiser step for each batch."""
 
     @abstractmethod
-    def finish(self, *, interrupted: bool) -> Any:
-        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
+    def finish(self) -> Any:
+        """Return the model, as far as it is trained."""
 
     def run_epoch(self) -> None:
         """Measure, plan and train for one epoch; in compiled code for some."""
@@ -130,13 +111,13 @@ class Trainer(ABC):
         if np.isnan(measured.losses).any():
             raise self.diverged()
         codes, recording = plan.cells.codes, self.recording
-        record_model(recording, epoch, measured.losses, measured.predicted, codes, plan.indices, plan.counts)
+        record_model(recording, epoch, measured, codes, plan.indices, plan.counts)
         if self.spec.evaluation is not None:
             shown = self.spec.evaluation.cells.codes
             count_predictions(self.predict_evaluation(), shown, recording.evaluation_tables[epoch])
         plan.update(measured.losses, measured.signals)
         self.check_selected()
-        record_plan(recording, epoch, plan.ratios, plan.indices, plan.counts, not plan.in_warmup)
+        record_plan(recording, epoch, plan.ratios, plan.counts)
         self.train(plan.batches())
         plan.epoch += 1
 
@@ -148,7 +129,7 @@ class Trainer(ABC):
                 f"{len(self.plan.cells)} samples epoch {self.done} or one soon after selects nobody: raise it"
             )
 
-    def scores(self, tables: NDArray[np.float64]) -> Scores:
+    def scores(self, tables: Floats) -> Scores:
         """Compute accuracies and disparities from recorded tables, (epochs, cells, classes)."""
         cells, label = self.plan.cells, self.settings.pos_label
         positive = -1 if label is None else cells.class_index(label)
@@ -157,16 +138,11 @@ class Trainer(ABC):
         disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
         return Scores(accuracy_from_table(tables), disparity)
 
-    def merits(self, first: int, last: int) -> NDArray[np.float64]:
-        """Compute accuracy less disparity over the selected samples, as each epoch began."""
-        found = self.scores(self.recording.selected_tables[first:last])
-        return found.accuracy - found.disparity[self.settings.fairness]
-
-    def history(self, times_selected: NDArray[np.int32]) -> History:
-        """Return what happened in the epochs that are finished, and how often each sample was selected."""
+    def history(self) -> History:
+        """Return what happened in the epochs that are finished."""
         done, recording, cells = self.done, self.recording, self.plan.cells
         shape = (done, *cells.shape)
-        evaluated = self.spec.evaluation is not None
+        shown = None if self.spec.evaluation is None else self.scores(recording.evaluation_tables[:done])
         return History(
             epochs=np.arange(done),
             classes=cells.classes,
@@ -175,10 +151,8 @@ class Trainer(ABC):
             ratios=recording.ratios[:done].reshape(shape),
             counts=recording.counts[:done].reshape(shape),
             train=self.scores(recording.tables[:done]),
-            evaluation=self.scores(recording.evaluation_tables[:done]) if evaluated else None,
-            times_selected=times_selected,
+            evaluation=shown,
             warmup_epochs=self.plan.rules.warmup_epochs,
-            sizes=cells.counts,
         )
 
     def diverged(self) -> FairsieveError:
