@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     choices : tuple of str
         Values to complete, where it has a few.
     commands : str
-        Who takes it.
+        Who takes it; where empty, training for a setting of the model, and otherwise all that read labels.
     kind : type
         What a value on the command line is converted to.
     many : bool
@@ -63,7 +63,7 @@ class Setting(NamedTuple):
     metavar: str | None = None
     panel: str = ""
     choices: tuple[str, ...] = ()
-    commands: str = EVERYWHERE
+    commands: str = ""
     kind: type = str
     many: bool = False
 
@@ -114,14 +114,9 @@ class TableSettings:
         "The most accuracy that fairness may cost, such as 0.01: the fairest model within it is kept.",
         "SHARE",
         "model",
-        commands="train",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto",
-        "The share of labels believed right, or auto.",
-        "SHARE",
-        panel="model",
-        commands="train compare",
+        "auto", "The share of labels believed right, or auto.", "SHARE", "model", commands="train compare"
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
@@ -129,24 +124,14 @@ class TableSettings:
         "RULE",
         "model",
         ("balanced", "cost:", "rate:"),
-        "train",
     )
-    trees: int = _setting(100, "How many trees boosting makes.", panel="model", commands="train")
+    trees: int = _setting(100, "How many trees boosting makes.", panel="model")
     max_iter: int | None = _setting(
-        None,
-        "Most updates of training, by default 200; most rounds with trees.",
-        panel="model",
-        commands="train",
+        None, "Most updates of training, by default 200; most rounds with trees.", panel="model"
     )
-    keep_sensitive: bool = _setting(
-        False, "Learn from the sensitive columns too.", panel="model", commands="train"
-    )
-    test: float = _setting(
-        None, "The share of the rows to measure on; by default 0.2.", "SHARE", panel="model", commands="train"
-    )
-    test_file: Any = _setting(  # noqa: RUF009 - a field
-        None, "A table to measure on instead.", "FILE", panel="model", commands="train"
-    )
+    keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", panel="model")
+    test: float = _setting(None, "The share of the rows to measure on; by default 0.2.", "SHARE", "model")
+    test_file: Any = _setting(None, "A table to measure on instead.", "FILE", "model")  # noqa: RUF009 - a field
     seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
     bins: Sequence[str] = _setting(
         (),
@@ -185,12 +170,6 @@ class TableSettings:
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
     )
-    show_columns: bool = _setting(
-        False,
-        "Show the columns of single people in the report, which may then hold personal data.",
-        panel="output",
-        commands="train",
-    )
 
     def __post_init__(self) -> None:
         from fairsieve.selection.fairness import fairness_name
@@ -224,12 +203,10 @@ class TableSettings:
         if self.model == "lightgbm" and find_spec("lightgbm") is None:
             raise MissingExtraError("lightgbm", extra="lightgbm", purpose="--model lightgbm")
         validation.check_at_least("--trees", self.trees, 1)
-        for option, value in (
-            ("--tolerance", self.tolerance),
-            ("--max-accuracy-loss", self.max_accuracy_loss),
-        ):
-            if value is not None:
-                validation.check_share(option, value)
+        if self.tolerance is not None:
+            validation.check_share("--tolerance", self.tolerance)
+        if self.max_accuracy_loss is not None:
+            validation.check_share("--max-accuracy-loss", self.max_accuracy_loss)
         validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if self.test is not None and self.test_file is not None:
             raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
@@ -250,7 +227,7 @@ class TableSettings:
             raise InvalidInputError(
                 f"--label and --sensitive must be different columns; both are {self.label!r}: name another for one"
             )
-        repeated = sorted({column for column in self.sensitive if list(self.sensitive).count(column) > 1})
+        repeated = [column for column in self.sensitive if list(self.sensitive).count(column) > 1]
         if repeated:
             raise InvalidInputError(
                 f"--sensitive must name each column once; got {repeated[0]!r} more than once: leave one out"
@@ -282,8 +259,10 @@ def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
     for one in fields(TableSettings)[1:]:
         setting, first = one.metadata["setting"], one.type.split(" | ")[0]
         kind = Path if setting.metavar == "FILE" else str if "Literal" in one.type else kinds.get(first, str)
-        found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
-    return tuple((name, one) for name, one in found if command in one.commands)
+        takers = setting.commands or ("train" if setting.panel == "model" else EVERYWHERE)
+        if command in takers:
+            found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
+    return tuple(found)
 
 
 def _as_path(value: Any) -> Any:
@@ -353,19 +332,14 @@ def read_settings(run: Path) -> dict[str, Any]:
     known = [name for name, one in settings_of() if one.kind is not Path]
     try:
         recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        names = ["label", "sensitive", *(name for name in recorded if name in known)]
-        found = {name: recorded[name] for name in names}
+        # Runs of version 0.1 have no max_accuracy_loss, and their settings mean other things.
+        names = ["label", "sensitive", "max_accuracy_loss", *(name for name in recorded if name in known)]
+        return {name: recorded[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
-            f"--run must be a folder that fairsieve train made; {run} has no metrics.json that can be read "
-            f"({type(error).__name__}): name the folder that was given to train as --out"
+            f"--run must be a folder that fairsieve train of this version made; {run} has no metrics.json that can be "
+            f"read ({type(error).__name__}): name the folder that was given to train as --out, or train again"
         ) from error
-    if "max_accuracy_loss" not in found:
-        raise InvalidInputError(
-            f"--run must be a folder of this version; {run} was made by fairsieve 0.1, whose settings mean other "
-            "things: train again"
-        )
-    return found
 
 
 def table_options(asked: TableSettings) -> list[str]:

@@ -27,6 +27,7 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
+from fairsieve.optional import require
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import describe_answers
 from fairsieve.tabular.dropping import DroppedCell, dropped_cells
@@ -42,13 +43,7 @@ from fairsieve.tabular.evaluation import (
     measure_quality,
     score_models,
 )
-from fairsieve.tabular.model_files import (
-    BoosterClassifier,
-    decide,
-    import_lightgbm,
-    probabilities,
-    with_threshold,
-)
+from fairsieve.tabular.model_files import BoosterClassifier, decide, probabilities, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
 from fairsieve.tabular.reading.encoding import Feature, Preparation, notes_on_new
 from fairsieve.tabular.settings import TableSettings
@@ -63,7 +58,7 @@ def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int)
     """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
     codes = list(range(categories))
     if model == "lightgbm":
-        return import_lightgbm("--model lightgbm").LGBMClassifier(
+        return require("lightgbm", extra="lightgbm", purpose="--model lightgbm").LGBMClassifier(
             n_estimators=trees,
             random_state=seed,
             n_jobs=1 if rows < FEW_ROWS else 0,
@@ -98,7 +93,7 @@ def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
     return min(able, key=lambda place: (scores[place].disparity, -scores[place].accuracy))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class TradeOffPoint:
     """A model on the way from the plain one to the fairest.
 
@@ -126,58 +121,41 @@ class TradeOffPoint:
     kept: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TableModels:
-    """The models of a table, and what training says of its rows.
+class TrainedModels(NamedTuple):
+    """What training gives: the estimator, the models on the way, which of them is kept, the rows it used, warnings."""
 
-    Attributes
-    ----------
-    trade_off : list of TradeOffPoint
-        The plain model, those on the way to the fairest, and the fairest.
-    suspects : DataFrame
-        The training rows whose labels look wrong, the highest loss first.
-    dropped : list of DroppedCell
-        Who was left out at the end; nobody where labels are corrected by their chances.
-    clean_ratio : float
-    estimate : CleanRatioEstimate or None
-    comparison : PlainComparison or None
-        The fair model beside the plain one, on the rows that training judges by.
-    notes : list of str
-        What training warned of.
-    """
-
-    trade_off: list[TradeOffPoint]
-    suspects: pd.DataFrame
-    dropped: list[DroppedCell]
-    clean_ratio: float
-    estimate: CleanRatioEstimate | None
-    comparison: PlainComparison | None
+    estimator: FairRobustClassifier | SieveClassifier
+    points: list[TradeOffPoint]
+    kept: int
+    selected: NDArray[np.int64]
     notes: list[str]
 
 
 def _point(
     problem: TableProblem,
     prepared: Preparation,
-    classifier: Any,
-    scores: Callable[[], NDArray[np.float64]],
     estimate: CleanRatioEstimate | None,
-    **more: Any,
+    fitted: Any,
+    scores: Callable[[], NDArray[np.float64]],
+    title: str,
+    held_out: HeldOutScores | None,
 ) -> TradeOffPoint:
-    """Make the pipeline of a fitted classifier, with the threshold that the settings ask for.
+    """Make the pipeline of a classifier that was fitted to codes, with the threshold that the settings ask for.
 
     ``scores`` gives probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
     """
     rule, positive, threshold = problem.asked.threshold, problem.labels.positive, None
+    classifier = _with_names(fitted, problem.labels.classes)
     if not rule.is_default and positive is not None:
-        place, cells = classifier.classes_.tolist().index(positive), problem.train.cells
+        place = problem.labels.positive_code
         # Without a conclusive estimate, labels are taken as they are.
-        chances = (cells.label_codes == place).astype(np.float64)
+        chances = (problem.train.label_codes == place).astype(np.float64)
         if estimate is not None and estimate.credible:
             chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
         threshold = rule.choose(scores()[:, place], chances)
         classifier = with_threshold(classifier, threshold, positive)
     pipeline = Pipeline([("prepare", prepared), ("model", classifier)])
-    return TradeOffPoint(model=pipeline, threshold=threshold, **more)
+    return TradeOffPoint(title, pipeline, threshold, held_out)
 
 
 @contextlib.contextmanager
@@ -198,7 +176,7 @@ def record_warnings(part: TablePart) -> Iterator[list[str]]:
             notes.append(str(message))
 
 
-def train_linear(problem: TableProblem) -> TableModels:
+def train_linear(problem: TableProblem) -> TrainedModels:
     """Train the plain model and the way to the fair one, of which each point is a model between the two."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(missing=asked.reading.missing).fit(part.values)
@@ -220,47 +198,16 @@ def train_linear(problem: TableProblem) -> TableModels:
     kept = 0 if model.is_plain_ else 1 + choose_on_path(path, model.tolerance_)
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
-    drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
-    models = [
-        _point(
-            problem,
-            prepared,
-            _with_names(one, problem.labels.classes),
-            partial(one.predict_proba, features),
-            model.estimate_,
-            title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
-            held_out=None if number == 0 else scores[number - 1],
-        )
-        for number, one in enumerate([model.plain_model_, *model.path_models_])
+    make = partial(_point, problem, prepared, model.estimate_)
+    points = [
+        make(model.plain_model_, partial(model.plain_model_.predict_proba, features), "plain model", None)
     ]
+    for number, (one, held_out) in enumerate(zip(model.path_models_, scores, strict=True), start=1):
+        title = "fair model" if number == kept else f"point {number}"
+        points.append(make(one, partial(one.predict_proba, features), title, held_out))
+    drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
     selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
-    return _collect(model, models, kept, selected, notes, part)
-
-
-def _collect(
-    model: FairRobustClassifier | SieveClassifier,
-    models: list[TradeOffPoint],
-    kept: int,
-    selected: NDArray[np.int64],
-    notes: list[str],
-    part: TablePart,
-) -> TableModels:
-    """Collect what an estimator that was fitted to codes says of a table, with labels and groups by their names."""
-    cells, estimate, noise = part.cells, model.estimate_, np.full(part.cells.shape, np.nan)
-    if estimate is not None:
-        noise = _by_cell(cells, estimate.noise, estimate.cells.classes, estimate.cells.groups)
-    weights = _by_cell(cells, model.effective_weights_, model.classes_, model.sensitive_values_)
-    suspects = part.named_suspects(model.suspects())
-    wrong = np.isin(part.rows, suspects["row"])
-    return TableModels(
-        trade_off=[replace(one, kept=place == kept) for place, one in enumerate(models)],
-        suspects=suspects,
-        dropped=dropped_cells(cells, selected, wrong, noise, weights),
-        clean_ratio=model.clean_ratio_,
-        estimate=None if estimate is None else named_estimate(estimate, part),
-        comparison=model.comparison_,
-        notes=notes,
-    )
+    return TrainedModels(model, points, kept, selected, notes)
 
 
 def _by_cell(
@@ -282,7 +229,7 @@ def _with_names(model: Any, classes: Sequence[str]) -> Any:
     return found
 
 
-def train_trees(problem: TableProblem, model: str) -> TableModels:
+def train_trees(problem: TableProblem, model: str) -> TrainedModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
@@ -301,26 +248,18 @@ def train_trees(problem: TableProblem, model: str) -> TableModels:
         sieve.fit(prepared.transform(part.values), part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
-    models: list[TradeOffPoint] = []
+    make = partial(_point, problem, prepared, sieve.estimate_)
+    points: list[TradeOffPoint] = []
     kept = 0
     for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
-        kept = len(models) if fitted is sieve.estimator_ else kept
-        models.append(
-            _point(
-                problem,
-                prepared,
-                _with_names(fitted, problem.labels.classes),
-                partial(getattr, one, "probabilities"),
-                sieve.estimate_,
-                title="plain model" if number == 0 else f"round {number}",
-                held_out=HeldOutScores(one.accuracy, one.gap),
-            )
-        )
+        kept = len(points) if fitted is sieve.estimator_ else kept
+        title, held_out = f"round {number}" if number else "plain model", HeldOutScores(one.accuracy, one.gap)
+        points.append(make(fitted, partial(getattr, one, "probabilities"), title, held_out))
     if asked.max_accuracy_loss is not None:
-        kept = choose_point([one.held_out for one in models if one.held_out], asked.max_accuracy_loss)
-    return _collect(sieve, models, kept, np.flatnonzero(sieve.weights_ > 0), notes, part)
+        kept = choose_point([one.held_out for one in points if one.held_out], asked.max_accuracy_loss)
+    return TrainedModels(sieve, points, kept, np.flatnonzero(sieve.weights_ > 0), notes)
 
 
 BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
@@ -357,11 +296,23 @@ def choose_model(problem: TableProblem) -> tuple[str, dict[str, float], list[str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableRun(TableModels):
+class TableRun:
     """The result of training on a table.
 
     Attributes
     ----------
+    trade_off : list of TradeOffPoint
+        The plain model, those on the way to the fairest, and the fairest.
+    suspects : DataFrame
+        The training rows whose labels look wrong, the highest loss first.
+    dropped : list of DroppedCell
+        Who was left out at the end; nobody where labels are corrected by their chances.
+    clean_ratio : float
+    estimate : CleanRatioEstimate or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
+    notes : list of str
+        What was done to the table, and what training warned of.
     problem : TableProblem
         The table, in its roles.
     model : Pipeline
@@ -390,6 +341,13 @@ class TableRun(TableModels):
         What answers of people who checked labels say.
     """
 
+    trade_off: list[TradeOffPoint]
+    suspects: pd.DataFrame
+    dropped: list[DroppedCell]
+    clean_ratio: float
+    estimate: CleanRatioEstimate | None
+    comparison: PlainComparison | None
+    notes: list[str]
     problem: TableProblem
     model: Pipeline
     model_name: str
@@ -448,7 +406,7 @@ def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun
     name, losses, notes = choose_model(problem)
     fitted = train_linear(problem) if name == "logistic" else train_trees(problem, name)
     report(STAGES[2])
-    run = _measured_run(problem, replace(fitted, notes=[*notes, *fitted.notes]), name, losses)
+    run = _measured_run(problem, fitted, name, losses, notes)
     if asked.verified:
         told, sentences = describe_answers(run)
         run = replace(run, verified=told, notes=[*sentences, *run.notes])
@@ -456,12 +414,11 @@ def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun
 
 
 def _measured_run(
-    problem: TableProblem, fitted: TableModels, name: str, losses: dict[str, float]
+    problem: TableProblem, fitted: TrainedModels, name: str, losses: dict[str, float], notes: list[str]
 ) -> TableRun:
-    """Rate the models on the test part, and collect everything that is reported of a run."""
-    asked, test, labels = problem.asked, problem.test, problem.labels
-    pipelines = [one.model for one in fitted.trade_off]
-    place = next(place for place, one in enumerate(fitted.trade_off) if one.kept)
+    """Rate the models on the test part, and collect everything that is reported of a run, by names instead of codes."""
+    asked, part, test, labels = problem.asked, problem.train, problem.test, problem.labels
+    pipelines, place, model = [one.model for one in fitted.points], fitted.kept, fitted.estimator
     predicted = probabilities(pipelines, test.values)
     outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
     codes = [one.codes for one in outputs]
@@ -469,13 +426,21 @@ def _measured_run(
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []
-    measured = replace(
-        fitted,
-        trade_off=[replace(one, scores=its) for one, its in zip(fitted.trade_off, scores, strict=True)],
-        notes=[*problem.notes, *new, *fitted.notes],
-    )
+    cells, estimate, noise = part.cells, model.estimate_, np.full(part.cells.shape, np.nan)
+    if estimate is not None:
+        noise = _by_cell(cells, estimate.noise, estimate.cells.classes, estimate.cells.groups)
+    weights = _by_cell(cells, model.effective_weights_, model.classes_, model.sensitive_values_)
+    suspects = part.named_suspects(model.suspects())
+    wrong = np.isin(part.rows, suspects["row"])
+    points = enumerate(zip(fitted.points, scores, strict=True))
     return TableRun(
-        **vars(measured),
+        trade_off=[replace(one, scores=its, kept=number == place) for number, (one, its) in points],
+        suspects=suspects,
+        dropped=dropped_cells(cells, fitted.selected, wrong, noise, weights),
+        clean_ratio=model.clean_ratio_,
+        estimate=None if estimate is None else named_estimate(estimate, part),
+        comparison=model.comparison_,
+        notes=[*problem.notes, *new, *notes, *fitted.notes],
         problem=problem,
         model=pipelines[place],
         model_name=name,
