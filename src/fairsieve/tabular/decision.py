@@ -179,10 +179,13 @@ class Decision:
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     in_python: bool = True
 
-    def word(self, *reasons: Reason) -> list[str]:
-        """Say reasons as full sentences, each once."""
+    def word(self, *found: Reason | Step) -> list[str]:
+        """Say reasons or steps as full sentences, each once."""
         told = (
-            say("decision.j2", f"reason_{one.kind}", one.facts, in_python=self.in_python) for one in reasons
+            say(
+                "decision.j2", f"{type(one).__name__.lower()}_{one.kind}", one.facts, in_python=self.in_python
+            )
+            for one in found
         )
         return list(dict.fromkeys(advise(text, in_python=self.in_python) for text in told))
 
@@ -204,9 +207,7 @@ class Decision:
         """What to do next, as sentences."""
         # What to do about a doubt matters little where something worse is certain.
         weighty = [reason for reason in self.findings if reason.outcome in (self.outcome, "use")]
-        steps = [step for reason in weighty for step in reason.steps]
-        told = (say("decision.j2", f"step_{one.kind}", one.facts, in_python=self.in_python) for one in steps)
-        return list(dict.fromkeys(told))
+        return self.word(*(step for reason in weighty for step in reason.steps))
 
     @property
     def warnings(self) -> list[str]:

@@ -169,8 +169,7 @@ def read_model(folder: Path) -> Pipeline:
 def damaged(path: Path, error: Exception) -> InvalidInputError:
     """Say that a file is not one of ours."""
     return InvalidInputError(
-        f"{path} is not a model that fairsieve kept, or it is damaged or cannot be read ({error}): train again, or "
-        "copy it again"
+        f"{path} is not a model that fairsieve kept, or it is damaged ({error}): train again, or copy it again"
     )
 
 

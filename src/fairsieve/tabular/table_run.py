@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +29,14 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.optional import require
-from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import describe_answers
-from fairsieve.tabular.dropping import DroppedCell, dropped_cells
 from fairsieve.tabular.evaluation import (
     Calibration,
     ModelOutput,
     Quality,
     Rate,
     Score,
+    Share,
     count_predicted,
     measure_calibration,
     measure_groups,
@@ -51,6 +51,7 @@ from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
+IGNORED = 0.25  # of the weight that its rows would have
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
 
 
@@ -119,6 +120,36 @@ class TradeOffPoint:
     held_out: HeldOutScores | None
     scores: dict[str, Score] = field(default_factory=dict)
     kept: bool = False
+
+
+@dataclass(frozen=True)
+class DroppedCell:
+    """The people of one label in one group (None: without a group).
+
+    Attributes
+    ----------
+    label, group : str
+    dropped : Share
+        Those left out in the last epoch, of all.
+    suspects : int
+        Those whose label looks wrong.
+    estimated_noise : float or None
+        Estimated share of wrong labels, where it was estimated.
+    effective_weight : float or None
+        Effective weight: the cell's share of the training weight, divided by its share of the rows.
+    """
+
+    label: str
+    group: str | None
+    dropped: Share
+    suspects: int
+    estimated_noise: float | None
+    effective_weight: float | None = None
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the cell has less than a quarter of the weight that its rows would have."""
+        return self.effective_weight is not None and self.effective_weight < IGNORED
 
 
 class TrainedModels(NamedTuple):
@@ -210,14 +241,33 @@ def train_linear(problem: TableProblem) -> TrainedModels:
     return TrainedModels(model, points, kept, selected, notes)
 
 
-def _by_cell(
-    cells: Cells, values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]
-) -> NDArray[np.float64]:
-    """Put values of the classes and groups that an estimator met, by their codes, into an array of all cells."""
-    found = np.full(cells.shape, np.nan)
-    columns = [-1 if group is None else int(group) for group in groups]  # no group is last
-    found[np.ix_([int(code) for code in classes], columns)] = values
-    return found
+def _dropped_cells(
+    part: TablePart, model: Any, selected: NDArray[np.int64], suspects: pd.DataFrame
+) -> list[DroppedCell]:
+    """Describe every cell that is not empty, by what an estimator that was fitted to codes says of it."""
+    cells, estimate = part.cells, model.estimate_
+    left, wrong = np.ones(len(part), bool), np.isin(part.rows, suspects["row"])
+    left[selected] = False
+    dropped, doubted = (np.bincount(cells.codes[rows], minlength=cells.counts.size) for rows in (left, wrong))
+
+    def known(values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
+        found = np.full(cells.shape, None)
+        columns = [-1 if group is None else int(group) for group in groups]  # no group is last
+        found[np.ix_([int(code) for code in classes], columns)] = values
+        return [None if value is None or np.isnan(value) else float(value) for value in found.flat]
+
+    weights = known(model.effective_weights_, model.classes_, model.sensitive_values_)
+    noise = [None] * len(weights)
+    if estimate is not None:
+        noise = known(estimate.noise, estimate.cells.classes, estimate.cells.groups)
+    names = product(map(str, cells.classes), cells.groups)
+    return [
+        DroppedCell(
+            *name, Share(int(dropped[place]), count), int(doubted[place]), noise[place], weights[place]
+        )
+        for place, (name, count) in enumerate(zip(names, cells.counts.ravel().tolist(), strict=True))
+        if count
+    ]
 
 
 def _with_names(model: Any, classes: Sequence[str]) -> Any:
@@ -426,17 +476,12 @@ def _measured_run(
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []
-    cells, estimate, noise = part.cells, model.estimate_, np.full(part.cells.shape, np.nan)
-    if estimate is not None:
-        noise = _by_cell(cells, estimate.noise, estimate.cells.classes, estimate.cells.groups)
-    weights = _by_cell(cells, model.effective_weights_, model.classes_, model.sensitive_values_)
-    suspects = part.named_suspects(model.suspects())
-    wrong = np.isin(part.rows, suspects["row"])
+    suspects, estimate = part.named_suspects(model.suspects()), model.estimate_
     points = enumerate(zip(fitted.points, scores, strict=True))
     return TableRun(
         trade_off=[replace(one, scores=its, kept=number == place) for number, (one, its) in points],
         suspects=suspects,
-        dropped=dropped_cells(cells, fitted.selected, wrong, noise, weights),
+        dropped=_dropped_cells(part, model, fitted.selected, suspects),
         clean_ratio=model.clean_ratio_,
         estimate=None if estimate is None else named_estimate(estimate, part),
         comparison=model.comparison_,

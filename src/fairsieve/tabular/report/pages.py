@@ -30,7 +30,6 @@ from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
-from fairsieve.tabular.dropping import DroppedCell, dropping_verdict
 from fairsieve.tabular.evaluation import (
     EVERYONE,
     Calibration,
@@ -44,9 +43,9 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reasons import main_gaps
+from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
-from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.table_run import DroppedCell, TableRun
 
 NOTICES = {"use": ("Use", True), "inconclusive": ("Inconclusive", None), "do-not-use": ("Do not use", False)}
 HOLDS = {"fails": False, "inconclusive": None, "holds": True}
