@@ -16,6 +16,7 @@ from itertools import permutations
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
@@ -236,7 +237,9 @@ def score_models(
         disparity = disparity_from_table(grouped, fairness, positive=positive)
         return {"accuracy": accuracy_from_table(tables), "disparity": disparity}
 
-    kinds, counts = _joint_counts(cells.codes, predictions, classes)
+    # The samples matter by their cell and by what each model predicts alone.
+    counted = pd.DataFrame(dict(enumerate([cells.codes, *predictions]))).value_counts(sort=False).sort_index()
+    kinds, counts = counted.index.to_frame().to_numpy().T, counted.to_numpy()
     draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
     values, drawn = [], []
     for model, codes in enumerate(predictions):
@@ -265,25 +268,6 @@ def _scores(
     low, high = bounds["accuracy"]
     bounds["accuracy"] = (min(low, least[0]), max(high, least[1]))
     return {name: Score(value, bounds[name]) for name, value in values.items()}  # type: ignore[arg-type]
-
-
-def _joint_counts(
-    cells: NDArray[Any], predictions: Sequence[NDArray[np.int64]], classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the different (cell, prediction of each model); the samples matter by these alone.
-
-    Examples
-    --------
-    >>> kinds, counts = _joint_counts(np.array([0, 1, 0]), [np.array([1, 0, 1])], 2)
-    >>> kinds.tolist(), counts.tolist()
-    ([[0, 1], [1, 0]], [2, 1])
-    """
-    kinds = np.stack([cells.astype(np.int64), *predictions])
-    joint = kinds[0]
-    for codes in predictions:  # numbered anew each time, since many models of many classes would overflow
-        joint = np.unique(joint * classes + codes, return_inverse=True)[1]
-    _, first, counts = np.unique(joint, return_index=True, return_counts=True)
-    return kinds[:, first], counts
 
 
 # ---- How well labels are told apart

@@ -26,6 +26,7 @@ from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
+Numbers = NDArray[np.float32]
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
 
 
@@ -178,7 +179,7 @@ UNUSUAL = 0.01  # share of the rows with such a value, or one farther out
 
 def explain_labels(
     part: TablePart,
-    numbers: NDArray[np.float32],
+    numbers: Numbers,
     columns: Sequence[str],
     places: NDArray[np.int64],
     true_class: NDArray[np.float64] | None = None,
@@ -204,7 +205,7 @@ def explain_labels(
     """
     codes, classes = part.label_codes, part.labels.categories.tolist()
     learnt, unseen = _reference_rows(codes, places, seed)
-    chances, coef = _fit_model(numbers, codes, learnt, places, len(classes))
+    chances, coef = _fit_model(numbers[learnt], codes[learnt], numbers[places], len(classes))
     given, suggested = codes[places], (chances if true_class is None else true_class).argmax(axis=1)
     other = np.where(np.arange(len(classes)) == given[:, None], -1.0, chances).argmax(axis=1)
     rival = np.where(suggested == given, other, suggested)
@@ -213,7 +214,7 @@ def explain_labels(
     from_mean = numbers[places] - numbers[learnt].mean(axis=0)
     pulls = ((coef[rival] - coef[given]) * from_mean) @ np.equal.outer(columns, names).astype(np.float64)
     order = np.argsort(-np.abs(pulls), axis=1, kind="stable")
-    near = _find_neighbours(numbers, codes, learnt, places)
+    near = _find_neighbours(numbers[learnt], codes[learnt], numbers[places])
     shown = {str(name): _describe_values(column, places) for name, column in part.values.items()}
     say = load_sentences("fairsieve.tabular", "templates/review.j2")
     for i, (own, another) in enumerate(zip(given, rival, strict=True)):
@@ -247,36 +248,27 @@ def _reference_rows(
 
 
 def _fit_model(
-    numbers: NDArray[np.float32],
-    codes: NDArray[np.int64],
-    learnt: NDArray[np.int64],
-    places: NDArray[np.int64],
-    classes: int,
+    numbers: Numbers, codes: NDArray[np.int64], asked: Numbers, classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit a logistic regression to given labels; return the chances of the rows at ``places``, and coefficients."""
+    """Fit a logistic regression to given labels; return the chances of the rows ``asked`` about, and coefficients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = LogisticRegression(max_iter=200).fit(numbers[learnt], codes[learnt])
+        fitted = LogisticRegression(max_iter=200).fit(numbers, codes)
     known, weights = fitted.classes_, fitted.coef_
-    chances, coef = np.zeros((len(places), classes)), np.zeros((classes, numbers.shape[1]))
-    chances[:, known] = fitted.predict_proba(numbers[places])
+    chances, coef = np.zeros((len(asked), classes)), np.zeros((classes, numbers.shape[1]))
+    chances[:, known] = fitted.predict_proba(asked)
     coef[known] = weights if len(known) > 2 else np.concatenate([0 * weights, weights])
     return chances, coef
 
 
-def _find_neighbours(
-    numbers: NDArray[np.float32],
-    codes: NDArray[np.int64],
-    learnt: NDArray[np.int64],
-    places: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _find_neighbours(numbers: Numbers, codes: NDArray[np.int64], asked: Numbers) -> NDArray[np.int64]:
     """Find the labels of the rows most similar to each, among as many as there is time for."""
     # Beside the distance, finding the smallest costs about as much as 50 columns.
-    most = int(MOST_WORK / (len(places) * (numbers.shape[1] + 50)))
-    step = -(-len(learnt) // max(most, NEIGHBOURS))
-    learnt = learnt[::step]
-    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(learnt)), algorithm="brute").fit(numbers[learnt])
-    return np.asarray(codes[learnt][near.kneighbors(numbers[places], return_distance=False)])
+    most = int(MOST_WORK / (len(asked) * (numbers.shape[1] + 50)))
+    step = -(-len(numbers) // max(most, NEIGHBOURS))
+    numbers, codes = numbers[::step], codes[::step]
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(numbers)), algorithm="brute").fit(numbers)
+    return np.asarray(codes[near.kneighbors(asked, return_distance=False)])
 
 
 def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> list[tuple[str, float, str]]:

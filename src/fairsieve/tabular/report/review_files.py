@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import tempfile
 from hashlib import sha256
 from itertools import chain, count
@@ -89,24 +88,9 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
             for path, content in contents.items():
                 write_whole(Path(parts, path.name), content)
             check_place(page, force=force)
-            _move_together(Path(parts), list(contents))
+            for path in contents:
+                Path(parts, path.name).replace(path)
     return table
-
-
-def _move_together(parts: Path, targets: list[Path]) -> None:
-    """Move files to their places; put everything back as it was where one of them cannot be moved."""
-    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists()}
-    for path, copy in kept.items():
-        shutil.copy2(path, copy)
-    try:
-        for path in targets:
-            (parts / path.name).replace(path)
-    except BaseException:  # also an interrupt
-        for path in targets:
-            path.unlink(missing_ok=True)
-            if path in kept:
-                kept[path].replace(path)
-        raise
 
 
 def _review_csv(found: LabelReview) -> str:
@@ -139,13 +123,9 @@ def _review_page(found: LabelReview, file_name: str) -> str:
         "items": [_item(row, found) for row in found.rows.itertuples()],
     }
     style, script = resource("review.css"), resource("review.js")
-    page = templates().get_template("review.html")
     policy = content_policy(script_hash(script))
-    return str(
-        page.render(
-            sheet=sheet, rows=sheet["items"], themes=THEMES, style=style, script=script, policy=policy
-        )
-    )
+    facts = {"sheet": sheet, "rows": sheet["items"], "themes": THEMES, "policy": policy}
+    return str(templates().get_template("review.html").render(facts, style=style, script=script))
 
 
 def _item(row: Any, found: LabelReview) -> dict[str, Any]:
