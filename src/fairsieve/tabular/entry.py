@@ -23,12 +23,11 @@ from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.reading.columns import InputTable, Reading
-from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
+from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run, main_rates
 from fairsieve.tabular.report.files import (
     audit_record,
     new_folder,
-    prediction_record,
     predictions_csv,
     run_record,
     suspects_csv,
@@ -113,7 +112,7 @@ def audit(
     asked, report = TableSettings(data, **settings), report or _say_nothing
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
-        return AuditResult(measured, decide_predictions(measured), predictions=measured)
+        return AuditResult(measured, decide_predictions(measured))
     if score is not None:
         raise InvalidInputError(
             f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
@@ -288,7 +287,7 @@ class TrainResult:
         A run that is there is replaced with ``force`` only.
         """
         with new_folder(Path(folder), force=force) as part:
-            self.write(part)
+            write_run(self.run, self.decision, part)
         return Path(folder)
 
     def __repr__(self) -> str:
@@ -305,10 +304,6 @@ class TrainResult:
             ]
         lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
-
-    def write(self, folder: Path) -> None:
-        """Write the same files into a folder that is there."""
-        write_run(self.run, self.decision, folder)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,13 +341,15 @@ class AuditResult:
     audit: Audit
     decision: Decision
     model: None = None
-    predictions: PredictionAudit | None = None
+
+    @property
+    def predictions(self) -> PredictionAudit | None:
+        """What the predictions in the table are worth."""
+        return self.audit if isinstance(self.audit, PredictionAudit) else None
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number of the audit."""
-        if self.predictions is not None:
-            return prediction_record(self.predictions, self.decision)
         return audit_record(self.audit, self.decision)
 
     @cached_property
@@ -376,9 +373,9 @@ class AuditResult:
         if self.predictions is not None:
             with new_folder(Path(path), force=force) as part:
                 write_prediction_audit(self.predictions, self.decision, part)
-            return Path(path)
-        check_new("--out", Path(path), force=force)
-        write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
+        else:
+            check_new("--out", Path(path), force=force)
+            write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
         return Path(path)
 
 
@@ -425,7 +422,7 @@ class Predictions:
     @cached_property
     def frame(self) -> Any:
         """The rows with the predictions and their probabilities added, as a data frame."""
-        return _add_columns(self.data, self.table, np.arange(len(self.table)), self.added)
+        return with_columns(self.data, self.table, np.arange(len(self.table)), self.added)
 
     def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
         """Write the rows and the predictions to a CSV file; return where.
@@ -443,9 +440,7 @@ class Predictions:
             else values.tolist()
             for name, values in self.added.items()
         }
-        source = None if is_frame(self.data) else self.data
-        content = predictions_csv(source, self.table, added, escape_formulas=escape_formulas)
-        write_output(path, content)
+        write_output(path, predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas))
         return path
 
     def __repr__(self) -> str:
@@ -517,13 +512,4 @@ def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any
     """Return the rows of suspects with their original columns, and what is known of each beside them."""
     rows = np.searchsorted(table.rows, suspects["row"])
     known = suspects.drop(columns=["label"] if table.name == FRAME_NAME else ["label", "row"])
-    return _add_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})
-
-
-def _add_columns(
-    data: Any, table: InputTable, rows: NDArray[np.int64], added: dict[str, NDArray[Any]]
-) -> Any:
-    """Return some rows of a table with columns added: of the data frame that was given, or of one of pandas."""
-    if is_frame(data):
-        return add_columns(data, rows, added)
-    return add_columns(as_pandas(table, rows), np.arange(len(rows)), added)
+    return with_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})

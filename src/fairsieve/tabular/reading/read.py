@@ -115,7 +115,6 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file; numbers keep their type, and a named index is a column."""
-    package("pyarrow", "reading Parquet")
     parquet = package("pyarrow.parquet", "reading Parquet")
     try:
         size = parquet.read_metadata(path)
@@ -413,25 +412,25 @@ def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
     return coded(codes, [str(value).strip() for value in values], missing)
 
 
-def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]) -> Any:
-    """Return some rows of a data frame, with columns added; a name that is taken gets an underscore."""
-    frame = frame if hasattr(frame, "with_columns") else _to_pandas(frame)
-    taken = [str(name) for name in frame.columns]
-    named = {free_name(name, taken): values for name, values in added.items()}
-    if isinstance(frame, pd.DataFrame):
-        return frame.iloc[rows].assign(**named)
-    polars = package("polars", "a data frame of polars")
-    return frame[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
+def with_columns(
+    data: Any, table: InputTable, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]
+) -> Any:
+    """Return some rows of what a table was read from, with columns added; a name that is taken gets an underscore.
 
-
-def as_pandas(table: InputTable, rows: NDArray[np.int64]) -> pd.DataFrame:
-    """Return some rows of a table that came from a file as a data frame, whose index is the row in the file."""
+    A data frame stays of its kind; rows of a file become one of pandas, whose index is the row in the file.
+    """
+    named = {free_name(name, table.columns): values for name, values in added.items()}
+    if hasattr(data, "with_columns"):
+        polars = package("polars", "a data frame of polars")
+        return data[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
+    if is_frame(data):
+        return _to_pandas(data).iloc[rows].assign(**named)
     taken = table.take(rows)
     index = pd.Index(taken.rows, name="row")
     frame = pd.DataFrame({name: taken.cells(name) for name in table.columns}, index, dtype=object)
     numbers = {name: pd.to_numeric(frame[name], errors="coerce") for name in table.columns}
     all_read = {name: own for name, own in numbers.items() if (own.isna() == frame[name].isna()).all()}
-    return frame.assign(**all_read)
+    return frame.assign(**all_read, **named)
 
 
 def free_name(wanted: str, taken: Sequence[str]) -> str:
