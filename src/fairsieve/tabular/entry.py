@@ -24,7 +24,7 @@ from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.reading.columns import InputTable, Reading
 from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, with_columns
-from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run, main_rates
+from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
 from fairsieve.tabular.report.files import (
     audit_record,
     new_folder,
@@ -294,14 +294,9 @@ class TrainResult:
         return f"<TrainResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        found = main_rates(self.run)
-        heads, rows = ["group"], []
-        if found is not None:
-            heads += [f"{found[0].title}: plain model", "fair model"]
-            rows = [
-                [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
-                for one in found[1]
-            ]
+        measure, rates = self.decision.facts["measure"], self.decision.facts["rates"]
+        heads = [] if measure is None else ["group", f"{measure.title}: plain model", "fair model"]
+        rows = [[one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])] for one in rates]
         lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
 

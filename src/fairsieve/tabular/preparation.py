@@ -268,12 +268,11 @@ def read_problem(asked: TableSettings) -> TableProblem:
     if not is_frame(asked.data):
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
-    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test)])
+    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test.cells)])
 
 
-def few_notes(test: TablePart) -> list[str]:
-    """Name the cells of the test part that are too small to measure."""
-    cells = test.cells
+def few_notes(cells: Cells) -> list[str]:
+    """Name the cells that are too small to measure."""
     few = [
         f"{group} with {label} ({cells.counts[row, column]})"
         for column, group in enumerate(cells.groups[: cells.named_groups])

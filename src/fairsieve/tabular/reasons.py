@@ -23,9 +23,10 @@ from fairsieve.tabular.decision import (
     decide,
     group_name,
 )
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, list_gaps
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
+from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.report.review_files import review_step
 from fairsieve.tabular.table_run import BETTER, DroppedCell, TableRun
@@ -54,22 +55,17 @@ def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
     return max(gaps, key=lambda gap: gap.plain.value), max(gaps, key=lambda gap: gap.fair.value)
 
 
-def main_rates(run: TableRun) -> tuple[Rate, list[GroupRate]] | None:
-    """Find the rate in which groups lie farthest apart under the plain model, group by group."""
-    gaps = main_gaps(run)
-    if gaps is None:
-        return None
-    measure = gaps[0].measure
-    rates = starmap(GroupRate, zip(run.test_groups, measure.plain, measure.fair, strict=True))
-    return measure, [one for one in rates if one.group is not None and one.plain.total]
-
-
 # ---- A model
 
 
 def decide_run(run: TableRun) -> Decision:
     """Decide whether to use the model that a run made."""
-    measure, rates = main_rates(run) or (None, [])
+    measure, rates = None, []
+    if (gaps := main_gaps(run)) is not None:
+        # The rate in which groups lie farthest apart under the plain model, group by group.
+        measure = gaps[0].measure
+        rows = starmap(GroupRate, zip(run.test_groups, measure.plain, measure.fair, strict=True))
+        rates = [one for one in rows if one.group is not None and one.plain.total]
     found = [one for find in (PLAIN if run.keeps_plain else FAIR) for one in find(run)]
     return decide("model", found, {"run": run, "measure": measure, "rates": rates})
 
@@ -420,12 +416,7 @@ def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) ->
         elif verdict.status == "inconclusive":
             step = Step("more_rows", {"needed": None})
             yield Reason(f"{verdict.kind}_unknown", "inconclusive", {"rows": len(found.cells)}, (step,))
-    cells = found.cells
-    for place, group in enumerate(cells.groups[: cells.named_groups]):
-        counts = {str(label): int(cells.counts[row, place]) for row, label in enumerate(cells.classes)}
-        few = {label: count for label, count in counts.items() if count < FEW}
-        if few:
-            facts = {"group": group_name(group), "few": few}
-            yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
+    for note in few_notes(found.cells):
+        yield Reason("few", "inconclusive", {"text": note}, (Step("small_groups"),))
     if not found.estimate.credible or len(found.suspects):
         yield Reason("labels_in_doubt", "use", {"it": found.estimate}, (Step("check_labels"),))

@@ -289,13 +289,11 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
     """
 
     def decorate(function: Function) -> Function:
-        own = inspect.signature(function)
-        known = {one.name: one for one in fields(TableSettings)}
+        own, known = inspect.signature(function), inspect.signature(TableSettings).parameters
         parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
         for name, _ in settings_of(command):
-            default = None if name in optional else known[name].default
-            made = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=known[name].type)
-            parameters.append(made if default is MISSING else made.replace(default=default))
+            made = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters.append(made.replace(default=None) if name in optional else made)
         signature = own.replace(parameters=parameters)
 
         @functools.wraps(function)

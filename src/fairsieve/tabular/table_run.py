@@ -45,7 +45,7 @@ from fairsieve.tabular.evaluation import (
 )
 from fairsieve.tabular.model_files import BoosterClassifier, decide, probabilities, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
-from fairsieve.tabular.reading.encoding import Feature, Preparation, notes_on_new
+from fairsieve.tabular.reading.encoding import Preparation, notes_on_new
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
@@ -432,10 +432,6 @@ class TableRun:
     def is_inconclusive(self) -> bool:
         """Whether the data could not tell which labels are wrong."""
         return self.estimate is not None and not self.estimate.credible
-
-    def treatment(self, feature: Feature) -> str:
-        """Say what was made of a column."""
-        return feature.treatment if self.model_name == "logistic" else feature.tree_treatment
 
 
 def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun:

@@ -221,7 +221,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
                     "holds": one.kind,
                     "missing": one.missing,
                     "distinct": one.distinct,
-                    "treatment": run.treatment(one),
+                    "treatment": one.treatment(run.model_name),
                 }
                 for one in problem.features
             ],

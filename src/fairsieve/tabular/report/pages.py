@@ -295,7 +295,8 @@ def columns_table(run: TableRun) -> Table:
     ]
     for one in problem.features:
         sensitive = "sensitive, " if one.column in problem.groups.columns else ""
-        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, run.treatment(one)])
+        treatment = one.treatment(run.model_name)
+        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, treatment])
     titles = ["column", "holds", "missing", "different values", "what is made of it"]
     return plain_table("columns", "The columns, and what was made of each", titles, rows)
 
