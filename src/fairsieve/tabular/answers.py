@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import warnings
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,23 +145,23 @@ def _find_checksums(
     numbers: NDArray[np.float64], sums: Sequence[str | None], name: str, table: InputTable
 ) -> NDArray[np.int64]:
     """Find rows that stand elsewhere in the table: sorted in another way, or among others."""
-    places = defaultdict(list)
-    for place, checksum in reversed([*enumerate(row_checksums(table, np.arange(len(table))))]):
-        places[checksum].append(place)
-    lines = [*zip(numbers.tolist(), sums, strict=True)]
-    taken: dict[tuple[float, str | None], int] = {}
-    for line in lines:
-        if line not in taken and places[str(line[1])]:
-            taken[line] = places[str(line[1])].pop()  # of several equal rows, each is taken once
-    wrong = [line[0] for line in lines if line not in taken]
-    if wrong:
+    every = pd.DataFrame({"sum": row_checksums(table, np.arange(len(table)))})
+    lines = pd.DataFrame({"number": numbers, "sum": sums})
+    # Of several equal rows, each is taken once.
+    once = lines.drop_duplicates()
+    taken = once.assign(turn=once.groupby("sum").cumcount()).merge(
+        every.assign(turn=every.groupby("sum").cumcount(), place=every.index), how="left"
+    )
+    found = lines.merge(taken, how="left")["place"]
+    wrong = numbers[found.isna()]
+    if len(wrong):
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
             f"--verified must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} rows of "
             f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
             "review read, with its values unchanged, and the same --missing"
         )
-    return np.array([taken[line] for line in lines], np.int64)
+    return np.asarray(found, dtype=np.int64)
 
 
 def _read_weights(file: InputTable, most: int) -> list[float]:

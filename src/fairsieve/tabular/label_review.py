@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
-from fairsieve.tabular.reading.columns import as_objects, find_column, is_text
+from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
@@ -174,7 +175,6 @@ MOST_ROWS = 20_000  # that the model and the neighbours are taken from
 MOST_WORK = 2e10  # multiplications spent on neighbours, so that many rows to explain get fewer candidates
 NEIGHBOURS = 20
 TELLING = 3  # columns that are named
-UNUSUAL = 0.01  # share of the rows with such a value, or one farther out
 
 
 def explain_labels(
@@ -215,7 +215,7 @@ def explain_labels(
     pulls = ((coef[rival] - coef[given]) * from_mean) @ np.equal.outer(columns, names).astype(np.float64)
     order = np.argsort(-np.abs(pulls), axis=1, kind="stable")
     near = _find_neighbours(numbers[learnt], codes[learnt], numbers[places])
-    shown = {str(name): _describe_values(column, places) for name, column in part.values.items()}
+    shown = {str(name): column.array[places] for name, column in part.values.items()}
     say = load_sentences("fairsieve.tabular", "templates/review.j2")
     for i, (own, another) in enumerate(zip(given, rival, strict=True)):
         pull = {names[place]: float(pulls[i, place]) for place in order[i]}
@@ -228,12 +228,10 @@ def explain_labels(
         least = max(0.1 * max(map(abs, pull.values()), default=0.0), 1e-9)
         telling = [name for name, amount in pull.items() if amount > least][:TELLING]
         if telling:
-            reasons.append(say.telling(classes[another], [(name, shown[name][i][0]) for name in telling]))
+            values = [(name, _write_value(shown[name][i])) for name in telling]
+            reasons.append(say.telling(classes[another], values))
         if true_class is not None:
             reasons.append(say.doubt(1 - true_class[i, own]))
-        unusual = [(name, *shown[name][i]) for name in pull if shown[name][i][1] <= UNUSUAL]
-        if unusual:
-            reasons.append(say.unusual(unusual[:TELLING]))
         yield int(suggested[i]), {name: abs(amount) for name, amount in pull.items()}, reasons
 
 
@@ -271,20 +269,6 @@ def _find_neighbours(numbers: Numbers, codes: NDArray[np.int64], asked: Numbers)
     return np.asarray(codes[near.kneighbors(asked, return_distance=False)])
 
 
-def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> list[tuple[str, float, str]]:
-    """Describe the values of some rows: as people write them, and what share of all is as far out on which side.
-
-    A missing one is not unusual.
-    """
-    if is_text(column):
-        every, names = column.array.codes, column.array.categories
-        shares = np.append(np.bincount(every[every >= 0], minlength=len(names)), len(column)) / len(column)
-        return [("missing" if code < 0 else str(names[code]), shares[code], "") for code in every[places]]
-    values, known = column.to_numpy()[places], np.sort(column.dropna().to_numpy())
-    gap, most = np.isnan(values), max(len(known), 1)
-    below = np.where(gap, 1.0, np.searchsorted(known, values, "right") / most)
-    above = np.where(gap, 1.0, 1 - np.searchsorted(known, values, "left") / most)
-    return [
-        ("missing" if np.isnan(value) else f"{value:.6g}", min(low, high), "high" if high <= low else "low")
-        for value, low, high in zip(values, below, above, strict=True)
-    ]
+def _write_value(value: Any) -> str:
+    """Write a value as people do."""
+    return str(value) if isinstance(value, str) else "missing" if np.isnan(value) else f"{value:.6g}"

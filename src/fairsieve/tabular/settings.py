@@ -123,7 +123,6 @@ class TableSettings:
         "The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or rate:SHARE.",
         "RULE",
         "model",
-        ("balanced", "cost:", "rate:"),
     )
     trees: int = _setting(100, "How many trees boosting makes.", panel="model")
     max_iter: int | None = _setting(
@@ -154,18 +153,13 @@ class TableSettings:
         (), "A column of dates to learn from, as days; dates are left out otherwise.", "COLUMN", "reading"
     )
     separator: str = _setting(
-        "auto",
-        "The character between fields: , ; | tab, or auto.",
-        "CHARACTER",
-        "reading",
-        (",", ";", "|", "tab", "auto"),
-        TO_READ,
+        "auto", "The character between fields: , ; | tab, or auto.", "CHARACTER", "reading", commands=TO_READ
     )
     decimal: str = _setting(
-        "auto", "The decimal mark: . , or auto.", "CHARACTER", "reading", (".", ",", "auto"), TO_READ
+        "auto", "The decimal mark: . , or auto.", "CHARACTER", "reading", commands=TO_READ
     )
     missing: Sequence[str] = _setting(
-        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", (), TO_READ
+        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", commands=TO_READ
     )
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
