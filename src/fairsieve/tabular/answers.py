@@ -342,10 +342,8 @@ def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int6
         warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
         numbers = Preparation().fit(problem.train.values).transform(whole.values)
         estimate = estimate_clean_ratio(numbers, whole.label_codes, random_state=asked.seed, **whole.facts)
-    rows, labels = (
-        np.searchsorted(whole.rows, test.rows),
-        {one: codes.tolist() for one, codes in predicted.items()},
-    )
+    rows = np.searchsorted(whole.rows, test.rows)
+    labels = {one: codes.tolist() for one, codes in predicted.items()}
     return measure_by_estimate(estimate, rows, labels, asked, problem.pos_label)
 
 

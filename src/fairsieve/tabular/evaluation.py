@@ -382,8 +382,8 @@ class Calibration:
     ----------
     model : {"plain", "fair"}
     group : str or None
-    label : str
-        What the probabilities are of; empty for the predicted label, where no label of many is named.
+    label : str or None
+        What the probabilities are of; None for the predicted label, where no label of many is named.
     bins : list of _CalibrationBin
         From low to high probabilities; those of fewer than ten people of the group are left out.
     predicted : float
@@ -394,7 +394,7 @@ class Calibration:
 
     model: str
     group: str | None
-    label: str
+    label: str | None
     bins: list[_CalibrationBin]
     predicted: float
     observed: Share
@@ -417,11 +417,13 @@ def measure_calibration(
         else:
             place = labels.classes.index(labels.positive)
             scores, hits = model.chances[:, place], cells.label_codes == place
-        found += calibrate_scores(name, cells, scores, hits, labels.positive or "")
+        found += calibrate_scores(name, cells, scores, hits, labels.positive)
     return found
 
 
-def calibrate_scores(model: str, cells: Cells, scores: Floats, hits: Flags, label: str) -> list[Calibration]:
+def calibrate_scores(
+    model: str, cells: Cells, scores: Floats, hits: Flags, label: str | None
+) -> list[Calibration]:
     """Compare the scores of one model with what was found (``hits``), in every group of ``cells``.
 
     Everybody's scores are cut into ten parts of equally many people, the same for all groups; into fewer where a group

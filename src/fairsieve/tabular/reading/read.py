@@ -98,10 +98,7 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
         elif start == b"PK\x03\x04":
             table = read_frame(_read_excel(path), reading, name=path.name, first=FIRST_ROW)
         else:
-            content = path.read_bytes()
-            encoding = find_encoding(path.name, content)
-            notes = [ENCODING_NOTES[encoding]] if encoding in ENCODING_NOTES else []
-            table = _read_csv(path.name, content.decode(encoding, errors="replace"), notes, reading)
+            table = _read_csv(path.name, path.read_bytes(), reading)
     except OSError as error:
         raise InvalidInputError(
             f"{what} must be a file that can be read; {path}: {error.strerror or error}"
@@ -162,9 +159,10 @@ def find_encoding(name: str, content: bytes) -> str:
     return "utf-8"
 
 
-def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> InputTable:
+def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
     """Read the text of a CSV file into columns of texts."""
-    text = text.lstrip("\r\n")
+    encoding = find_encoding(name, content)
+    text = content.decode(encoding, errors="replace").lstrip("\r\n")
     if not text.strip():
         raise InvalidInputError(f"{name} is empty: the first row must hold the columns' names")
     reading, assumed = assume_dialect(text, reading)
@@ -182,7 +180,7 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
         blank &= empty
         columns.append(coded(codes, texts, missing))
     rows = np.arange(len(blank)) + FIRST_ROW
-    notes = [*notes, *assumed]
+    notes = [ENCODING_NOTES[encoding], *assumed] if encoding in ENCODING_NOTES else assumed
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
         records = csv.reader(io.StringIO(text, newline=""), delimiter=reading.separator)
         short = np.array([len(fields) < len(names) for fields in records])[1:]
@@ -211,8 +209,17 @@ def split_rows(name: str, text: str, separator: str) -> pd.DataFrame:
             skip_blank_lines=False,
             low_memory=False,
         )
-    except (pd.errors.ParserError, ValueError):
-        raise InvalidInputError(f"{name} {_uneven_rows(text, separator)}") from None
+    except (pd.errors.ParserError, ValueError) as error:
+        long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if long is None:
+            raise InvalidInputError(
+                f'{name} must have a second " for every one that opens a text; one is not closed: add it, or take the '
+                "first out"
+            ) from None
+        raise InvalidInputError(
+            f"{name} must have as many fields in every row as in the first, {long[1]}; row {long[2]} has {long[3]}: a "
+            f"text with {SEPARATORS.get(separator, repr(separator))} in it must stand in quotes"
+        ) from None
 
 
 def named_rows(rows: NDArray[np.int64]) -> str:
@@ -261,23 +268,6 @@ def _check_line_ends(name: str, text: str, separator: str) -> None:
             f"{name} has a carriage return within row {row}, which would cut it in two: take it out, or put the text "
             "in quotes"
         )
-
-
-def _uneven_rows(text: str, separator: str) -> str:
-    """Say why text is not a table: a row is too long, or a quote is not closed."""
-    first = 0
-    try:
-        for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
-            first = first or len(fields)
-            if len(fields) > first:
-                between = SEPARATORS.get(separator, repr(separator))
-                return (
-                    f"must have as many fields in every row as in the first, {first}; row {row} has {len(fields)}: a "
-                    f"text with {between} in it must stand in quotes"
-                )
-    except csv.Error:
-        pass
-    return 'must have a second " for every one that opens a text; one is not closed: add it, or take the first out'
 
 
 def _check_separator(name: str, text: str, separator: str) -> None:

@@ -261,7 +261,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             for one in run.quality
             for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
         ],
-        "calibration": _calibration(run.calibration),
+        "calibration": run.calibration,
         "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
         "suspects": len(run.suspects),
         "verified": run.verified,
@@ -311,12 +311,8 @@ def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
             for group, share in zip(groups, measure.plain, strict=True)
         ],
         "gaps": [_gap(gap, groups, gap.plain) for gap in found.gaps()],
-        "calibration": _calibration(found.calibration),
+        "calibration": found.calibration,
     }
-
-
-def _calibration(found: Sequence[Calibration]) -> list[dict[str, Any]]:
-    return [{**vars(one), "label": one.label or None} for one in found]
 
 
 def _roles(labels: Any, groups: Any) -> dict[str, Any]:
@@ -339,6 +335,8 @@ def _plain(value: Any) -> Any:
         return _plain({**value._asdict(), "value": value.value, "interval": value.interval})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _plain(value._asdict())
+    if isinstance(value, Calibration):
+        return _plain(vars(value))
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
