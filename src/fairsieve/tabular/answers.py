@@ -268,7 +268,7 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
         "unsure": answers.unsure,
         "unanswered": answers.unanswered,
         # Checked rows that were set aside are measured on by their verified labels.
-        "in_test": 0 if test.verified is None else int((test.verified >= 0).sum()),
+        "in_test": int((test.verified >= 0).sum()),
         # By the checked rows and their chances to be chosen.
         "share_wrong": Score(share, wilson(share * worth, worth)),
         "rates": rate_records(run.estimate),

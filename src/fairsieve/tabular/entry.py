@@ -228,7 +228,6 @@ def _say_nothing(stage: str) -> None:
     """Report nothing of what begins."""
 
 
-MOST_ROWS = 10  # in a notebook
 Result = TypeVar("Result", "TrainResult", "AuditResult")
 
 
@@ -442,7 +441,7 @@ class Predictions:
         return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
 
     def _repr_html_(self) -> str:
-        return _frame_html("Predictions", self.frame)
+        return str(self.frame._repr_html_())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -487,20 +486,12 @@ class ReviewResult:
         return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"
 
     def _repr_html_(self) -> str:
-        return _frame_html("Labels to check", self.rows)
+        return str(self.rows._repr_html_())
 
 
 def for_commands(result: Result) -> Result:
     """Return a result whose advice names options of the command line."""
     return replace(result, decision=replace(result.decision, in_python=False))
-
-
-def _frame_html(title: str, frame: Any) -> str:
-    """Write the first rows of a data frame."""
-    first = frame.head(MOST_ROWS)
-    shown = f", the first {MOST_ROWS} of {len(frame):,}" if len(frame) > MOST_ROWS else ""
-    rows = zip(*(first[name].to_list() for name in first.columns), strict=True)
-    return table_html(f"{title}{shown}", list(first.columns), list(rows))
 
 
 def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any:

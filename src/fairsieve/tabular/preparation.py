@@ -39,17 +39,17 @@ class TablePart:
         Coded by the place of each label in ``Labels.classes``; none is missing.
     groups : Categorical
         Coded by the place of each group in ``Groups.names``; missing where it is not compared.
-    verified : integer array, optional
+    verified : integer array
         The places of verified labels in ``Labels.classes``; −1 where nobody checked.
-    verified_weight : array, optional
+    verified_weight : array
         The inverse of each checked row's chance to be chosen, up to a factor.
     """
 
     values: pd.DataFrame
     labels: pd.Categorical
     groups: pd.Categorical
-    verified: NDArray[np.int64] | None = None
-    verified_weight: NDArray[np.float64] | None = None
+    verified: NDArray[np.int64]
+    verified_weight: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -96,16 +96,14 @@ class TablePart:
 
     def take(self, rows: NDArray[Any]) -> TablePart:
         """Select some of the rows."""
-        verified, weight = (
-            None if array is None else array[rows] for array in (self.verified, self.verified_weight)
-        )
-        return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], verified, weight)
+        checked = self.verified[rows], self.verified_weight[rows]
+        return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], *checked)
 
     @property
     def facts(self) -> dict[str, Any]:
         """What an estimator's ``fit`` takes beside columns and labels: groups, and what somebody checked."""
         found: dict[str, Any] = {"sensitive_features": self.group_codes}
-        if self.verified is not None and (self.verified >= 0).any():
+        if (self.verified >= 0).any():
             checked = as_objects(None if code < 0 else int(code) for code in self.verified)
             found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
         return found
@@ -123,8 +121,6 @@ class TablePart:
 
     def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
-        if self.verified is None:
-            return self
         codes = np.where(self.verified >= 0, self.verified, self.labels.codes)
         return replace(self, labels=pd.Categorical.from_codes(codes, self.labels.categories))
 
@@ -222,7 +218,8 @@ def _read_part(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = TablePart(feature_values(table, kinds), column, groups.read(table))
+    nobody = np.full(len(table), -1), np.ones(len(table))
+    part = TablePart(feature_values(table, kinds), column, groups.read(table), *nobody)
     notes = []
     if not known.all():
         notes.append(f"Rows of {table.name} without a label, left out: {named_rows(table.rows[~known])}.")

@@ -73,7 +73,7 @@ def _setting(default: Any, *about: Any, **more: Any) -> Any:
     return field(default=default, metadata={"setting": Setting(*about, **more)})
 
 
-@dataclass(frozen=True)
+@dataclass
 class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
@@ -170,24 +170,19 @@ class TableSettings:
         from fairsieve.tabular.reading.read import is_frame
         from fairsieve.thresholds import ThresholdRule
 
-        settled = {
-            "data": _as_path(self.data),
-            "test_file": _as_path(self.test_file),
-            "clean_ratio": _as_number(self.clean_ratio),
-            "fairness": fairness_name(self.fairness),
-            "threshold": ThresholdRule.parse(self.threshold, "--threshold"),
-        }
+        self.data, self.test_file = _as_path(self.data), _as_path(self.test_file)
+        self.clean_ratio = _as_number(self.clean_ratio)
+        self.fairness = fairness_name(self.fairness)
+        self.threshold = ThresholdRule.parse(self.threshold, "--threshold")
         for name, setting in settings_of():
             if setting.many:
                 value = getattr(self, name)
                 single = isinstance(value, str | Path) or is_frame(value)
-                settled[name] = (value,) if single else tuple(value or ())
-        settled["verified"] = tuple(map(_as_path, settled["verified"]))
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+                setattr(self, name, (value,) if single else tuple(value or ()))
+        self.verified = tuple(map(_as_path, self.verified))
         self._check()
         if self.test is None and self.test_file is None:
-            object.__setattr__(self, "test", DEFAULT_TEST)
+            self.test = DEFAULT_TEST
 
     def _check(self) -> None:
         """Refuse values that cannot be, each with the way out."""
