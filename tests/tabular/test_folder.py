@@ -22,7 +22,7 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     (out / "mine.txt").write_text("gone with the run")
     with pytest.raises(InvalidInputError, match="holds a run: add --force to replace it"):
         trained.save(out)
-    monkeypatch.setattr("fairsieve.tabular.entry.write_run", lambda *_: 1 / 0)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained.save(out, force=True)
     assert names_in(out) == FILES | {"mine.txt"}  # what failed replaced nothing
@@ -35,7 +35,7 @@ def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
         (folder / "metrics.json").write_text("half")
         raise failure
 
-    monkeypatch.setattr("fairsieve.tabular.entry.write_run", broken)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", broken)
     with pytest.raises(failure):
         trained.save(tmp_path / "RUN")
     assert names_in(tmp_path) == set()
@@ -64,7 +64,7 @@ def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatc
         trained.save(out)
         (folder / "metrics.json").write_text("late")
 
-    monkeypatch.setattr("fairsieve.tabular.entry.write_run", taken)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", taken)
     with pytest.raises(InvalidInputError, match="holds a run: add --force"):
         trained.save(out)
     assert names_in(out) == FILES

@@ -25,7 +25,7 @@ from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
+from fairsieve.tabular.reading.read import read_data, read_table
 from fairsieve.tabular.reading.roles import Labels
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     found: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
     unsure = unanswered = 0
     given = labels.read(table).codes.astype(np.int64)
-    files = [
-        read_frame(source) if is_frame(source) else read_table(source, what="--verified")
-        for source in sources
-    ]
+    files = [read_data(source, what="--verified") for source in sources]
     for file in files:
         places = _find_rows(file, table)
         if "given_label" in file.columns:

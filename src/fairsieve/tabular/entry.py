@@ -25,15 +25,7 @@ from fairsieve.tabular.prediction_audit import PredictionAudit, audit_prediction
 from fairsieve.tabular.reading.columns import InputTable, Reading
 from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, with_columns
 from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
-from fairsieve.tabular.report.files import (
-    audit_record,
-    new_folder,
-    predictions_csv,
-    run_record,
-    suspects_csv,
-    write_prediction_audit,
-    write_run,
-)
+from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
@@ -114,9 +106,7 @@ def audit(
         measured = audit_predictions(asked, prediction, score, report)
         return AuditResult(measured, decide_predictions(measured))
     if score is not None:
-        raise InvalidInputError(
-            f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
-        )
+        raise InvalidInputError(f"--score needs --prediction; got {score!r} alone: add --prediction COLUMN")
     found = label_review.audit_table(asked, report)
     return AuditResult(found, decide_audit(found))
 
@@ -169,9 +159,7 @@ def review(
     known |= {name: value for name, value in settings.items() if value is not None}
     for name in ("label", "sensitive"):
         if not known.get(name):
-            raise InvalidInputError(
-                f"--{name} must name a column; got none: add it, or --run with a run's folder"
-            )
+            raise InvalidInputError(f"--{name} must name a column; got none: add it, or --run FOLDER")
     asked = TableSettings(data, **known)
     folder = None if run is None else Path(run)
     return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, report or _say_nothing))
@@ -273,7 +261,7 @@ class TrainResult:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number, as in ``metrics.json``."""
-        return run_record(self.run, self.decision)
+        return files.run_record(self.run, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -285,8 +273,8 @@ class TrainResult:
 
         A run that is there is replaced with ``force`` only.
         """
-        with new_folder(Path(folder), force=force) as part:
-            write_run(self.run, self.decision, part)
+        with files.new_folder(Path(folder), force=force) as part:
+            files.write_run(self.run, self.decision, part)
         return Path(folder)
 
     def __repr__(self) -> str:
@@ -344,7 +332,7 @@ class AuditResult:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number of the audit."""
-        return audit_record(self.audit, self.decision)
+        return files.audit_record(self.audit, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -365,11 +353,11 @@ class AuditResult:
         An audit of predictions is a folder, with a page and the numbers beside the suspects.
         """
         if self.predictions is not None:
-            with new_folder(Path(path), force=force) as part:
-                write_prediction_audit(self.predictions, self.decision, part)
+            with files.new_folder(Path(path), force=force) as part:
+                files.write_prediction_audit(self.predictions, self.decision, part)
         else:
             check_new("--out", Path(path), force=force)
-            write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
+            write_output(Path(path), files.suspects_csv(self.audit.suspects, self.audit.table).encode())
         return Path(path)
 
 
@@ -434,7 +422,9 @@ class Predictions:
             else values.tolist()
             for name, values in self.added.items()
         }
-        write_output(path, predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas))
+        write_output(
+            path, files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
+        )
         return path
 
     def __repr__(self) -> str:

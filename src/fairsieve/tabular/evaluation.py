@@ -282,6 +282,7 @@ class ModelOutput(NamedTuple):
 
 def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
     """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals."""
+    models = plain, fair
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
     found: list[Quality] = []
     for code, label in told_classes(labels):
@@ -291,7 +292,7 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
                 _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
                 for part in parts
             ]
-            for one in (plain, fair)
+            for one in models
         ]
         meanings = {
             "AUC": f"how often one labelled {label} scores higher than one who is not",
@@ -303,9 +304,7 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
             values = [[one[title] for one in column] for column in columns]
             name = title.lower().replace(" ", "_")
             found.append(Measure(name, title + which, meaning, label, values[0], values[1]))
-    balanced = [
-        [_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in (plain, fair)
-    ]
+    balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in models]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
     return [*found, Measure("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
 
@@ -323,9 +322,8 @@ def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score 
         found["AUC"] = _logit_score(*_auc(positive, scores), fewest)
         precision = float(average_precision_score(positive, scores))
         # As of a share of those with the label (Boyd, Eng and Page 2013).
-        found["average precision"] = _logit_score(
-            precision, math.sqrt(precision * (1 - precision) / count), fewest
-        )
+        deviation = math.sqrt(precision * (1 - precision) / count)
+        found["average precision"] = _logit_score(precision, deviation, fewest)
     return found
 
 
@@ -356,9 +354,8 @@ def _logit_score(value: float, deviation: float, fewest: int) -> Score:
 
 def _balance(codes: NDArray[np.int64], predicted: NDArray[np.int64]) -> Score | None:
     """Average the recalls of the labels that there are."""
-    shares = [
-        (float((predicted[codes == one] == one).sum()), float((codes == one).sum())) for one in set(codes)
-    ]
+    right = predicted == codes
+    shares = [(float(right[codes == one].sum()), float((codes == one).sum())) for one in set(codes)]
     if len(shares) < 2:
         return None
     return Score(sum(hits / total for hits, total in shares) / len(shares), average_of_shares(shares))

@@ -136,9 +136,7 @@ def review_labels(
         reasons = [[*told, predicted[place]] for told, place in zip(reasons, places, strict=True)]
     inside = np.searchsorted(audit.table.rows, part.rows[places])
     chosen = audit.table.take(inside)
-    texts = {
-        name: ["" if value is None else str(value) for value in chosen.cells(name)] for name in chosen.columns
-    }
+    texts = {name: ["" if one is None else str(one) for one in chosen.cells(name)] for name in chosen.columns}
     rows = pd.DataFrame(
         {
             "row": part.rows[places],

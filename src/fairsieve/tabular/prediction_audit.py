@@ -11,20 +11,9 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import measure_by_estimate
-from fairsieve.tabular.evaluation import (
-    FEW,
-    Calibration,
-    Gap,
-    Rate,
-    Score,
-    calibrate_scores,
-    count_predicted,
-    list_gaps,
-    measure_groups,
-    order_gaps,
-    score_models,
-)
+from fairsieve.tabular.evaluation import Calibration, Gap, Rate, Score
 from fairsieve.tabular.label_review import Audit, audit_table
 from fairsieve.tabular.reading.columns import InputTable, find_column, parse_numbers
 from fairsieve.tabular.reading.read import named_rows, read_data
@@ -71,7 +60,9 @@ class PredictionAudit(Audit):
 
         Rates of fewer than ten people are left out.
         """
-        return order_gaps(list_gaps(self.measures, self.asked.fairness, self.cells.named_groups))
+        return evaluation.order_gaps(
+            evaluation.list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
+        )
 
 
 def audit_predictions(
@@ -105,7 +96,7 @@ def audit_predictions(
     places = np.flatnonzero(guessed >= 0)
     if not len(places):
         raise InvalidInputError(
-            f"--prediction must have a value in some row with a label; {prediction!r} has none"
+            f"--prediction must have values in rows with a label; {prediction!r} has none"
         )
     measured, codes = part.take(places), guessed[places].astype(np.int64)
     cells, named = measured.cells, {"predictions": [labels.classes[code] for code in codes]}
@@ -118,14 +109,14 @@ def audit_predictions(
             told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
             notes = [*notes, f"{told}{named_rows(unscored)}."]
         calibration = _calibrate(cells, given_scores, labels)
-    scores, _ = score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
+    scores, _ = evaluation.score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
     return PredictionAudit(
         **vars(replace(found, asked=asked, notes=notes)),
         prediction=prediction,
         score=score,
         cells=cells,
-        predicted=count_predicted(codes, labels),
-        measures=measure_groups(cells, codes, codes, labels),
+        predicted=evaluation.count_predicted(codes, labels),
+        measures=evaluation.measure_groups(cells, codes, codes, labels),
         scores=scores[0],
         calibration=calibration,
         left_out=len(part) - len(places),
@@ -162,5 +153,5 @@ def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> lis
         return []
     cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
     hits = cells.label_codes == labels.classes.index(labels.positive)
-    found = calibrate_scores("given", cells, scores, hits, labels.positive)
-    return [one for one in found if one.group is not None and one.observed.total >= FEW]
+    found = evaluation.calibrate_scores("given", cells, scores, hits, labels.positive)
+    return [one for one in found if one.group is not None and one.observed.total >= evaluation.FEW]

@@ -13,16 +13,7 @@ from typing import Any
 import pandas as pd
 
 from fairsieve.selection.cells import Cells
-from fairsieve.tabular.decision import (
-    Decision,
-    Outcome,
-    Reason,
-    Status,
-    Step,
-    TableVerdict,
-    decide,
-    group_name,
-)
+from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
 from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
@@ -250,8 +241,8 @@ def _chance(run: TableRun) -> Iterator[Reason]:
     if found is None or found.interval[0] > guess or len(run.predicted[1]) == 1:
         return
     useless = found.interval[1] < guess + USELESS
-    outcome: Outcome = "do-not-use" if useless else "inconclusive"
-    yield Reason("chance", outcome, {"useless": useless, "found": found, "guess": guess}, _rare_steps(run))
+    facts = {"useless": useless, "found": found, "guess": guess}
+    yield Reason("chance", "do-not-use" if useless else "inconclusive", facts, _rare_steps(run))
 
 
 def _commonest_label(run: TableRun) -> Iterator[Reason]:

@@ -155,9 +155,7 @@ class TableSettings:
     separator: str = _setting(
         "auto", "The character between fields: , ; | tab, or auto.", "CHARACTER", "reading", commands=TO_READ
     )
-    decimal: str = _setting(
-        "auto", "The decimal mark: . , or auto.", "CHARACTER", "reading", commands=TO_READ
-    )
+    decimal: str = _setting("auto", "Decimal mark: . , or auto.", "CHARACTER", "reading", commands=TO_READ)
     missing: Sequence[str] = _setting(
         (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", commands=TO_READ
     )

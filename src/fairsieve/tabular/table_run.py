@@ -29,20 +29,9 @@ from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
 from fairsieve.optional import require
+from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import describe_answers
-from fairsieve.tabular.evaluation import (
-    Calibration,
-    ModelOutput,
-    Quality,
-    Rate,
-    Score,
-    Share,
-    count_predicted,
-    measure_calibration,
-    measure_groups,
-    measure_quality,
-    score_models,
-)
+from fairsieve.tabular.evaluation import Calibration, Quality, Rate, Score, Share
 from fairsieve.tabular.model_files import BoosterClassifier, decide, probabilities, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
 from fairsieve.tabular.reading.encoding import Preparation, notes_on_new
@@ -195,15 +184,14 @@ def record_warnings(part: TablePart) -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
+        warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         yield notes
     for one in caught:
         message = one.message
         if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
             message = UncheckedGroupWarning(part.group_names([message.group])[0])
-        if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
-            message, FairnessWarning
-        ):
+        if isinstance(message, FairsieveWarning | ConvergenceWarning):
             notes.append(str(message))
 
 
@@ -230,11 +218,10 @@ def train_linear(problem: TableProblem) -> TrainedModels:
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
     make = partial(_point, problem, prepared, model.estimate_)
-    points = [
-        make(model.plain_model_, partial(model.plain_model_.predict_proba, features), "plain model", None)
-    ]
-    for number, (one, held_out) in enumerate(zip(model.path_models_, scores, strict=True), start=1):
-        title = "fair model" if number == kept else f"point {number}"
+    points = []
+    fitted = [model.plain_model_, *model.path_models_]
+    for number, (one, held_out) in enumerate(zip(fitted, [None, *scores], strict=True)):
+        title = "plain model" if number == 0 else "fair model" if number == kept else f"point {number}"
         points.append(make(one, partial(one.predict_proba, features), title, held_out))
     drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
     selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
@@ -466,9 +453,14 @@ def _measured_run(
     asked, part, test, labels = problem.asked, problem.train, problem.test, problem.labels
     pipelines, place, model = [one.model for one in fitted.points], fitted.kept, fitted.estimator
     predicted = probabilities(pipelines, test.values)
-    outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
+    outputs = [
+        evaluation.ModelOutput(*pair)
+        for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)
+    ]
     codes = [one.codes for one in outputs]
-    scores, change = score_models(test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place)
+    scores, change = evaluation.score_models(
+        test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place
+    )
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []
@@ -488,10 +480,10 @@ def _measured_run(
         losses=losses,
         scores=[scores[0], scores[place]],
         change=change,
-        predicted=[count_predicted(one.codes, labels) for one in (plain, kept)],
-        measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
-        quality=measure_quality(test.cells, plain, kept, labels),
-        calibration=measure_calibration(test.cells, plain, kept, labels),
+        predicted=[evaluation.count_predicted(one.codes, labels) for one in (plain, kept)],
+        measures=evaluation.measure_groups(test.cells, plain.codes, kept.codes, labels),
+        quality=evaluation.measure_quality(test.cells, plain, kept, labels),
+        calibration=evaluation.measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
         versions=_versions(),
     )

@@ -24,14 +24,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.reading.columns import (
-    InputTable,
-    Note,
-    Reading,
-    coded,
-    headless_hint,
-    number_style,
-)
+from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
 
 FRAME_NAME = "the data frame"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
@@ -66,11 +59,11 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pd.DataFrame) or any(hasattr(data, name) for name in kinds)
 
 
-def read_data(data: Any, reading: Reading | None = None) -> InputTable:
+def read_data(data: Any, reading: Reading | None = None, what: str = "the table") -> InputTable:
     """Read a file or a data frame; a table that was read already stays as it is."""
     if isinstance(data, InputTable):
         return data
-    return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
+    return read_frame(data, reading) if is_frame(data) else read_table(data, reading, what)
 
 
 def read_table(path: Path | str, reading: Reading | None = None, what: str = "the table") -> InputTable:

@@ -83,9 +83,8 @@ def _check_place(out: Path, force: bool) -> None:
 def _is_run(folder: Path) -> bool:
     """Return whether a folder is one of ours."""
     try:
-        return bool(
-            json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] in (FORMAT, AUDIT_FORMAT)
-        )
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        return record["format"] in (FORMAT, AUDIT_FORMAT)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

@@ -30,17 +30,7 @@ from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
-from fairsieve.tabular.evaluation import (
-    EVERYONE,
-    Calibration,
-    Gap,
-    Quality,
-    Rate,
-    Score,
-    Share,
-    list_gaps,
-    order_gaps,
-)
+from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
@@ -191,8 +181,8 @@ def _cell(value: Any) -> Cell:
     """Write one value."""
     if isinstance(value, Cell):
         return value
-    if isinstance(value, Score | Share):
-        people = f"; {value.total:,} people" if isinstance(value, Share) else ""
+    if hasattr(value, "interval"):
+        people = f"; {value.total:,} people" if hasattr(value, "total") else ""
         return Cell(number(value.value), value=value.value, reference=interval(value.interval) + people)
     if isinstance(value, int | np.integer):
         return Cell(f"{value:,}", value=int(value))
@@ -206,9 +196,8 @@ def _cell(value: Any) -> Cell:
 def overall_table(run: TableRun) -> Table:
     """Lay out accuracy and disparity of both models."""
     titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
-    rows = [
-        [titles[name], *(one[name] for one in (run.scores[0], run.scores[-1], run.change))] for name in titles
-    ]
+    columns = run.scores[0], run.scores[-1], run.change
+    rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
     caption = "Both models on the test part, with 95 % intervals (bootstrap)"
     return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
 
@@ -321,9 +310,7 @@ def rates_figure(
     panels = []
     for measure in measures:
         rows = zip(groups, measure.plain, measure.fair, strict=True)
-        named = {
-            str(group): (plain, fair)[: 1 + both] for group, plain, fair in rows if group and plain.total
-        }
+        named = {str(group): pair[: 1 + both] for group, *pair in rows if group and pair[0].total}
         series = []
         for height, (group, row) in enumerate(named.items()):
             values, bounds = [share.value for share in row], [share.interval for share in row]
@@ -358,9 +345,7 @@ def trade_off_figure(run: TableRun) -> Figure:
         titles = [point.title for point in others]
         drawn.append(Series("others on the way", xs, ys, "points", labels=titles, dashed=True))
     title = f"{run.asked.fairness.replace('_', ' ')} disparity"
-    caption = (
-        "Accuracy against disparity on the test part; better is up and to the left. Lines are 95 % intervals."
-    )
+    caption = "Accuracy against disparity on the test part; up and left is better. Lines are 95 % intervals."
     return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
 
 
