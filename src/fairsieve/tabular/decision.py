@@ -36,19 +36,17 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def tell(
-    template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False
-) -> list[str]:
+def tell(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> list[str]:
     """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them.
 
     With ``in_python``, advice names parameters instead of options of the command line.
     """
     macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
-    parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**(facts or {}))))
+    parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**facts)))
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
+def say(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
     """Word one sentence or a few, in one line."""
     return " ".join(tell(template, name, facts, in_python=in_python))
 

@@ -40,6 +40,7 @@ EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
 Bounds = tuple[float, float]
+Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -124,9 +125,7 @@ class Gap(NamedTuple):
     fair: Score
 
 
-def measure_groups(
-    cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
-) -> list[Rate]:
+def measure_groups(cells: Cells, plain: Codes, fair: Codes, labels: Labels) -> list[Rate]:
     """Compute every rate of both models' predictions (as class codes), for the groups of ``cells``."""
     classes, groups = cells.shape
     # By model, label, group and prediction.
@@ -139,9 +138,7 @@ def measure_groups(
     people = table.sum(axis=(1, 3))
     found: list[Rate] = []
 
-    def add(
-        hits: NDArray[Any], totals: NDArray[Any], label: str, name: str, title: str, meaning: str
-    ) -> None:
+    def add(hits: Codes, totals: Codes, label: str, name: str, title: str, meaning: str) -> None:
         counts = np.stack([hits, totals], axis=-1).tolist()
         before, after = ([Share(*pair) for pair in side] for side in counts)
         notions = NOTIONS.get(name.partition(" ")[0], ())
@@ -170,7 +167,7 @@ def told_classes(labels: Labels) -> list[tuple[int, str]]:
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
 
 
-def count_predicted(codes: NDArray[np.int64], labels: Labels) -> dict[str, int]:
+def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
     """Count how often each label is predicted; those that never are, are left out."""
     counts = np.bincount(codes, minlength=len(labels.classes)).tolist()
     return {label: count for label, count in zip(labels.classes, counts, strict=True) if count}
@@ -205,12 +202,7 @@ def order_gaps(gaps: Sequence[Gap]) -> list[Gap]:
 
 
 def score_models(
-    cells: Cells,
-    predictions: Sequence[NDArray[np.int64]],
-    fairness: str,
-    positive: int,
-    seed: int,
-    kept: int = -1,
+    cells: Cells, predictions: Sequence[Codes], fairness: str, positive: int, seed: int, kept: int = -1
 ) -> tuple[list[dict[str, Score]], dict[str, Score]]:
     """Measure accuracy and disparity of several models on the same samples, and that at ``kept`` less the first.
 
@@ -232,7 +224,7 @@ def score_models(
     people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
     enough = np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
 
-    def measured(tables: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def measured(tables: Floats) -> dict[str, Floats]:
         grouped = grouped_part(tables, cells.groups) * enough
         disparity = disparity_from_table(grouped, fairness, positive=positive)
         return {"accuracy": accuracy_from_table(tables), "disparity": disparity}
@@ -260,9 +252,7 @@ def score_models(
     return models, change
 
 
-def _scores(
-    values: dict[str, float], drawn: dict[str, NDArray[np.float64]], least: Bounds
-) -> dict[str, Score]:
+def _scores(values: dict[str, float], drawn: dict[str, Floats], least: Bounds) -> dict[str, Score]:
     """Give values the intervals of their draws; that of accuracy holds ``least``."""
     bounds = {name: tuple(map(float, np.percentile(again, LEVELS))) for name, again in drawn.items()}
     low, high = bounds["accuracy"]
@@ -277,7 +267,7 @@ class ModelOutput(NamedTuple):
     """What a model says of the test part."""
 
     chances: Floats  # (n, classes)
-    codes: NDArray[np.int64]  # the predicted classes
+    codes: Codes  # the predicted classes
 
 
 def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
@@ -352,7 +342,7 @@ def _logit_score(value: float, deviation: float, fewest: int) -> Score:
     return Score(value, (low, high))
 
 
-def _balance(codes: NDArray[np.int64], predicted: NDArray[np.int64]) -> Score | None:
+def _balance(codes: Codes, predicted: Codes) -> Score | None:
     """Average the recalls of the labels that there are."""
     right = predicted == codes
     shares = [(float(right[codes == one].sum()), float((codes == one).sum())) for one in set(codes)]

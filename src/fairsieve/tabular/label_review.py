@@ -27,6 +27,7 @@ from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
+Codes = NDArray[np.int64]
 Numbers = NDArray[np.float32]
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
 
@@ -179,7 +180,7 @@ def explain_labels(
     part: TablePart,
     numbers: Numbers,
     columns: Sequence[str],
-    places: NDArray[np.int64],
+    places: Codes,
     true_class: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[int, dict[str, float], list[str]]]:
@@ -233,9 +234,7 @@ def explain_labels(
         yield int(suggested[i]), {name: abs(amount) for name, amount in pull.items()}, reasons
 
 
-def _reference_rows(
-    codes: NDArray[np.int64], places: NDArray[np.int64], seed: int
-) -> tuple[NDArray[np.int64], bool]:
+def _reference_rows(codes: Codes, places: Codes, seed: int) -> tuple[Codes, bool]:
     """Choose the rows to learn from; return whether they are others than those to explain, as far as there are."""
     other = np.setdiff1d(np.arange(len(codes)), places)
     unseen = len(other) >= len(codes) / 2 and len(np.unique(codes[other])) == len(np.unique(codes))
@@ -244,7 +243,7 @@ def _reference_rows(
 
 
 def _fit_model(
-    numbers: Numbers, codes: NDArray[np.int64], asked: Numbers, classes: int
+    numbers: Numbers, codes: Codes, asked: Numbers, classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit a logistic regression to given labels; return the chances of the rows ``asked`` about, and coefficients."""
     with warnings.catch_warnings():
@@ -257,7 +256,7 @@ def _fit_model(
     return chances, coef
 
 
-def _find_neighbours(numbers: Numbers, codes: NDArray[np.int64], asked: Numbers) -> NDArray[np.int64]:
+def _find_neighbours(numbers: Numbers, codes: Codes, asked: Numbers) -> Codes:
     """Find the labels of the rows most similar to each, among as many as there is time for."""
     # Beside the distance, finding the smallest costs about as much as 50 columns.
     most = int(MOST_WORK / (len(asked) * (numbers.shape[1] + 50)))

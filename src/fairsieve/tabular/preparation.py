@@ -184,7 +184,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         raise InvalidInputError(
             f"--positive must be given for equal opportunity with {count} labels; they are {', '.join(labels.classes)}"
         )
-    groups, notes = find_groups(table, asked.sensitive, asked.bins, asked.small_groups)
+    groups, notes = find_groups(table, asked)
     features = describe_features(table, asked)
     part, more = _read_part(table, labels, groups, features)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
@@ -250,15 +250,10 @@ def read_problem(asked: TableSettings) -> TableProblem:
                 "leave it out to have rows set aside."
             )
             notes = [Note(words, "warning"), *notes]
-    if not len(test):
+    if not len(test) or len(train) < LEAST_ROWS:
         raise InvalidInputError(
-            f"--test must leave rows to measure on; {asked.test} of {len(part)} rows leaves none: raise it, or give "
-            "--test-file"
-        )
-    if len(train) < LEAST_ROWS:
-        raise InvalidInputError(
-            f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(part)} rows leaves "
-            f"{len(train)}: lower it, or give a larger table"
+            f"--test must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} of "
+            f"{len(part)} rows leaves {len(test)} and {len(train)}: change it, or give --test-file or a larger table"
         )
     # What was found is recorded, so that another command finds the same.
     asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])

@@ -13,12 +13,11 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
@@ -187,8 +186,6 @@ class TableSettings:
         from fairsieve import validation
 
         validation.check_choice("--model", self.model, MODELS)
-        if self.model == "lightgbm" and find_spec("lightgbm") is None:
-            raise MissingExtraError("lightgbm", extra="lightgbm", purpose="--model lightgbm")
         validation.check_at_least("--trees", self.trees, 1)
         if self.tolerance is not None:
             validation.check_share("--tolerance", self.tolerance)

@@ -86,10 +86,8 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
-        if start == b"PAR1":
-            table = read_frame(_read_parquet(path), reading, name=path.name, first=FIRST_ROW)
-        elif start == b"PK\x03\x04":
-            table = read_frame(_read_excel(path), reading, name=path.name, first=FIRST_ROW)
+        if start in READERS:
+            table = read_frame(READERS[start](path), reading, name=path.name, first=FIRST_ROW)
         else:
             table = _read_csv(path.name, path.read_bytes(), reading)
     except OSError as error:
@@ -136,6 +134,9 @@ def _read_excel(path: Path) -> pd.DataFrame:
         raise InvalidInputError(
             f"{path.name} looks like a workbook that cannot be read ({error}): save the sheet as CSV"
         ) from error
+
+
+READERS = {b"PAR1": _read_parquet, b"PK\x03\x04": _read_excel}  # by the first bytes of a file
 
 
 def find_encoding(name: str, content: bytes) -> str:
@@ -227,8 +228,8 @@ def named_rows(rows: NDArray[np.int64]) -> str:
 
 def _named_table(
     name: str,
-    names: Sequence[str],
-    columns: Sequence[Any],
+    names: list[str],
+    columns: list[Any],
     rows: NDArray[np.int64],
     reading: Reading,
     notes: list[str],

@@ -359,19 +359,11 @@ def calibration_figures(
     panels = []
     for model, title in models.items():
         series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
-        series += [
-            Series(
-                str(one.group),
-                [part.predicted for part in one.bins],
-                [part.observed.value for part in one.bins],
-                "points",
-                interval=[part.observed.interval for part in one.bins],
-                labels=[f"{part.observed.total:,} people" for part in one.bins],
-                look=looks[str(one.group)],
-            )
-            for one in drawn
-            if one.model == model
-        ]
+        for one in (one for one in drawn if one.model == model):
+            shares, look = [part.observed for part in one.bins], looks[str(one.group)]
+            x, y = [part.predicted for part in one.bins], [share.value for share in shares]
+            people, spans = [f"{share.total:,} people" for share in shares], [share.interval for share in shares]
+            series.append(Series(str(one.group), x, y, "points", labels=people, interval=spans, look=look))
         axes = (f"probability of {what}", f"share with {what}")
         panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
     caption = "Shares by probability and group; lines, 95 % intervals."
