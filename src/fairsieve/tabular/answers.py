@@ -94,13 +94,12 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     """
     found: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
     unsure = unanswered = 0
-    given = labels.read(table).codes.astype(np.int64)
+    given = labels.read(table)
     files = [read_data(source, what="--verified") for source in sources]
     for file in files:
         places = _find_rows(file, table)
         if "given_label" in file.columns:
-            own = [labels.classes[code] if code >= 0 else None for code in given[places]]
-            _check_given(file, own, table.rows[places], table.name)
+            _check_given(file, table, places, given[places])
         texts = file.cells("verified_label")
         for place, text, weight in zip(places.tolist(), texts, _read_weights(file, len(table)), strict=True):
             if text is None or str(text).lower() == unsure_word(labels.classes):
@@ -117,7 +116,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
         )
     order = sorted(found)
     codes = [labels.classes.index(found[place][0]) for place in order]
-    columns = {"code": codes, "given": given[order], "weight": [found[place][1] for place in order]}
+    columns = {"code": codes, "given": given.codes[order], "weight": [found[place][1] for place in order]}
     return Answers(pd.DataFrame(columns, index=table.rows[order]), unsure, unanswered)
 
 
@@ -174,14 +173,12 @@ def _read_weights(file: InputTable, most: int) -> list[float]:
     return [float(weight) for weight in weights]
 
 
-def _check_given(
-    file: InputTable, own: Sequence[str | None], rows: NDArray[np.int64], table_name: str
-) -> None:
+def _check_given(file: InputTable, table: InputTable, places: Any, own: pd.Categorical) -> None:
     """Check that nobody wrote corrections into the column of the given labels."""
-    for text, label, row in zip(file.cells("given_label"), own, rows, strict=True):
-        if text is None or label is None or not _same(str(text), label):
+    for text, label, row in zip(file.cells("given_label"), own, table.rows[places], strict=True):
+        if text is None or not isinstance(label, str) or not _same(str(text), label):
             raise InvalidInputError(
-                f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table_name} and "
+                f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table.name} and "
                 f"{text!r} here: put corrections into verified_label"
             )
 
@@ -307,15 +304,9 @@ def measure_by_estimate(
     if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
         return None
     found: dict[str, Any] = {"rows": len(rows), "checked": int((codes[rows] >= 0).sum())}
+    settings: dict[str, Any] = {"fairness": asked.fairness, "pos_label": positive, "seed": asked.seed}
     for name, labels in predicted.items():
-        measured = measure_true_labels(
-            np.asarray(labels),
-            estimate,
-            rows=rows,
-            fairness=asked.fairness,
-            pos_label=positive,
-            seed=asked.seed,
-        )
+        measured = measure_true_labels(np.asarray(labels), estimate, rows=rows, **settings)
         pairs = {"accuracy": measured.accuracy, "disparity": measured.disparity}
         found[name] = {part: Score(one.value, (one.low, one.high)) for part, one in pairs.items()}
     return found
@@ -350,15 +341,13 @@ def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
     if rates is None:
         return []
     narrowing, by_group = rates.narrowing(MORE), rates.checked.sum(axis=0)
+    flip_rates, low, high = (values.tolist() for values in (rates.flip_rates, rates.low, rates.high))
     return [
         {
             "label": str(label),
             "group": None if group is None else str(group),
             "checked_in_group": int(by_group[column]),
-            "flip_rate": {
-                "value": float(rates.flip_rates[row, column]),
-                "interval": [float(rates.low[row, column]), float(rates.high[row, column])],
-            },
+            "flip_rate": Score(flip_rates[row][column], (low[row][column], high[row][column])),
             "narrowed_by_ten_checks": float(narrowing[row, column]),
         }
         for row, label in enumerate(cells.classes)

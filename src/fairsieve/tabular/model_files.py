@@ -62,18 +62,14 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
         self.classes_ = np.asarray(classes, dtype=np.str_)
 
-    @property
-    def booster(self) -> Any:
-        """The trees as LightGBM's object."""
-        return _load_booster(self.trees)
-
     def fit(self, X: Any, y: Any) -> BoosterClassifier:
         """Return the classifier, which is fitted already."""
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
-        found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+        trees = _load_booster(self.trees)
+        found = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -142,9 +138,7 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in members.items():
-            member = zipfile.ZipInfo(name)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(member, content)
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 

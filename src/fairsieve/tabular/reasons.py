@@ -212,13 +212,9 @@ def _threshold_steps(run: TableRun, label: str) -> Iterator[Step]:
 def _rare_steps(run: TableRun) -> tuple[Step, ...]:
     """Do something about a label that is hardly ever predicted."""
     cells = run.problem.train.cells
-    shares = _label_shares(cells)
+    shares, counts = _label_shares(cells), cells.counts.sum(axis=1)
     if shares.min() < RARE:
-        facts = {
-            "share": shares.min(),
-            "count": int(cells.counts.sum(axis=1).min()),
-            "label": shares.idxmin(),
-        }
+        facts = {"share": shares.min(), "count": int(counts.min()), "label": shares.idxmin()}
         return (Step("rare_label", facts),)
     other = next(_other_model(run), None)
     return (Step("columns"), *_try_models(run)) if other is None else other.steps

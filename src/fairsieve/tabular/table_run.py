@@ -195,19 +195,18 @@ def record_warnings(part: TablePart) -> Iterator[list[str]]:
             notes.append(str(message))
 
 
+def _parameters(problem: TableProblem) -> dict[str, Any]:
+    """Return the parameters that both estimators take from the settings."""
+    found = {name: getattr(problem.asked, name) for name in ("fairness", "clean_ratio", "tolerance")}
+    return found | {"random_state": problem.asked.seed, "pos_label": problem.pos_label}
+
+
 def train_linear(problem: TableProblem) -> TrainedModels:
     """Train the plain model and the way to the fair one, of which each point is a model between the two."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(missing=asked.reading.missing).fit(part.values)
     features = prepared.transform(part.values)
-    model = FairRobustClassifier(
-        asked.fairness,
-        clean_ratio=asked.clean_ratio,
-        tolerance=asked.tolerance,
-        max_iter=asked.max_iter or 200,
-        random_state=asked.seed,
-        pos_label=problem.pos_label,
-    )
+    model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
     with record_warnings(part) as notes:
         model.fit(features, part.label_codes, **part.facts)
     if model.interrupted_:
@@ -270,17 +269,9 @@ def train_trees(problem: TableProblem, model: str) -> TrainedModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
-    sieve = SieveClassifier(
-        boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part)),
-        asked.fairness,
-        clean_ratio=asked.clean_ratio,
-        tolerance=asked.tolerance,
-        max_iter=asked.max_iter or ROUNDS,
-        threshold=asked.threshold,
-        keep_path=True,
-        pos_label=problem.pos_label,
-        random_state=asked.seed,
-    )
+    trees = boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part))
+    more = {"max_iter": asked.max_iter or ROUNDS, "threshold": asked.threshold, "keep_path": True}
+    sieve = SieveClassifier(trees, **more, **_parameters(problem))
     with record_warnings(part) as notes:
         sieve.fit(prepared.transform(part.values), part.label_codes, **part.facts)
         if sieve.estimate_ is not None:

@@ -116,11 +116,8 @@ def run_document(run: TableRun, decision: Decision) -> Document:
 def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
     given = {name.replace("_", " "): value for name, value in run.asked.record().items()}
-    found = {
-        "model": say("page.j2", "model_title", {"run": run}),
-        "kept": run.kept.title,
-        "seconds": f"{run.seconds:.0f}",
-    }
+    title = say("page.j2", "model_title", {"run": run})
+    found = {"model": title, "kept": run.kept.title, "seconds": f"{run.seconds:.0f}"}
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -248,12 +245,9 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
-def scores_table(calibration: Sequence[Calibration]) -> Table:
+def scores_table(found: Sequence[Calibration]) -> Table:
     """Lay out scores beside what is found, group by group."""
-    rows = [
-        [str(one.group), one.observed.total, one.predicted, one.observed.value, one.error]
-        for one in calibration
-    ]
+    rows = [[one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in found]
     titles = ["group", "people", "mean score", "have the label", "difference"]
     return plain_table("calibration", "Scores and what is found, by group", titles, rows)
 
@@ -362,7 +356,10 @@ def calibration_figures(
         for one in (one for one in drawn if one.model == model):
             shares, look = [part.observed for part in one.bins], looks[str(one.group)]
             x, y = [part.predicted for part in one.bins], [share.value for share in shares]
-            people, spans = [f"{share.total:,} people" for share in shares], [share.interval for share in shares]
+            people, spans = (
+                [f"{share.total:,} people" for share in shares],
+                [share.interval for share in shares],
+            )
             series.append(Series(str(one.group), x, y, "points", labels=people, interval=spans, look=look))
         axes = (f"probability of {what}", f"share with {what}")
         panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
