@@ -422,9 +422,8 @@ class Predictions:
             else values.tolist()
             for name, values in self.added.items()
         }
-        write_output(
-            path, files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
-        )
+        content = files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
+        write_output(path, content)
         return path
 
     def __repr__(self) -> str:

@@ -60,9 +60,8 @@ class PredictionAudit(Audit):
 
         Rates of fewer than ten people are left out.
         """
-        return evaluation.order_gaps(
-            evaluation.list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
-        )
+        gaps = evaluation.list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
+        return evaluation.order_gaps(gaps)
 
 
 def audit_predictions(

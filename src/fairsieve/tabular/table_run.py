@@ -444,10 +444,7 @@ def _measured_run(
     asked, part, test, labels = problem.asked, problem.train, problem.test, problem.labels
     pipelines, place, model = [one.model for one in fitted.points], fitted.kept, fitted.estimator
     predicted = probabilities(pipelines, test.values)
-    outputs = [
-        evaluation.ModelOutput(*pair)
-        for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)
-    ]
+    outputs = list(map(evaluation.ModelOutput, predicted, map(decide, pipelines, predicted)))
     codes = [one.codes for one in outputs]
     scores, change = evaluation.score_models(
         test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place

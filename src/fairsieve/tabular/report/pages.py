@@ -356,10 +356,8 @@ def calibration_figures(
         for one in (one for one in drawn if one.model == model):
             shares, look = [part.observed for part in one.bins], looks[str(one.group)]
             x, y = [part.predicted for part in one.bins], [share.value for share in shares]
-            people, spans = (
-                [f"{share.total:,} people" for share in shares],
-                [share.interval for share in shares],
-            )
+            people = [f"{share.total:,} people" for share in shares]
+            spans = [share.interval for share in shares]
             series.append(Series(str(one.group), x, y, "points", labels=people, interval=spans, look=look))
         axes = (f"probability of {what}", f"share with {what}")
         panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
