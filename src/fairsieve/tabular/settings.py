@@ -72,7 +72,7 @@ def _setting(default: Any, *about: Any, **more: Any) -> Any:
     return field(default=default, metadata={"setting": Setting(*about, **more)})
 
 
-@dataclass
+@dataclass(unsafe_hash=True)  # a comparison keeps its tables by their settings, which nobody changes later
 class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
