@@ -107,7 +107,7 @@ main()
     [
         ("fairsieve.tabular.table_run", "train_linear", signal.SIGINT),
         ("fairsieve.estimators.classifier", "estimate_of", signal.SIGTERM),
-        ("fairsieve.tabular.table_run", "score_models", signal.SIGTERM),
+        ("fairsieve.tabular.evaluation", "score_models", signal.SIGTERM),
         ("fairsieve.tabular.report.files", "write_model", signal.SIGTERM),
     ],
 )

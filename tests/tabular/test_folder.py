@@ -22,7 +22,7 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     (out / "mine.txt").write_text("gone with the run")
     with pytest.raises(InvalidInputError, match="holds a run: add --force to replace it"):
         trained.save(out)
-    monkeypatch.setattr(type(trained), "write", lambda self, folder: 1 / 0)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained.save(out, force=True)
     assert names_in(out) == FILES | {"mine.txt"}  # what failed replaced nothing
@@ -31,11 +31,11 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
 def test_a_failure_leaves_nothing(trained, tmp_path, failure, monkeypatch):
-    def broken(self, folder):
+    def broken(run, decision, folder):
         (folder / "metrics.json").write_text("half")
         raise failure
 
-    monkeypatch.setattr(type(trained), "write", broken)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", broken)
     with pytest.raises(failure):
         trained.save(tmp_path / "RUN")
     assert names_in(tmp_path) == set()
@@ -57,14 +57,14 @@ def test_a_folder_of_something_else_is_never_touched(trained, tmp_path, force, n
 
 
 def test_a_name_taken_meanwhile_is_not_taken_again(trained, tmp_path, monkeypatch):
-    out, write = tmp_path / "RUN", type(trained).write
+    out = tmp_path / "RUN"
 
-    def taken(self, folder):
-        monkeypatch.setattr(type(trained), "write", write)
+    def taken(run, decision, folder):
+        monkeypatch.undo()
         trained.save(out)
         (folder / "metrics.json").write_text("late")
 
-    monkeypatch.setattr(type(trained), "write", taken)
+    monkeypatch.setattr("fairsieve.tabular.report.files.write_run", taken)
     with pytest.raises(InvalidInputError, match="holds a run: add --force"):
         trained.save(out)
     assert names_in(out) == FILES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -72,7 +73,7 @@ def test_three_labels_and_columns_of_one_kind(kind, tmp_path):
         tabular.predict(folder, path).probability, tabular.predict(result, path).probability
     )
     assert {one.label for one in run.quality} == {"high", "low", "middle", ""}
-    assert run.calibration[0].label == ""
+    assert run.calibration[0].label is None
 
 
 def test_gaps_and_categories_are_taken_as_they_are(runs):
@@ -123,13 +124,12 @@ def test_auto_chooses_by_log_loss(people_csv):
 
 
 def test_what_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr("fairsieve.tabular.settings.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     frame = xor(900)[0]
     with pytest.raises(
         MissingExtraError, match=r"--model lightgbm needs lightgbm: pip install 'fairsieve\[lightgbm\]'"
     ):
         tabular.train(frame, **ROLES, model="lightgbm")
-    monkeypatch.setattr("fairsieve.tabular.table_run.find_spec", lambda name: None)
     found = tabular.train(frame, **ROLES, model="auto", trees=2, clean_ratio=0.9).run
     assert any("LightGBM is not installed: pip install 'fairsieve[lightgbm]'" in note for note in found.notes)
 

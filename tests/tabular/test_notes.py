@@ -126,7 +126,7 @@ def test_large_numbers_do_no_harm(tmp_path, size):
 def test_dates_are_days_in_training_and_in_predicting(result, path):
     (feature,) = [one for one in result.run.problem.features if one.column == "since"]
     assert (feature.kind, feature.left_out) == ("numbers", "")
-    assert feature.treatment == "days since 1970; standardised"
+    assert feature.treatment("logistic") == "days since 1970; standardised"
     found = tabular.predict(result, path, probabilities=True)
     assert list(found.chances) == ["high", "low"]
     assert np.allclose(found.chances["high"] + found.chances["low"], 1)

@@ -109,7 +109,7 @@ def test_one_label_for_everyone_is_no_prediction(tmp_path):
         ({"prediction": "hours"}, "if these are scores, give them as --score"),
         ({"prediction": "sex"}, "--prediction must be a column of its own; got 'sex'"),
         ({"prediction": "guess", "score": "hours"}, "--score must hold probabilities, numbers from 0 to 1"),
-        ({"score": "chance"}, "--score must go with --prediction; got 'chance' alone"),
+        ({"score": "chance"}, "--score needs --prediction; got 'chance' alone"),
     ],
 )
 def test_what_is_no_prediction_is_told(path, options, message):

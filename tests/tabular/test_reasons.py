@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fairsieve.errors import InvalidInputError
 from fairsieve.estimators.base import PlainComparison
 from fairsieve.tabular.decision import OUTCOMES, Reason, Step, TableVerdict, check_fail_on, decide, tell
-from fairsieve.tabular.dropping import DroppedCell
 from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.reasons import decide_run
+from fairsieve.tabular.table_run import DroppedCell
 
 REASONS = st.lists(
     st.builds(

@@ -217,12 +217,12 @@ def test_what_is_made_of_columns():
         day=[f"2024-01-{i + 1:02d}" for i in range(28)],
         pay=[f"{1000 + n},5{n % 10}" for n in range(ROWS)],
     )
-    told = {name: one.treatment for name, one in found.items()}
+    told = {name: one.treatment("logistic") for name, one in found.items()}
     learnt = {name for name, one in found.items() if not one.left_out}
     assert learnt == {"good", "gaps", "kind", "towns", "ok"}
-    assert told["gaps"] == "missing ones take the median, and a column says which; standardised"
-    assert told["kind"] == "one column for each value"
-    assert told["towns"] == "one column for each value; the 49 commonest, the others as one"
+    assert told["gaps"] == "standardised; missing ones take the median, and a column says which"
+    columns = "one column for each value, missing being one; of more than 50, the rarest share one"
+    assert told["kind"] == told["towns"] == columns
     assert told["empty"] == "left out: no row has a value"
     assert told["same"] == "left out: the same value in every row"
     assert told["number"] == "left out: it numbers the rows"

@@ -45,7 +45,7 @@ def train_command(
     ):
         result = for_commands(tabular.train(data, report=tell, **settings))
         tell("writing the report")
-        result.write(folder)
+        folders.write_run(result.run, result.decision, folder)
     say_run(result, out)
     if result.decision.fails(worst):
         raise typer.Exit(3)

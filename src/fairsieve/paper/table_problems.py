@@ -71,7 +71,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     """
     whole = _read_source(source)
     part = whole.train.take(whole.train.grouped)
-    tested = np.zeros(len(part), bool) if part.verified is None else part.verified >= 0
+    tested = part.verified >= 0
     rest = np.flatnonzero(~tested)
     train, test, validation = (
         rest[rows] for rows in split_indices(part.take(rest).cells, test=TEST, seed=seed)
@@ -81,8 +81,6 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     weights = None
     if tested.any():
         test = np.flatnonzero(tested)
-        assert part.verified is not None
-        assert part.verified_weight is not None
         labels = np.where(tested, _positive_last(np.maximum(part.verified, 0), whole), labels)
         weights = part.verified_weight[test]
 

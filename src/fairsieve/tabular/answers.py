@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import warnings
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from fairsieve.tabular.evaluation import Score, Share
 from fairsieve.tabular.model_files import decide, probabilities
 from fairsieve.tabular.reading.columns import InputTable, did_you_mean, exact_value, parse_numbers
 from fairsieve.tabular.reading.encoding import Preparation
-from fairsieve.tabular.reading.read import is_frame, read_frame, read_table
+from fairsieve.tabular.reading.read import read_data, read_table
 from fairsieve.tabular.reading.roles import Labels
 
 if TYPE_CHECKING:
@@ -95,16 +94,12 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
     """
     found: dict[int, tuple[str, float, str]] = {}  # label, weight and file, by the place of the row
     unsure = unanswered = 0
-    given = labels.read(table).codes.astype(np.int64)
-    files = [
-        read_frame(source) if is_frame(source) else read_table(source, what="--verified")
-        for source in sources
-    ]
+    given = labels.read(table)
+    files = [read_data(source, what="--verified") for source in sources]
     for file in files:
         places = _find_rows(file, table)
         if "given_label" in file.columns:
-            own = [labels.classes[code] if code >= 0 else None for code in given[places]]
-            _check_given(file, own, table.rows[places], table.name)
+            _check_given(file, table, places, given[places])
         texts = file.cells("verified_label")
         for place, text, weight in zip(places.tolist(), texts, _read_weights(file, len(table)), strict=True):
             if text is None or str(text).lower() == unsure_word(labels.classes):
@@ -121,7 +116,7 @@ def read_answers(sources: Sequence[Any], table: InputTable, labels: Labels) -> A
         )
     order = sorted(found)
     codes = [labels.classes.index(found[place][0]) for place in order]
-    columns = {"code": codes, "given": given[order], "weight": [found[place][1] for place in order]}
+    columns = {"code": codes, "given": given.codes[order], "weight": [found[place][1] for place in order]}
     return Answers(pd.DataFrame(columns, index=table.rows[order]), unsure, unanswered)
 
 
@@ -146,23 +141,23 @@ def _find_checksums(
     numbers: NDArray[np.float64], sums: Sequence[str | None], name: str, table: InputTable
 ) -> NDArray[np.int64]:
     """Find rows that stand elsewhere in the table: sorted in another way, or among others."""
-    places = defaultdict(list)
-    for place, checksum in reversed([*enumerate(row_checksums(table, np.arange(len(table))))]):
-        places[checksum].append(place)
-    lines = [*zip(numbers.tolist(), sums, strict=True)]
-    taken: dict[tuple[float, str | None], int] = {}
-    for line in lines:
-        if line not in taken and places[str(line[1])]:
-            taken[line] = places[str(line[1])].pop()  # of several equal rows, each is taken once
-    wrong = [line[0] for line in lines if line not in taken]
-    if wrong:
+    every = pd.DataFrame({"sum": row_checksums(table, np.arange(len(table)))})
+    lines = pd.DataFrame({"number": numbers, "sum": sums})
+    # Of several equal rows, each is taken once.
+    once = lines.drop_duplicates()
+    taken = once.assign(turn=once.groupby("sum").cumcount()).merge(
+        every.assign(turn=every.groupby("sum").cumcount(), place=every.index), how="left"
+    )
+    found = lines.merge(taken, how="left")["place"]
+    wrong = numbers[found.isna()]
+    if len(wrong):
         first = "without a number" if math.isnan(wrong[0]) else f"{int(wrong[0])}"
         raise InvalidInputError(
             f"--verified must hold answers to rows of {table.name}; {len(wrong):,} of the {len(lines):,} rows of "
             f"{name} are not in it or say something else there (the first: row {first}). Give the table that fairsieve "
             "review read, with its values unchanged, and the same --missing"
         )
-    return np.array([taken[line] for line in lines], np.int64)
+    return np.asarray(found, dtype=np.int64)
 
 
 def _read_weights(file: InputTable, most: int) -> list[float]:
@@ -178,14 +173,12 @@ def _read_weights(file: InputTable, most: int) -> list[float]:
     return [float(weight) for weight in weights]
 
 
-def _check_given(
-    file: InputTable, own: Sequence[str | None], rows: NDArray[np.int64], table_name: str
-) -> None:
+def _check_given(file: InputTable, table: InputTable, places: Any, own: pd.Categorical) -> None:
     """Check that nobody wrote corrections into the column of the given labels."""
-    for text, label, row in zip(file.cells("given_label"), own, rows, strict=True):
-        if text is None or label is None or not _same(str(text), label):
+    for text, label, row in zip(file.cells("given_label"), own, table.rows[places], strict=True):
+        if text is None or not isinstance(label, str) or not _same(str(text), label):
             raise InvalidInputError(
-                f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table_name} and "
+                f"given_label in {file.name} must stay as it was; row {row} is {label!r} in {table.name} and "
                 f"{text!r} here: put corrections into verified_label"
             )
 
@@ -269,7 +262,7 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
         "unsure": answers.unsure,
         "unanswered": answers.unanswered,
         # Checked rows that were set aside are measured on by their verified labels.
-        "in_test": 0 if test.verified is None else int((test.verified >= 0).sum()),
+        "in_test": int((test.verified >= 0).sum()),
         # By the checked rows and their chances to be chosen.
         "share_wrong": Score(share, wilson(share * worth, worth)),
         "rates": rate_records(run.estimate),
@@ -311,15 +304,9 @@ def measure_by_estimate(
     if estimate.unseen is None or codes is None or not (codes[rows] >= 0).any():
         return None
     found: dict[str, Any] = {"rows": len(rows), "checked": int((codes[rows] >= 0).sum())}
+    settings: dict[str, Any] = {"fairness": asked.fairness, "pos_label": positive, "seed": asked.seed}
     for name, labels in predicted.items():
-        measured = measure_true_labels(
-            np.asarray(labels),
-            estimate,
-            rows=rows,
-            fairness=asked.fairness,
-            pos_label=positive,
-            seed=asked.seed,
-        )
+        measured = measure_true_labels(np.asarray(labels), estimate, rows=rows, **settings)
         pairs = {"accuracy": measured.accuracy, "disparity": measured.disparity}
         found[name] = {part: Score(one.value, (one.low, one.high)) for part, one in pairs.items()}
     return found
@@ -343,10 +330,8 @@ def _measure_problem(problem: TableProblem, predicted: dict[str, NDArray[np.int6
         warnings.simplefilter("ignore", FairsieveWarning)  # training has given the same
         numbers = Preparation().fit(problem.train.values).transform(whole.values)
         estimate = estimate_clean_ratio(numbers, whole.label_codes, random_state=asked.seed, **whole.facts)
-    rows, labels = (
-        np.searchsorted(whole.rows, test.rows),
-        {one: codes.tolist() for one, codes in predicted.items()},
-    )
+    rows = np.searchsorted(whole.rows, test.rows)
+    labels = {one: codes.tolist() for one, codes in predicted.items()}
     return measure_by_estimate(estimate, rows, labels, asked, problem.pos_label)
 
 
@@ -356,15 +341,13 @@ def rate_records(estimate: CleanRatioEstimate) -> list[dict[str, Any]]:
     if rates is None:
         return []
     narrowing, by_group = rates.narrowing(MORE), rates.checked.sum(axis=0)
+    flip_rates, low, high = (values.tolist() for values in (rates.flip_rates, rates.low, rates.high))
     return [
         {
             "label": str(label),
             "group": None if group is None else str(group),
             "checked_in_group": int(by_group[column]),
-            "flip_rate": {
-                "value": float(rates.flip_rates[row, column]),
-                "interval": [float(rates.low[row, column]), float(rates.high[row, column])],
-            },
+            "flip_rate": Score(flip_rates[row][column], (low[row][column], high[row][column])),
             "narrowed_by_ten_checks": float(narrowing[row, column]),
         }
         for row, label in enumerate(cells.classes)

@@ -36,19 +36,17 @@ def group_name(group: str | None) -> str:
     return NO_GROUP if group is None else group
 
 
-def tell(
-    template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False
-) -> list[str]:
+def tell(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> list[str]:
     """Word paragraphs, each in one line: the macro ``name`` of a template, where blank lines stand between them.
 
     With ``in_python``, advice names parameters instead of options of the command line.
     """
     macros = load_sentences("fairsieve.tabular", f"templates/{template}", in_python=in_python)
-    parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**(facts or {}))))
+    parts = re.split(r"\n\s*\n", str(getattr(macros, name)(**facts)))
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def say(template: str, name: str, facts: dict[str, Any] | None = None, *, in_python: bool = False) -> str:
+def say(template: str, name: str, facts: dict[str, Any], *, in_python: bool = False) -> str:
     """Word one sentence or a few, in one line."""
     return " ".join(tell(template, name, facts, in_python=in_python))
 
@@ -179,10 +177,13 @@ class Decision:
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
     in_python: bool = True
 
-    def word(self, *reasons: Reason) -> list[str]:
-        """Say reasons as full sentences, each once."""
+    def word(self, *found: Reason | Step) -> list[str]:
+        """Say reasons or steps as full sentences, each once."""
         told = (
-            say("decision.j2", f"reason_{one.kind}", one.facts, in_python=self.in_python) for one in reasons
+            say(
+                "decision.j2", f"{type(one).__name__.lower()}_{one.kind}", one.facts, in_python=self.in_python
+            )
+            for one in found
         )
         return list(dict.fromkeys(advise(text, in_python=self.in_python) for text in told))
 
@@ -204,9 +205,7 @@ class Decision:
         """What to do next, as sentences."""
         # What to do about a doubt matters little where something worse is certain.
         weighty = [reason for reason in self.findings if reason.outcome in (self.outcome, "use")]
-        steps = [step for reason in weighty for step in reason.steps]
-        told = (say("decision.j2", f"step_{one.kind}", one.facts, in_python=self.in_python) for one in steps)
-        return list(dict.fromkeys(told))
+        return self.word(*(step for reason in weighty for step in reason.steps))
 
     @property
     def warnings(self) -> list[str]:

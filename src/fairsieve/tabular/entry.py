@@ -23,18 +23,9 @@ from fairsieve.tabular.label_review import Audit, LabelReview
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.prediction_audit import PredictionAudit, audit_predictions
 from fairsieve.tabular.reading.columns import InputTable, Reading
-from fairsieve.tabular.reading.read import FRAME_NAME, add_columns, as_pandas, free_name, is_frame
-from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run, main_rates
-from fairsieve.tabular.report.files import (
-    audit_record,
-    new_folder,
-    prediction_record,
-    predictions_csv,
-    run_record,
-    suspects_csv,
-    write_prediction_audit,
-    write_run,
-)
+from fairsieve.tabular.reading.read import FRAME_NAME, free_name, is_frame, with_columns
+from fairsieve.tabular.reasons import decide_audit, decide_predictions, decide_run
+from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
@@ -113,11 +104,9 @@ def audit(
     asked, report = TableSettings(data, **settings), report or _say_nothing
     if prediction is not None:
         measured = audit_predictions(asked, prediction, score, report)
-        return AuditResult(measured, decide_predictions(measured), predictions=measured)
+        return AuditResult(measured, decide_predictions(measured))
     if score is not None:
-        raise InvalidInputError(
-            f"--score must go with --prediction; got {score!r} alone: add --prediction COLUMN"
-        )
+        raise InvalidInputError(f"--score needs --prediction; got {score!r} alone: add --prediction COLUMN")
     found = label_review.audit_table(asked, report)
     return AuditResult(found, decide_audit(found))
 
@@ -170,9 +159,7 @@ def review(
     known |= {name: value for name, value in settings.items() if value is not None}
     for name in ("label", "sensitive"):
         if not known.get(name):
-            raise InvalidInputError(
-                f"--{name} must name a column; got none: add it, or --run with a run's folder"
-            )
+            raise InvalidInputError(f"--{name} must name a column; got none: add it, or --run FOLDER")
     asked = TableSettings(data, **known)
     folder = None if run is None else Path(run)
     return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, report or _say_nothing))
@@ -229,7 +216,6 @@ def _say_nothing(stage: str) -> None:
     """Report nothing of what begins."""
 
 
-MOST_ROWS = 10  # in a notebook
 Result = TypeVar("Result", "TrainResult", "AuditResult")
 
 
@@ -275,7 +261,7 @@ class TrainResult:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number, as in ``metrics.json``."""
-        return run_record(self.run, self.decision)
+        return files.run_record(self.run, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -287,28 +273,19 @@ class TrainResult:
 
         A run that is there is replaced with ``force`` only.
         """
-        with new_folder(Path(folder), force=force) as part:
-            self.write(part)
+        with files.new_folder(Path(folder), force=force) as part:
+            files.write_run(self.run, self.decision, part)
         return Path(folder)
 
     def __repr__(self) -> str:
         return f"<TrainResult: {self.decision.sentence}>"
 
     def _repr_html_(self) -> str:
-        found = main_rates(self.run)
-        heads, rows = ["group"], []
-        if found is not None:
-            heads += [f"{found[0].title}: plain model", "fair model"]
-            rows = [
-                [one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])]
-                for one in found[1]
-            ]
+        measure, rates = self.decision.facts["measure"], self.decision.facts["rates"]
+        heads = [] if measure is None else ["group", f"{measure.title}: plain model", "fair model"]
+        rows = [[one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])] for one in rates]
         lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
-
-    def write(self, folder: Path) -> None:
-        """Write the same files into a folder that is there."""
-        write_run(self.run, self.decision, folder)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,14 +323,16 @@ class AuditResult:
     audit: Audit
     decision: Decision
     model: None = None
-    predictions: PredictionAudit | None = None
+
+    @property
+    def predictions(self) -> PredictionAudit | None:
+        """What the predictions in the table are worth."""
+        return self.audit if isinstance(self.audit, PredictionAudit) else None
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Every number of the audit."""
-        if self.predictions is not None:
-            return prediction_record(self.predictions, self.decision)
-        return audit_record(self.audit, self.decision)
+        return files.audit_record(self.audit, self.decision)
 
     @cached_property
     def suspects(self) -> Any:
@@ -374,11 +353,11 @@ class AuditResult:
         An audit of predictions is a folder, with a page and the numbers beside the suspects.
         """
         if self.predictions is not None:
-            with new_folder(Path(path), force=force) as part:
-                write_prediction_audit(self.predictions, self.decision, part)
-            return Path(path)
-        check_new("--out", Path(path), force=force)
-        write_output(Path(path), suspects_csv(self.audit.suspects, self.audit.table).encode())
+            with files.new_folder(Path(path), force=force) as part:
+                files.write_prediction_audit(self.predictions, self.decision, part)
+        else:
+            check_new("--out", Path(path), force=force)
+            write_output(Path(path), files.suspects_csv(self.audit.suspects, self.audit.table).encode())
         return Path(path)
 
 
@@ -425,7 +404,7 @@ class Predictions:
     @cached_property
     def frame(self) -> Any:
         """The rows with the predictions and their probabilities added, as a data frame."""
-        return _add_columns(self.data, self.table, np.arange(len(self.table)), self.added)
+        return with_columns(self.data, self.table, np.arange(len(self.table)), self.added)
 
     def save(self, path: Path | str, *, force: bool = False, escape_formulas: bool = False) -> Path:
         """Write the rows and the predictions to a CSV file; return where.
@@ -443,8 +422,7 @@ class Predictions:
             else values.tolist()
             for name, values in self.added.items()
         }
-        source = None if is_frame(self.data) else self.data
-        content = predictions_csv(source, self.table, added, escape_formulas=escape_formulas)
+        content = files.predictions_csv(self.data, self.table, added, escape_formulas=escape_formulas)
         write_output(path, content)
         return path
 
@@ -452,7 +430,7 @@ class Predictions:
         return f"<{type(self).__name__}: {len(self.predicted):,} rows of {self.table.name}>"
 
     def _repr_html_(self) -> str:
-        return _frame_html("Predictions", self.frame)
+        return str(self.frame._repr_html_())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -497,7 +475,7 @@ class ReviewResult:
         return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"
 
     def _repr_html_(self) -> str:
-        return _frame_html("Labels to check", self.rows)
+        return str(self.rows._repr_html_())
 
 
 def for_commands(result: Result) -> Result:
@@ -505,25 +483,8 @@ def for_commands(result: Result) -> Result:
     return replace(result, decision=replace(result.decision, in_python=False))
 
 
-def _frame_html(title: str, frame: Any) -> str:
-    """Write the first rows of a data frame."""
-    first = frame.head(MOST_ROWS)
-    shown = f", the first {MOST_ROWS} of {len(frame):,}" if len(frame) > MOST_ROWS else ""
-    rows = zip(*(first[name].to_list() for name in first.columns), strict=True)
-    return table_html(f"{title}{shown}", list(first.columns), list(rows))
-
-
 def _suspects_frame(data: Any, table: InputTable, suspects: pd.DataFrame) -> Any:
     """Return the rows of suspects with their original columns, and what is known of each beside them."""
     rows = np.searchsorted(table.rows, suspects["row"])
     known = suspects.drop(columns=["label"] if table.name == FRAME_NAME else ["label", "row"])
-    return _add_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})
-
-
-def _add_columns(
-    data: Any, table: InputTable, rows: NDArray[np.int64], added: dict[str, NDArray[Any]]
-) -> Any:
-    """Return some rows of a table with columns added: of the data frame that was given, or of one of pandas."""
-    if is_frame(data):
-        return add_columns(data, rows, added)
-    return add_columns(as_pandas(table, rows), np.arange(len(rows)), added)
+    return with_columns(data, table, rows, {str(name): known[name].to_numpy() for name in known})

@@ -16,6 +16,7 @@ from itertools import permutations
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
@@ -39,6 +40,7 @@ EVERYONE = "everyone"
 BINS = 10  # of probabilities
 
 Bounds = tuple[float, float]
+Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -123,9 +125,7 @@ class Gap(NamedTuple):
     fair: Score
 
 
-def measure_groups(
-    cells: Cells, plain: NDArray[np.int64], fair: NDArray[np.int64], labels: Labels
-) -> list[Rate]:
+def measure_groups(cells: Cells, plain: Codes, fair: Codes, labels: Labels) -> list[Rate]:
     """Compute every rate of both models' predictions (as class codes), for the groups of ``cells``."""
     classes, groups = cells.shape
     # By model, label, group and prediction.
@@ -138,9 +138,7 @@ def measure_groups(
     people = table.sum(axis=(1, 3))
     found: list[Rate] = []
 
-    def add(
-        hits: NDArray[Any], totals: NDArray[Any], label: str, name: str, title: str, meaning: str
-    ) -> None:
+    def add(hits: Codes, totals: Codes, label: str, name: str, title: str, meaning: str) -> None:
         counts = np.stack([hits, totals], axis=-1).tolist()
         before, after = ([Share(*pair) for pair in side] for side in counts)
         notions = NOTIONS.get(name.partition(" ")[0], ())
@@ -169,7 +167,7 @@ def told_classes(labels: Labels) -> list[tuple[int, str]]:
     return [pair for pair in pairs if pair[1] == labels.positive] if len(pairs) == 2 else pairs
 
 
-def count_predicted(codes: NDArray[np.int64], labels: Labels) -> dict[str, int]:
+def count_predicted(codes: Codes, labels: Labels) -> dict[str, int]:
     """Count how often each label is predicted; those that never are, are left out."""
     counts = np.bincount(codes, minlength=len(labels.classes)).tolist()
     return {label: count for label, count in zip(labels.classes, counts, strict=True) if count}
@@ -204,12 +202,7 @@ def order_gaps(gaps: Sequence[Gap]) -> list[Gap]:
 
 
 def score_models(
-    cells: Cells,
-    predictions: Sequence[NDArray[np.int64]],
-    fairness: str,
-    positive: int,
-    seed: int,
-    kept: int = -1,
+    cells: Cells, predictions: Sequence[Codes], fairness: str, positive: int, seed: int, kept: int = -1
 ) -> tuple[list[dict[str, Score]], dict[str, Score]]:
     """Measure accuracy and disparity of several models on the same samples, and that at ``kept`` less the first.
 
@@ -231,12 +224,14 @@ def score_models(
     people = cells.counts.sum(axis=0, keepdims=True) if fairness == "demographic_parity" else cells.counts
     enough = np.broadcast_to((people >= FEW)[:, :, None], (*cells.shape, 1))
 
-    def measured(tables: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    def measured(tables: Floats) -> dict[str, Floats]:
         grouped = grouped_part(tables, cells.groups) * enough
         disparity = disparity_from_table(grouped, fairness, positive=positive)
         return {"accuracy": accuracy_from_table(tables), "disparity": disparity}
 
-    kinds, counts = _joint_counts(cells.codes, predictions, classes)
+    # The samples matter by their cell and by what each model predicts alone.
+    counted = pd.DataFrame(dict(enumerate([cells.codes, *predictions]))).value_counts(sort=False).sort_index()
+    kinds, counts = counted.index.to_frame().to_numpy().T, counted.to_numpy()
     draws = np.random.default_rng(seed).multinomial(len(cells), counts / counts.sum(), size=DRAWS)
     values, drawn = [], []
     for model, codes in enumerate(predictions):
@@ -257,33 +252,12 @@ def score_models(
     return models, change
 
 
-def _scores(
-    values: dict[str, float], drawn: dict[str, NDArray[np.float64]], least: Bounds
-) -> dict[str, Score]:
+def _scores(values: dict[str, float], drawn: dict[str, Floats], least: Bounds) -> dict[str, Score]:
     """Give values the intervals of their draws; that of accuracy holds ``least``."""
     bounds = {name: tuple(map(float, np.percentile(again, LEVELS))) for name, again in drawn.items()}
     low, high = bounds["accuracy"]
     bounds["accuracy"] = (min(low, least[0]), max(high, least[1]))
     return {name: Score(value, bounds[name]) for name, value in values.items()}  # type: ignore[arg-type]
-
-
-def _joint_counts(
-    cells: NDArray[Any], predictions: Sequence[NDArray[np.int64]], classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the different (cell, prediction of each model); the samples matter by these alone.
-
-    Examples
-    --------
-    >>> kinds, counts = _joint_counts(np.array([0, 1, 0]), [np.array([1, 0, 1])], 2)
-    >>> kinds.tolist(), counts.tolist()
-    ([[0, 1], [1, 0]], [2, 1])
-    """
-    kinds = np.stack([cells.astype(np.int64), *predictions])
-    joint = kinds[0]
-    for codes in predictions:  # numbered anew each time, since many models of many classes would overflow
-        joint = np.unique(joint * classes + codes, return_inverse=True)[1]
-    _, first, counts = np.unique(joint, return_index=True, return_counts=True)
-    return kinds[:, first], counts
 
 
 # ---- How well labels are told apart
@@ -293,11 +267,12 @@ class ModelOutput(NamedTuple):
     """What a model says of the test part."""
 
     chances: Floats  # (n, classes)
-    codes: NDArray[np.int64]  # the predicted classes
+    codes: Codes  # the predicted classes
 
 
 def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels: Labels) -> list[Quality]:
     """Measure both models in every group of ``cells``, and over everyone, with 95 % intervals."""
+    models = plain, fair
     parts = [*(cells.group_codes == group for group in range(cells.shape[1])), np.ones(len(cells), bool)]
     found: list[Quality] = []
     for code, label in told_classes(labels):
@@ -307,7 +282,7 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
                 _tell(cells.label_codes[part] == code, one.codes[part] == code, one.chances[part, code])
                 for part in parts
             ]
-            for one in (plain, fair)
+            for one in models
         ]
         meanings = {
             "AUC": f"how often one labelled {label} scores higher than one who is not",
@@ -319,9 +294,7 @@ def measure_quality(cells: Cells, plain: ModelOutput, fair: ModelOutput, labels:
             values = [[one[title] for one in column] for column in columns]
             name = title.lower().replace(" ", "_")
             found.append(Measure(name, title + which, meaning, label, values[0], values[1]))
-    balanced = [
-        [_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in (plain, fair)
-    ]
+    balanced = [[_balance(cells.label_codes[part], one.codes[part]) for part in parts] for one in models]
     meaning = "the mean, over the labels, of the share of those so labelled that are predicted so"
     return [*found, Measure("balanced_accuracy", "balanced accuracy", meaning, "", balanced[0], balanced[1])]
 
@@ -339,9 +312,8 @@ def _tell(positive: Flags, predicted: Flags, scores: Floats) -> dict[str, Score 
         found["AUC"] = _logit_score(*_auc(positive, scores), fewest)
         precision = float(average_precision_score(positive, scores))
         # As of a share of those with the label (Boyd, Eng and Page 2013).
-        found["average precision"] = _logit_score(
-            precision, math.sqrt(precision * (1 - precision) / count), fewest
-        )
+        deviation = math.sqrt(precision * (1 - precision) / count)
+        found["average precision"] = _logit_score(precision, deviation, fewest)
     return found
 
 
@@ -370,11 +342,10 @@ def _logit_score(value: float, deviation: float, fewest: int) -> Score:
     return Score(value, (low, high))
 
 
-def _balance(codes: NDArray[np.int64], predicted: NDArray[np.int64]) -> Score | None:
+def _balance(codes: Codes, predicted: Codes) -> Score | None:
     """Average the recalls of the labels that there are."""
-    shares = [
-        (float((predicted[codes == one] == one).sum()), float((codes == one).sum())) for one in set(codes)
-    ]
+    right = predicted == codes
+    shares = [(float(right[codes == one].sum()), float((codes == one).sum())) for one in set(codes)]
     if len(shares) < 2:
         return None
     return Score(sum(hits / total for hits, total in shares) / len(shares), average_of_shares(shares))
@@ -398,8 +369,8 @@ class Calibration:
     ----------
     model : {"plain", "fair"}
     group : str or None
-    label : str
-        What the probabilities are of; empty for the predicted label, where no label of many is named.
+    label : str or None
+        What the probabilities are of; None for the predicted label, where no label of many is named.
     bins : list of _CalibrationBin
         From low to high probabilities; those of fewer than ten people of the group are left out.
     predicted : float
@@ -410,7 +381,7 @@ class Calibration:
 
     model: str
     group: str | None
-    label: str
+    label: str | None
     bins: list[_CalibrationBin]
     predicted: float
     observed: Share
@@ -433,11 +404,13 @@ def measure_calibration(
         else:
             place = labels.classes.index(labels.positive)
             scores, hits = model.chances[:, place], cells.label_codes == place
-        found += calibrate_scores(name, cells, scores, hits, labels.positive or "")
+        found += calibrate_scores(name, cells, scores, hits, labels.positive)
     return found
 
 
-def calibrate_scores(model: str, cells: Cells, scores: Floats, hits: Flags, label: str) -> list[Calibration]:
+def calibrate_scores(
+    model: str, cells: Cells, scores: Floats, hits: Flags, label: str | None
+) -> list[Calibration]:
     """Compare the scores of one model with what was found (``hits``), in every group of ``cells``.
 
     Everybody's scores are cut into ten parts of equally many people, the same for all groups; into fewer where a group

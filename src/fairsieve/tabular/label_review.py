@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,12 +21,14 @@ from fairsieve.report.text import load_sentences
 from fairsieve.tabular.answers import row_checksums, tell_rates
 from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
-from fairsieve.tabular.reading.columns import as_objects, find_column, is_text
+from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
 
+Codes = NDArray[np.int64]
+Numbers = NDArray[np.float32]
 REVIEW_STAGES = ("reading the table", "estimating how many labels are wrong", "choosing rows to check")
 
 
@@ -134,9 +137,7 @@ def review_labels(
         reasons = [[*told, predicted[place]] for told, place in zip(reasons, places, strict=True)]
     inside = np.searchsorted(audit.table.rows, part.rows[places])
     chosen = audit.table.take(inside)
-    texts = {
-        name: ["" if value is None else str(value) for value in chosen.cells(name)] for name in chosen.columns
-    }
+    texts = {name: ["" if one is None else str(one) for one in chosen.cells(name)] for name in chosen.columns}
     rows = pd.DataFrame(
         {
             "row": part.rows[places],
@@ -173,14 +174,13 @@ MOST_ROWS = 20_000  # that the model and the neighbours are taken from
 MOST_WORK = 2e10  # multiplications spent on neighbours, so that many rows to explain get fewer candidates
 NEIGHBOURS = 20
 TELLING = 3  # columns that are named
-UNUSUAL = 0.01  # share of the rows with such a value, or one farther out
 
 
 def explain_labels(
     part: TablePart,
-    numbers: NDArray[np.float32],
+    numbers: Numbers,
     columns: Sequence[str],
-    places: NDArray[np.int64],
+    places: Codes,
     true_class: NDArray[np.float64] | None = None,
     seed: int = 0,
 ) -> Iterator[tuple[int, dict[str, float], list[str]]]:
@@ -204,7 +204,7 @@ def explain_labels(
     """
     codes, classes = part.label_codes, part.labels.categories.tolist()
     learnt, unseen = _reference_rows(codes, places, seed)
-    chances, coef = _fit_model(numbers, codes, learnt, places, len(classes))
+    chances, coef = _fit_model(numbers[learnt], codes[learnt], numbers[places], len(classes))
     given, suggested = codes[places], (chances if true_class is None else true_class).argmax(axis=1)
     other = np.where(np.arange(len(classes)) == given[:, None], -1.0, chances).argmax(axis=1)
     rival = np.where(suggested == given, other, suggested)
@@ -213,8 +213,8 @@ def explain_labels(
     from_mean = numbers[places] - numbers[learnt].mean(axis=0)
     pulls = ((coef[rival] - coef[given]) * from_mean) @ np.equal.outer(columns, names).astype(np.float64)
     order = np.argsort(-np.abs(pulls), axis=1, kind="stable")
-    near = _find_neighbours(numbers, codes, learnt, places)
-    shown = {str(name): _describe_values(column, places) for name, column in part.values.items()}
+    near = _find_neighbours(numbers[learnt], codes[learnt], numbers[places])
+    shown = {str(name): column.array[places] for name, column in part.values.items()}
     say = load_sentences("fairsieve.tabular", "templates/review.j2")
     for i, (own, another) in enumerate(zip(given, rival, strict=True)):
         pull = {names[place]: float(pulls[i, place]) for place in order[i]}
@@ -227,18 +227,14 @@ def explain_labels(
         least = max(0.1 * max(map(abs, pull.values()), default=0.0), 1e-9)
         telling = [name for name, amount in pull.items() if amount > least][:TELLING]
         if telling:
-            reasons.append(say.telling(classes[another], [(name, shown[name][i][0]) for name in telling]))
+            values = [(name, _write_value(shown[name][i])) for name in telling]
+            reasons.append(say.telling(classes[another], values))
         if true_class is not None:
             reasons.append(say.doubt(1 - true_class[i, own]))
-        unusual = [(name, *shown[name][i]) for name in pull if shown[name][i][1] <= UNUSUAL]
-        if unusual:
-            reasons.append(say.unusual(unusual[:TELLING]))
         yield int(suggested[i]), {name: abs(amount) for name, amount in pull.items()}, reasons
 
 
-def _reference_rows(
-    codes: NDArray[np.int64], places: NDArray[np.int64], seed: int
-) -> tuple[NDArray[np.int64], bool]:
+def _reference_rows(codes: Codes, places: Codes, seed: int) -> tuple[Codes, bool]:
     """Choose the rows to learn from; return whether they are others than those to explain, as far as there are."""
     other = np.setdiff1d(np.arange(len(codes)), places)
     unseen = len(other) >= len(codes) / 2 and len(np.unique(codes[other])) == len(np.unique(codes))
@@ -247,52 +243,29 @@ def _reference_rows(
 
 
 def _fit_model(
-    numbers: NDArray[np.float32],
-    codes: NDArray[np.int64],
-    learnt: NDArray[np.int64],
-    places: NDArray[np.int64],
-    classes: int,
+    numbers: Numbers, codes: Codes, asked: Numbers, classes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit a logistic regression to given labels; return the chances of the rows at ``places``, and coefficients."""
+    """Fit a logistic regression to given labels; return the chances of the rows ``asked`` about, and coefficients."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = LogisticRegression(max_iter=200).fit(numbers[learnt], codes[learnt])
+        fitted = LogisticRegression(max_iter=200).fit(numbers, codes)
     known, weights = fitted.classes_, fitted.coef_
-    chances, coef = np.zeros((len(places), classes)), np.zeros((classes, numbers.shape[1]))
-    chances[:, known] = fitted.predict_proba(numbers[places])
+    chances, coef = np.zeros((len(asked), classes)), np.zeros((classes, numbers.shape[1]))
+    chances[:, known] = fitted.predict_proba(asked)
     coef[known] = weights if len(known) > 2 else np.concatenate([0 * weights, weights])
     return chances, coef
 
 
-def _find_neighbours(
-    numbers: NDArray[np.float32],
-    codes: NDArray[np.int64],
-    learnt: NDArray[np.int64],
-    places: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _find_neighbours(numbers: Numbers, codes: Codes, asked: Numbers) -> Codes:
     """Find the labels of the rows most similar to each, among as many as there is time for."""
     # Beside the distance, finding the smallest costs about as much as 50 columns.
-    most = int(MOST_WORK / (len(places) * (numbers.shape[1] + 50)))
-    step = -(-len(learnt) // max(most, NEIGHBOURS))
-    learnt = learnt[::step]
-    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(learnt)), algorithm="brute").fit(numbers[learnt])
-    return np.asarray(codes[learnt][near.kneighbors(numbers[places], return_distance=False)])
+    most = int(MOST_WORK / (len(asked) * (numbers.shape[1] + 50)))
+    step = -(-len(numbers) // max(most, NEIGHBOURS))
+    numbers, codes = numbers[::step], codes[::step]
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(numbers)), algorithm="brute").fit(numbers)
+    return np.asarray(codes[near.kneighbors(asked, return_distance=False)])
 
 
-def _describe_values(column: pd.Series, places: NDArray[np.int64]) -> list[tuple[str, float, str]]:
-    """Describe the values of some rows: as people write them, and what share of all is as far out on which side.
-
-    A missing one is not unusual.
-    """
-    if is_text(column):
-        every, names = column.array.codes, column.array.categories
-        shares = np.append(np.bincount(every[every >= 0], minlength=len(names)), len(column)) / len(column)
-        return [("missing" if code < 0 else str(names[code]), shares[code], "") for code in every[places]]
-    values, known = column.to_numpy()[places], np.sort(column.dropna().to_numpy())
-    gap, most = np.isnan(values), max(len(known), 1)
-    below = np.where(gap, 1.0, np.searchsorted(known, values, "right") / most)
-    above = np.where(gap, 1.0, 1 - np.searchsorted(known, values, "left") / most)
-    return [
-        ("missing" if np.isnan(value) else f"{value:.6g}", min(low, high), "high" if high <= low else "low")
-        for value, low, high in zip(values, below, above, strict=True)
-    ]
+def _write_value(value: Any) -> str:
+    """Write a value as people do."""
+    return str(value) if isinstance(value, str) else "missing" if np.isnan(value) else f"{value:.6g}"

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -43,14 +42,9 @@ TRUSTED = (
     "functools.partial",
     "sklearn.utils.validation.check_array",
 )
-ARCHIVE, OLD_FILE = "model.skops", "model.json"  # the latter was LightGBM's in version 0.1
+ARCHIVE = "model.skops"
 LARGEST = 256 * 2**20  # bytes of a model, packed or unpacked; most have a few thousand
 UNKNOWN = ("categories_", "_infrequent_indices")  # where a NaN has a meaning
-
-
-def import_lightgbm(purpose: str) -> Any:
-    """Import LightGBM, or raise an error that says how to install it."""
-    return require("lightgbm", extra="lightgbm", purpose=purpose)
 
 
 class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,18 +62,14 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
         self.classes_ = np.asarray(classes, dtype=np.str_)
 
-    @property
-    def booster(self) -> Any:
-        """The trees as LightGBM's object."""
-        return _load_booster(self.trees)
-
     def fit(self, X: Any, y: Any) -> BoosterClassifier:
         """Return the classifier, which is fitted already."""
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probabilities of ``classes_``, an array of shape (n, classes)."""
-        found = np.asarray(self.booster.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
+        trees = _load_booster(self.trees)
+        found = np.asarray(trees.predict(np.asarray(X, dtype=np.float64)), dtype=np.float64)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -90,7 +80,7 @@ class BoosterClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 @functools.lru_cache(maxsize=2)
 def _load_booster(trees: str) -> Any:
     """Read trees in LightGBM's format; refuse numbers that are not finite."""
-    lightgbm = import_lightgbm("reading this model")
+    lightgbm = require("lightgbm", extra="lightgbm", purpose="reading this model")
     for line in re.findall(r"^(?:leaf_value|threshold|shrinkage)=(.*)$", trees, re.MULTILINE):
         if not all(math.isfinite(float(number)) for number in line.split()):
             raise ValueError("its trees hold a number that is not finite")
@@ -148,30 +138,20 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in members.items():
-            member = zipfile.ZipInfo(name)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(member, content)
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
 def read_model(folder: Path) -> Pipeline:
     """Read the model of a run's folder; refuse one with anything in it but what :func:`write_model` writes."""
     path = folder / ARCHIVE
-    if (folder / OLD_FILE).is_file():
-        raise _older(folder / OLD_FILE)
     if not path.is_file():
         raise InvalidInputError(
             f"RUN must be a folder that fairsieve train made; {folder} has no {ARCHIVE}: name the folder that was "
             "given to train as --out"
         )
     try:
-        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
-    except OSError as error:
-        raise InvalidInputError(
-            f"the model must be a file that can be read; {path}: {error.strerror}"
-        ) from error
-    try:
-        pipeline = _load(path, content)
+        pipeline = _load(path)
         _check_numbers(pipeline.steps)
     except FairsieveError:
         raise
@@ -187,18 +167,11 @@ def damaged(path: Path, error: Exception) -> InvalidInputError:
     )
 
 
-def _older(path: Path) -> InvalidInputError:
-    """Say that a file is one of an earlier version."""
-    return InvalidInputError(
-        f"{path} was made by fairsieve 0.1, whose models this version does not read: train again, or use 0.1 for it"
-    )
-
-
-def _load(path: Path, content: bytes) -> Pipeline:
+def _load(path: Path) -> Pipeline:
     """Load an archive of skops; refuse one with other types, and run none of it."""
     skops = package("skops.io", "reading a model")
     # The sizes that an archive declares may lie, and what reads it next may trust them: it is packed anew.
-    content = _packed(read_archive(io.BytesIO(content), most=LARGEST))
+    content = _packed(read_archive(path, most=LARGEST))
     untrusted = sorted(set(skops.get_untrusted_types(data=content)) - set(TRUSTED))
     if untrusted:
         raise InvalidInputError(
@@ -212,10 +185,9 @@ def _load(path: Path, content: bytes) -> Pipeline:
     if isinstance(model, FixedThresholdClassifier):
         with_threshold(model.estimator_, model.threshold, model.pos_label)  # which checks it
         model = model.estimator_
-    if type(prepared) is ColumnTransformer:
-        raise _older(path)
+
     if type(prepared) is not Preparation or type(model) not in MODELS:
-        raise ValueError("its parts are not those of a model of fairsieve")
+        raise ValueError("its parts are not those of a model of this version")
     return pipeline
 
 

@@ -11,22 +11,10 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.cells import Cells
+from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import measure_by_estimate
-from fairsieve.tabular.evaluation import (
-    FEW,
-    Calibration,
-    Gap,
-    Rate,
-    Score,
-    calibrate_scores,
-    count_predicted,
-    list_gaps,
-    measure_groups,
-    order_gaps,
-    score_models,
-)
+from fairsieve.tabular.evaluation import Calibration, Gap, Rate, Score
 from fairsieve.tabular.label_review import Audit, audit_table
-from fairsieve.tabular.preparation import TablePart
 from fairsieve.tabular.reading.columns import InputTable, find_column, parse_numbers
 from fairsieve.tabular.reading.read import named_rows, read_data
 from fairsieve.tabular.reading.roles import Labels
@@ -72,7 +60,8 @@ class PredictionAudit(Audit):
 
         Rates of fewer than ten people are left out.
         """
-        return order_gaps(list_gaps(self.measures, self.asked.fairness, self.cells.named_groups))
+        gaps = evaluation.list_gaps(self.measures, self.asked.fairness, self.cells.named_groups)
+        return evaluation.order_gaps(gaps)
 
 
 def audit_predictions(
@@ -100,39 +89,36 @@ def audit_predictions(
                 "another"
             )
     found = audit_table(replace(asked, data=table, drop=(*asked.drop, *apart)), report)
-    labels, notes = found.labels, found.notes
-    given, groups = labels.read(table), found.groups.read(table)
-    guessed = labels.read(table, prediction)
-    known, predicted = given.codes >= 0, guessed.codes >= 0
-    rows = np.flatnonzero(known & predicted)
-    if not len(rows):
+    labels, notes, part = found.labels, found.notes, found.whole
+    inside = np.searchsorted(table.rows, part.rows)  # the rows with a label, which the estimate is of
+    guessed = labels.read(table, prediction).codes[inside]
+    places = np.flatnonzero(guessed >= 0)
+    if not len(places):
         raise InvalidInputError(
-            f"--prediction must have a value in some row with a label; {prediction!r} has none"
+            f"--prediction must have values in rows with a label; {prediction!r} has none"
         )
-    cells = TablePart(table.frame.iloc[rows], given[rows], groups[rows]).cells
-    codes = guessed.codes[rows].astype(np.int64)
-    places = np.searchsorted(np.flatnonzero(known), rows)  # among the rows of the estimate
-    named = {"predictions": [labels.classes[code] for code in codes]}
+    measured, codes = part.take(places), guessed[places].astype(np.int64)
+    cells, named = measured.cells, {"predictions": [labels.classes[code] for code in codes]}
     true_labels = measure_by_estimate(found.estimate, places, named, asked, labels.positive)
     calibration: list[Calibration] = []
     if score is not None:
-        given_scores = _read_scores(table, labels, score)[rows]
-        unscored = rows[np.isnan(given_scores)]
+        given_scores = _read_scores(table, labels, score)[inside][places]
+        unscored = measured.rows[np.isnan(given_scores)]
         if len(unscored):
             told = f"Rows without a score in {score!r}, which do not count for what scores mean: "
-            notes = [*notes, f"{told}{named_rows(table.rows[unscored])}."]
+            notes = [*notes, f"{told}{named_rows(unscored)}."]
         calibration = _calibrate(cells, given_scores, labels)
-    scores, _ = score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
+    scores, _ = evaluation.score_models(cells, [codes], asked.fairness, labels.positive_code, asked.seed)
     return PredictionAudit(
         **vars(replace(found, asked=asked, notes=notes)),
         prediction=prediction,
         score=score,
         cells=cells,
-        predicted=count_predicted(codes, labels),
-        measures=measure_groups(cells, codes, codes, labels),
+        predicted=evaluation.count_predicted(codes, labels),
+        measures=evaluation.measure_groups(cells, codes, codes, labels),
         scores=scores[0],
         calibration=calibration,
-        left_out=int((known & ~predicted).sum()),
+        left_out=len(part) - len(places),
         true_labels=true_labels,
     )
 
@@ -166,5 +152,5 @@ def _calibrate(cells: Cells, scores: NDArray[np.float64], labels: Labels) -> lis
         return []
     cells, scores = Cells(cells.codes[known], cells.classes, cells.groups), scores[known]
     hits = cells.label_codes == labels.classes.index(labels.positive)
-    found = calibrate_scores("given", cells, scores, hits, labels.positive)
-    return [one for one in found if one.group is not None and one.observed.total >= FEW]
+    found = evaluation.calibrate_scores("given", cells, scores, hits, labels.positive)
+    return [one for one in found if one.group is not None and one.observed.total >= evaluation.FEW]

@@ -39,17 +39,17 @@ class TablePart:
         Coded by the place of each label in ``Labels.classes``; none is missing.
     groups : Categorical
         Coded by the place of each group in ``Groups.names``; missing where it is not compared.
-    verified : integer array, optional
+    verified : integer array
         The places of verified labels in ``Labels.classes``; −1 where nobody checked.
-    verified_weight : array, optional
+    verified_weight : array
         The inverse of each checked row's chance to be chosen, up to a factor.
     """
 
     values: pd.DataFrame
     labels: pd.Categorical
     groups: pd.Categorical
-    verified: NDArray[np.int64] | None = None
-    verified_weight: NDArray[np.float64] | None = None
+    verified: NDArray[np.int64]
+    verified_weight: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -96,16 +96,14 @@ class TablePart:
 
     def take(self, rows: NDArray[Any]) -> TablePart:
         """Select some of the rows."""
-        verified, weight = (
-            None if array is None else array[rows] for array in (self.verified, self.verified_weight)
-        )
-        return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], verified, weight)
+        checked = self.verified[rows], self.verified_weight[rows]
+        return TablePart(self.values.iloc[rows], self.labels[rows], self.groups[rows], *checked)
 
     @property
     def facts(self) -> dict[str, Any]:
         """What an estimator's ``fit`` takes beside columns and labels: groups, and what somebody checked."""
         found: dict[str, Any] = {"sensitive_features": self.group_codes}
-        if self.verified is not None and (self.verified >= 0).any():
+        if (self.verified >= 0).any():
             checked = as_objects(None if code < 0 else int(code) for code in self.verified)
             found |= {"verified_labels": checked, "verified_weight": self.verified_weight}
         return found
@@ -123,8 +121,6 @@ class TablePart:
 
     def corrected(self) -> TablePart:
         """Return the rows with verified labels in place of those given, where somebody checked."""
-        if self.verified is None:
-            return self
         codes = np.where(self.verified >= 0, self.verified, self.labels.codes)
         return replace(self, labels=pd.Categorical.from_codes(codes, self.labels.categories))
 
@@ -188,7 +184,7 @@ def read_whole(asked: TableSettings) -> TableProblem:
         raise InvalidInputError(
             f"--positive must be given for equal opportunity with {count} labels; they are {', '.join(labels.classes)}"
         )
-    groups, notes = find_groups(table, asked.sensitive, asked.bins, asked.small_groups)
+    groups, notes = find_groups(table, asked)
     features = describe_features(table, asked)
     part, more = _read_part(table, labels, groups, features)
     answers = read_answers(asked.verified, table, labels) if asked.verified else None
@@ -222,7 +218,8 @@ def _read_part(
             f"{table.name} must have labels in {labels.column!r}; none of its rows has one"
         )
     kinds = {feature.column: feature.kind for feature in used(features)}
-    part = TablePart(feature_values(table, kinds), column, groups.read(table))
+    nobody = np.full(len(table), -1), np.ones(len(table))
+    part = TablePart(feature_values(table, kinds), column, groups.read(table), *nobody)
     notes = []
     if not known.all():
         notes.append(f"Rows of {table.name} without a label, left out: {named_rows(table.rows[~known])}.")
@@ -253,27 +250,21 @@ def read_problem(asked: TableSettings) -> TableProblem:
                 "leave it out to have rows set aside."
             )
             notes = [Note(words, "warning"), *notes]
-    if not len(test):
+    if not len(test) or len(train) < LEAST_ROWS:
         raise InvalidInputError(
-            f"--test must leave rows to measure on; {asked.test} of {len(part)} rows leaves none: raise it, or give "
-            "--test-file"
-        )
-    if len(train) < LEAST_ROWS:
-        raise InvalidInputError(
-            f"--test must leave at least {LEAST_ROWS} rows to learn from; {asked.test} of {len(part)} rows leaves "
-            f"{len(train)}: lower it, or give a larger table"
+            f"--test must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} of "
+            f"{len(part)} rows leaves {len(test)} and {len(train)}: change it, or give --test-file or a larger table"
         )
     # What was found is recorded, so that another command finds the same.
     asked = replace(asked, bins=[write_bins(column, its) for column, its in whole.groups.edges.items()])
     if not is_frame(asked.data):
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
-    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test)])
+    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test.cells)])
 
 
-def few_notes(test: TablePart) -> list[str]:
-    """Name the cells of the test part that are too small to measure."""
-    cells = test.cells
+def few_notes(cells: Cells) -> list[str]:
+    """Name the cells that are too small to measure."""
     few = [
         f"{group} with {label} ({cells.counts[row, column]})"
         for column, group in enumerate(cells.groups[: cells.named_groups])

@@ -7,26 +7,20 @@ decides, and word it in ``templates/decision.j2``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import starmap
+from itertools import permutations, starmap
 from typing import Any
 
-from fairsieve.tabular.decision import (
-    Decision,
-    Outcome,
-    Reason,
-    Status,
-    Step,
-    TableVerdict,
-    decide,
-    group_name,
-)
-from fairsieve.tabular.dropping import judge_dropping
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Rate, Score, list_gaps
+import pandas as pd
+
+from fairsieve.selection.cells import Cells
+from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
+from fairsieve.tabular.preparation import few_notes
 from fairsieve.tabular.reading.columns import note_kind
 from fairsieve.tabular.report.review_files import review_step
-from fairsieve.tabular.table_run import BETTER, TableRun
+from fairsieve.tabular.table_run import BETTER, DroppedCell, TableRun
 
 PRICE = 0.01  # of accuracy, that fairness may cost
 SMALL = 0.05  # a disparity, or a difference between groups, that few would act on
@@ -37,6 +31,7 @@ USELESS = 0.05  # above a guess; a model that recognises labels no better tells 
 RARE = 0.05  # a label of fewer of the rows
 HARDLY_THERE = 0.02  # a label of fewer of the rows, among which wrong ones would hardly show
 MUCH_WRONG = 0.01  # of the labels
+NOTICEABLE = 0.02  # a smaller difference in what is dropped is none worth telling
 
 
 def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
@@ -51,22 +46,17 @@ def main_gaps(run: TableRun) -> tuple[Gap, Gap] | None:
     return max(gaps, key=lambda gap: gap.plain.value), max(gaps, key=lambda gap: gap.fair.value)
 
 
-def main_rates(run: TableRun) -> tuple[Rate, list[GroupRate]] | None:
-    """Find the rate in which groups lie farthest apart under the plain model, group by group."""
-    gaps = main_gaps(run)
-    if gaps is None:
-        return None
-    measure = gaps[0].measure
-    rates = starmap(GroupRate, zip(run.test_groups, measure.plain, measure.fair, strict=True))
-    return measure, [one for one in rates if one.group is not None and one.plain.total]
-
-
 # ---- A model
 
 
 def decide_run(run: TableRun) -> Decision:
     """Decide whether to use the model that a run made."""
-    measure, rates = main_rates(run) or (None, [])
+    measure, rates = None, []
+    if (gaps := main_gaps(run)) is not None:
+        # The rate in which groups lie farthest apart under the plain model, group by group.
+        measure = gaps[0].measure
+        rows = starmap(GroupRate, zip(run.test_groups, measure.plain, measure.fair, strict=True))
+        rates = [one for one in rows if one.group is not None and one.plain.total]
     found = [one for find in (PLAIN if run.keeps_plain else FAIR) for one in find(run)]
     return decide("model", found, {"run": run, "measure": measure, "rates": rates})
 
@@ -148,6 +138,57 @@ def _dropped(run: TableRun) -> Iterator[Reason]:
         yield Reason("ignored", "use", {"cells": ignored}, (Step("looser"),), warning=True)
 
 
+def _most_uneven(cells: list[DroppedCell]) -> dict[str, Any] | None:
+    """Find the two groups of one label whose dropping is explained least; of those that are, the farthest apart.
+
+    ``expected`` is the difference that their estimated wrong labels explain; 0 where none were estimated, and where
+    the group that was dropped more has fewer of them. None where groups are too small to tell.
+    """
+    compared = [cell for cell in cells if cell.group is not None and cell.dropped.total >= FEW]
+    found = []
+    for most, least in permutations(compared, 2):
+        if most.label == least.label:
+            difference = most.dropped.less(least.dropped)
+            expected = max((most.estimated_noise or 0.0) - (least.estimated_noise or 0.0), 0.0)
+            even = difference.value - expected < NOTICEABLE or difference.interval[0] <= expected
+            unexplained = difference.value - (0.0 if even else expected)
+            uneven = {"most": most, "least": least, "difference": difference, "expected": expected}
+            found.append((not even, unexplained, uneven | {"even_handed": even}))
+    return max(found, key=lambda one: one[:2])[2] if found else None
+
+
+def dropping_verdict(run: TableRun) -> TableVerdict:
+    """Judge whether a group of one label lost more rows than others, and than wrong labels explain.
+
+    It is told, and decides nothing; what decides is how much of a cell is gone. Where labels are corrected by chances,
+    each cell loses what the estimate says, and nobody is dropped.
+    """
+    source = "training part"
+    if not any(cell.dropped.hits for cell in run.dropped):
+        acts = run.asked.clean_ratio == "auto" and run.estimate is not None and run.estimate.acts
+        doubted = [cell for cell in run.dropped if cell.estimated_noise and cell.group is not None]
+        corrected = doubted if acts and not run.keeps_plain else []
+        most = max(corrected, key=lambda cell: cell.estimated_noise or 0.0, default=None)
+        return TableVerdict("dropping", "holds", None, None, {"most": most}, "dropping_nobody", source)
+    found = _most_uneven(run.dropped)
+    if found is None:
+        return TableVerdict("dropping", "inconclusive", kind="dropping_of_few", source=source)
+    status: Status = "holds" if found["even_handed"] else "fails"
+    facts, (value, bounds) = {"uneven": found, "allowed": 1 - run.clean_ratio}, found["difference"]
+    return TableVerdict("dropping", status, value, bounds, facts, source=source)
+
+
+def _judge_dropping(run: TableRun) -> Iterator[TableVerdict]:
+    """Judge whether a group lost more rows than wrong labels explain, and whether all still count, as far as known."""
+    yield dropping_verdict(run)
+    cells = [cell for cell in run.dropped if cell.effective_weight is not None and cell.group is not None]
+    if cells:
+        least = min(cells, key=lambda cell: cell.effective_weight or 0.0)
+        status: Status = "fails" if least.is_ignored else "holds"
+        facts = {"least": least}
+        yield TableVerdict("weight", status, least.effective_weight, facts=facts, source="training part")
+
+
 def _one_label(run: TableRun) -> Iterator[Reason]:
     """Refuse a model that predicts one label for everyone: it is fair and of no use."""
     plain, fair = run.predicted
@@ -162,8 +203,7 @@ def _threshold_steps(run: TableRun, label: str) -> Iterator[Step]:
     """Find people of a label that is predicted for nobody by another threshold."""
     labels = run.problem.labels
     if len(labels.classes) == 2 and label != labels.positive and run.asked.threshold.is_default:
-        counts = run.problem.train.cells.counts.sum(axis=1)
-        share = float(counts[labels.classes.index(str(labels.positive))] / counts.sum())
+        share = float(_label_shares(run.problem.train.cells)[labels.positive])
         auc = next((one.fair[-1] for one in run.quality if one.name == "auc"), None)
         facts = {"label": labels.positive, "share": share, "auc": None if auc is None else auc.value}
         yield Step("threshold", facts)
@@ -171,17 +211,19 @@ def _threshold_steps(run: TableRun, label: str) -> Iterator[Step]:
 
 def _rare_steps(run: TableRun) -> tuple[Step, ...]:
     """Do something about a label that is hardly ever predicted."""
-    share, count, label = _rarest(run.problem.train.cells)
-    if share < RARE:
-        return (Step("rare_label", {"share": share, "count": count, "label": label}),)
+    cells = run.problem.train.cells
+    shares, counts = _label_shares(cells), cells.counts.sum(axis=1)
+    if shares.min() < RARE:
+        facts = {"share": shares.min(), "count": int(counts.min()), "label": shares.idxmin()}
+        return (Step("rare_label", facts),)
     other = next(_other_model(run), None)
     return (Step("columns"), *_try_models(run)) if other is None else other.steps
 
 
-def _rarest(cells: Any) -> tuple[float, int, str]:
-    """Find the rarest label: its share of the rows, how many have it, and its name."""
+def _label_shares(cells: Cells) -> pd.Series:
+    """Count what share of the rows has each label."""
     counts = cells.counts.sum(axis=1)
-    return float(counts.min() / counts.sum()), int(counts.min()), str(cells.classes[counts.argmin()])
+    return pd.Series(counts / counts.sum(), list(map(str, cells.classes)))
 
 
 def _try_models(run: TableRun) -> tuple[Step, ...]:
@@ -195,25 +237,20 @@ def _chance(run: TableRun) -> Iterator[Reason]:
     if found is None or found.interval[0] > guess or len(run.predicted[1]) == 1:
         return
     useless = found.interval[1] < guess + USELESS
-    outcome: Outcome = "do-not-use" if useless else "inconclusive"
-    yield Reason("chance", outcome, {"useless": useless, "found": found, "guess": guess}, _rare_steps(run))
+    facts = {"useless": useless, "found": found, "guess": guess}
+    yield Reason("chance", "do-not-use" if useless else "inconclusive", facts, _rare_steps(run))
 
 
 def _commonest_label(run: TableRun) -> Iterator[Reason]:
     """Compare the accuracy of the kept model with that of predicting the commonest label for everyone."""
-    label, share = _commonest(run.problem.test.cells)
+    shares = _label_shares(run.problem.test.cells)
+    label, share = shares.idxmax(), float(shares.max())
     kept = run.scores[-1]["accuracy"]
     if kept.value > share or len(run.predicted[1]) == 1 or not run.asked.threshold.is_default:
         return
     worse = kept.interval[1] < share
     facts = {"label": label, "share": share, "accuracy": kept, "worse": worse}
     yield Reason("commonest_label", "do-not-use" if worse else "inconclusive", facts, _rare_steps(run))
-
-
-def _commonest(cells: Any) -> tuple[str, float]:
-    """Find the commonest label, and its share of the rows."""
-    counts = cells.counts.sum(axis=1)
-    return str(cells.classes[counts.argmax()]), float(counts.max() / counts.sum())
 
 
 def _other_model(run: TableRun) -> Iterator[Reason]:
@@ -275,7 +312,7 @@ PLAIN: list[Callable[[TableRun], Iterator[TableVerdict | Reason]]] = [
     _gap_remains,
     _suspects,
 ]
-FAIR = [_dropped, _accuracy, _fairness, judge_dropping, *PLAIN[1:]]
+FAIR = [_dropped, _accuracy, _fairness, _judge_dropping, *PLAIN[1:]]
 
 
 # ---- Labels
@@ -298,9 +335,10 @@ def _labels(audit: Audit) -> Iterator[Reason]:
         yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:
         yield Reason("wrong_labels", "use", told)
-    share, _, label = _rarest(estimate.cells)
-    if share < HARDLY_THERE:
-        yield Reason("rare_label", "inconclusive", {"share": share, "label": label}, steps)
+    shares = _label_shares(estimate.cells)
+    if shares.min() < HARDLY_THERE:
+        facts = {"share": shares.min(), "label": shares.idxmin()}
+        yield Reason("rare_label", "inconclusive", facts, steps)
 
 
 # ---- Predictions
@@ -327,7 +365,8 @@ def _verdict(name: str, status: Status, score: Score | None, **facts: Any) -> Ta
 
 def _beats_a_guess(found: PredictionAudit) -> TableVerdict:
     """Judge whether the predictions are right more often than the commonest label for everyone."""
-    label, share = _commonest(found.cells)
+    shares = _label_shares(found.cells)
+    label, share = shares.idxmax(), float(shares.max())
     low, high = found.scores["accuracy"].interval
     status: Status = "holds" if low > share else "fails" if high < share else "inconclusive"
     return _verdict("accuracy", status, found.scores["accuracy"], share=share, label=label)
@@ -364,12 +403,7 @@ def _prediction_reasons(found: PredictionAudit, verdicts: list[TableVerdict]) ->
         elif verdict.status == "inconclusive":
             step = Step("more_rows", {"needed": None})
             yield Reason(f"{verdict.kind}_unknown", "inconclusive", {"rows": len(found.cells)}, (step,))
-    cells = found.cells
-    for place, group in enumerate(cells.groups[: cells.named_groups]):
-        counts = {str(label): int(cells.counts[row, place]) for row, label in enumerate(cells.classes)}
-        few = {label: count for label, count in counts.items() if count < FEW}
-        if few:
-            facts = {"group": group_name(group), "few": few}
-            yield Reason("predictions_few", "inconclusive", facts, (Step("small_groups"),))
+    for note in few_notes(found.cells):
+        yield Reason("few", "inconclusive", {"text": note}, (Step("small_groups"),))
     if not found.estimate.credible or len(found.suspects):
         yield Reason("labels_in_doubt", "use", {"it": found.estimate}, (Step("check_labels"),))

@@ -13,12 +13,11 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fairsieve.errors import InvalidInputError, MissingExtraError
+from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fairsieve.tabular.reading.columns import Reading
@@ -52,7 +51,7 @@ class Setting(NamedTuple):
     choices : tuple of str
         Values to complete, where it has a few.
     commands : str
-        Who takes it.
+        Who takes it; where empty, training for a setting of the model, and otherwise all that read labels.
     kind : type
         What a value on the command line is converted to.
     many : bool
@@ -63,7 +62,7 @@ class Setting(NamedTuple):
     metavar: str | None = None
     panel: str = ""
     choices: tuple[str, ...] = ()
-    commands: str = EVERYWHERE
+    commands: str = ""
     kind: type = str
     many: bool = False
 
@@ -73,7 +72,7 @@ def _setting(default: Any, *about: Any, **more: Any) -> Any:
     return field(default=default, metadata={"setting": Setting(*about, **more)})
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)  # a comparison keeps its tables by their settings, which nobody changes later
 class TableSettings:
     """A table, its columns' roles, and what to make of it; each field is a setting."""
 
@@ -114,39 +113,23 @@ class TableSettings:
         "The most accuracy that fairness may cost, such as 0.01: the fairest model within it is kept.",
         "SHARE",
         "model",
-        commands="train",
     )
     clean_ratio: float | Literal["auto"] = _setting(
-        "auto",
-        "The share of labels believed right, or auto.",
-        "SHARE",
-        panel="model",
-        commands="train compare",
+        "auto", "The share of labels believed right, or auto.", "SHARE", "model", commands="train compare"
     )
     threshold: Any = _setting(  # noqa: RUF009 - a field
         "0.5",
         "The probability from which on the positive label is predicted: a number, balanced, cost:FP,FN or rate:SHARE.",
         "RULE",
         "model",
-        ("balanced", "cost:", "rate:"),
-        "train",
     )
-    trees: int = _setting(100, "How many trees boosting makes.", panel="model", commands="train")
+    trees: int = _setting(100, "How many trees boosting makes.", panel="model")
     max_iter: int | None = _setting(
-        None,
-        "Most updates of training, by default 200; most rounds with trees.",
-        panel="model",
-        commands="train",
+        None, "Most updates of training, by default 200; most rounds with trees.", panel="model"
     )
-    keep_sensitive: bool = _setting(
-        False, "Learn from the sensitive columns too.", panel="model", commands="train"
-    )
-    test: float = _setting(
-        None, "The share of the rows to measure on; by default 0.2.", "SHARE", panel="model", commands="train"
-    )
-    test_file: Any = _setting(  # noqa: RUF009 - a field
-        None, "A table to measure on instead.", "FILE", panel="model", commands="train"
-    )
+    keep_sensitive: bool = _setting(False, "Learn from the sensitive columns too.", panel="model")
+    test: float = _setting(None, "The share of the rows to measure on; by default 0.2.", "SHARE", "model")
+    test_file: Any = _setting(None, "A table to measure on instead.", "FILE", "model")  # noqa: RUF009 - a field
     seed: int = _setting(0, "Where chance begins.", panel="model", commands="train audit review")
     bins: Sequence[str] = _setting(
         (),
@@ -169,27 +152,14 @@ class TableSettings:
         (), "A column of dates to learn from, as days; dates are left out otherwise.", "COLUMN", "reading"
     )
     separator: str = _setting(
-        "auto",
-        "The character between fields: , ; | tab, or auto.",
-        "CHARACTER",
-        "reading",
-        (",", ";", "|", "tab", "auto"),
-        TO_READ,
+        "auto", "The character between fields: , ; | tab, or auto.", "CHARACTER", "reading", commands=TO_READ
     )
-    decimal: str = _setting(
-        "auto", "The decimal mark: . , or auto.", "CHARACTER", "reading", (".", ",", "auto"), TO_READ
-    )
+    decimal: str = _setting("auto", "Decimal mark: . , or auto.", "CHARACTER", "reading", commands=TO_READ)
     missing: Sequence[str] = _setting(
-        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", (), TO_READ
+        (), "A value that means missing, beside NA, ? and such.", "VALUE", "reading", commands=TO_READ
     )
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
-    )
-    show_columns: bool = _setting(
-        False,
-        "Show the columns of single people in the report, which may then hold personal data.",
-        panel="output",
-        commands="train",
     )
 
     def __post_init__(self) -> None:
@@ -197,39 +167,30 @@ class TableSettings:
         from fairsieve.tabular.reading.read import is_frame
         from fairsieve.thresholds import ThresholdRule
 
-        settled = {
-            "data": _as_path(self.data),
-            "test_file": _as_path(self.test_file),
-            "clean_ratio": _as_number(self.clean_ratio),
-            "fairness": fairness_name(self.fairness),
-            "threshold": ThresholdRule.parse(self.threshold, "--threshold"),
-        }
+        self.data, self.test_file = _as_path(self.data), _as_path(self.test_file)
+        self.clean_ratio = _as_number(self.clean_ratio)
+        self.fairness = fairness_name(self.fairness)
+        self.threshold = ThresholdRule.parse(self.threshold, "--threshold")
         for name, setting in settings_of():
             if setting.many:
                 value = getattr(self, name)
                 single = isinstance(value, str | Path) or is_frame(value)
-                settled[name] = (value,) if single else tuple(value or ())
-        settled["verified"] = tuple(map(_as_path, settled["verified"]))
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+                setattr(self, name, (value,) if single else tuple(value or ()))
+        self.verified = tuple(map(_as_path, self.verified))
         self._check()
         if self.test is None and self.test_file is None:
-            object.__setattr__(self, "test", DEFAULT_TEST)
+            self.test = DEFAULT_TEST
 
     def _check(self) -> None:
         """Refuse values that cannot be, each with the way out."""
         from fairsieve import validation
 
         validation.check_choice("--model", self.model, MODELS)
-        if self.model == "lightgbm" and find_spec("lightgbm") is None:
-            raise MissingExtraError("lightgbm", extra="lightgbm", purpose="--model lightgbm")
         validation.check_at_least("--trees", self.trees, 1)
-        for option, value in (
-            ("--tolerance", self.tolerance),
-            ("--max-accuracy-loss", self.max_accuracy_loss),
-        ):
-            if value is not None:
-                validation.check_share(option, value)
+        if self.tolerance is not None:
+            validation.check_share("--tolerance", self.tolerance)
+        if self.max_accuracy_loss is not None:
+            validation.check_share("--max-accuracy-loss", self.max_accuracy_loss)
         validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if self.test is not None and self.test_file is not None:
             raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
@@ -250,7 +211,7 @@ class TableSettings:
             raise InvalidInputError(
                 f"--label and --sensitive must be different columns; both are {self.label!r}: name another for one"
             )
-        repeated = sorted({column for column in self.sensitive if list(self.sensitive).count(column) > 1})
+        repeated = [column for column in self.sensitive if list(self.sensitive).count(column) > 1]
         if repeated:
             raise InvalidInputError(
                 f"--sensitive must name each column once; got {repeated[0]!r} more than once: leave one out"
@@ -282,8 +243,10 @@ def settings_of(command: str = "") -> tuple[tuple[str, Setting], ...]:
     for one in fields(TableSettings)[1:]:
         setting, first = one.metadata["setting"], one.type.split(" | ")[0]
         kind = Path if setting.metavar == "FILE" else str if "Literal" in one.type else kinds.get(first, str)
-        found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
-    return tuple((name, one) for name, one in found if command in one.commands)
+        takers = setting.commands or ("train" if setting.panel == "model" else EVERYWHERE)
+        if command in takers:
+            found.append((one.name, setting._replace(kind=kind, many=first.startswith("Sequence"))))
+    return tuple(found)
 
 
 def _as_path(value: Any) -> Any:
@@ -310,13 +273,11 @@ def takes_settings(command: str, *, optional: Sequence[str] = ()) -> Callable[[F
     """
 
     def decorate(function: Function) -> Function:
-        own = inspect.signature(function)
-        known = {one.name: one for one in fields(TableSettings)}
+        own, known = inspect.signature(function), inspect.signature(TableSettings).parameters
         parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
         for name, _ in settings_of(command):
-            default = None if name in optional else known[name].default
-            made = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=known[name].type)
-            parameters.append(made if default is MISSING else made.replace(default=default))
+            made = known[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters.append(made.replace(default=None) if name in optional else made)
         signature = own.replace(parameters=parameters)
 
         @functools.wraps(function)
@@ -353,19 +314,14 @@ def read_settings(run: Path) -> dict[str, Any]:
     known = [name for name, one in settings_of() if one.kind is not Path]
     try:
         recorded = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["settings"]
-        names = ["label", "sensitive", *(name for name in recorded if name in known)]
-        found = {name: recorded[name] for name in names}
+        # Runs of version 0.1 have no max_accuracy_loss, and their settings mean other things.
+        names = ["label", "sensitive", "max_accuracy_loss", *(name for name in recorded if name in known)]
+        return {name: recorded[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInputError(
-            f"--run must be a folder that fairsieve train made; {run} has no metrics.json that can be read "
-            f"({type(error).__name__}): name the folder that was given to train as --out"
+            f"--run must be a folder that fairsieve train of this version made; {run} has no metrics.json that can be "
+            f"read ({type(error).__name__}): name the folder that was given to train as --out, or train again"
         ) from error
-    if "max_accuracy_loss" not in found:
-        raise InvalidInputError(
-            f"--run must be a folder of this version; {run} was made by fairsieve 0.1, whose settings mean other "
-            "things: train again"
-        )
-    return found
 
 
 def table_options(asked: TableSettings) -> list[str]:

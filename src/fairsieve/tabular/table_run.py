@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,35 +28,19 @@ from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.estimators.sieve import SieveClassifier
 from fairsieve.label_noise.estimate import CleanRatioEstimate, estimate_clean_ratio, warn_if_inconclusive
 from fairsieve.label_noise.verified import UncheckedGroupWarning
-from fairsieve.selection.cells import Cells
+from fairsieve.optional import require
+from fairsieve.tabular import evaluation
 from fairsieve.tabular.answers import describe_answers
-from fairsieve.tabular.dropping import DroppedCell, dropped_cells
-from fairsieve.tabular.evaluation import (
-    Calibration,
-    ModelOutput,
-    Quality,
-    Rate,
-    Score,
-    count_predicted,
-    measure_calibration,
-    measure_groups,
-    measure_quality,
-    score_models,
-)
-from fairsieve.tabular.model_files import (
-    BoosterClassifier,
-    decide,
-    import_lightgbm,
-    probabilities,
-    with_threshold,
-)
+from fairsieve.tabular.evaluation import Calibration, Quality, Rate, Score, Share
+from fairsieve.tabular.model_files import BoosterClassifier, decide, probabilities, with_threshold
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_problem
-from fairsieve.tabular.reading.encoding import Feature, Preparation, notes_on_new
+from fairsieve.tabular.reading.encoding import Preparation, notes_on_new
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.training.ratio_search import choose_point as choose_on_path
 
 STAGES = ("reading the table", "training both models", "measuring")
 VERSIONS = ("fairsieve", "numpy", "pandas", "scikit-learn", "skops", "torch", "lightgbm")
+IGNORED = 0.25  # of the weight that its rows would have
 FEW_ROWS = 20_000  # for which several threads of LightGBM cost more than they save
 
 
@@ -63,7 +48,7 @@ def boosted_trees(model: str, trees: int, seed: int, categories: int, rows: int)
     """Make boosted trees that take categories, as codes in the first columns, and missing values, as NaN."""
     codes = list(range(categories))
     if model == "lightgbm":
-        return import_lightgbm("--model lightgbm").LGBMClassifier(
+        return require("lightgbm", extra="lightgbm", purpose="--model lightgbm").LGBMClassifier(
             n_estimators=trees,
             random_state=seed,
             n_jobs=1 if rows < FEW_ROWS else 0,
@@ -98,7 +83,7 @@ def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
     return min(able, key=lambda place: (scores[place].disparity, -scores[place].accuracy))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class TradeOffPoint:
     """A model on the way from the plain one to the fairest.
 
@@ -126,58 +111,71 @@ class TradeOffPoint:
     kept: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TableModels:
-    """The models of a table, and what training says of its rows.
+@dataclass(frozen=True)
+class DroppedCell:
+    """The people of one label in one group (None: without a group).
 
     Attributes
     ----------
-    trade_off : list of TradeOffPoint
-        The plain model, those on the way to the fairest, and the fairest.
-    suspects : DataFrame
-        The training rows whose labels look wrong, the highest loss first.
-    dropped : list of DroppedCell
-        Who was left out at the end; nobody where labels are corrected by their chances.
-    clean_ratio : float
-    estimate : CleanRatioEstimate or None
-    comparison : PlainComparison or None
-        The fair model beside the plain one, on the rows that training judges by.
-    notes : list of str
-        What training warned of.
+    label, group : str
+    dropped : Share
+        Those left out in the last epoch, of all.
+    suspects : int
+        Those whose label looks wrong.
+    estimated_noise : float or None
+        Estimated share of wrong labels, where it was estimated.
+    effective_weight : float or None
+        Effective weight: the cell's share of the training weight, divided by its share of the rows.
     """
 
-    trade_off: list[TradeOffPoint]
-    suspects: pd.DataFrame
-    dropped: list[DroppedCell]
-    clean_ratio: float
-    estimate: CleanRatioEstimate | None
-    comparison: PlainComparison | None
+    label: str
+    group: str | None
+    dropped: Share
+    suspects: int
+    estimated_noise: float | None
+    effective_weight: float | None = None
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the cell has less than a quarter of the weight that its rows would have."""
+        return self.effective_weight is not None and self.effective_weight < IGNORED
+
+
+class TrainedModels(NamedTuple):
+    """What training gives: the estimator, the models on the way, which of them is kept, the rows it used, warnings."""
+
+    estimator: FairRobustClassifier | SieveClassifier
+    points: list[TradeOffPoint]
+    kept: int
+    selected: NDArray[np.int64]
     notes: list[str]
 
 
 def _point(
     problem: TableProblem,
     prepared: Preparation,
-    classifier: Any,
-    scores: Callable[[], NDArray[np.float64]],
     estimate: CleanRatioEstimate | None,
-    **more: Any,
+    fitted: Any,
+    scores: Callable[[], NDArray[np.float64]],
+    title: str,
+    held_out: HeldOutScores | None,
 ) -> TradeOffPoint:
-    """Make the pipeline of a fitted classifier, with the threshold that the settings ask for.
+    """Make the pipeline of a classifier that was fitted to codes, with the threshold that the settings ask for.
 
     ``scores`` gives probabilities for the training rows, on which a threshold is chosen; out of fold for trees.
     """
     rule, positive, threshold = problem.asked.threshold, problem.labels.positive, None
+    classifier = _with_names(fitted, problem.labels.classes)
     if not rule.is_default and positive is not None:
-        place, cells = classifier.classes_.tolist().index(positive), problem.train.cells
+        place = problem.labels.positive_code
         # Without a conclusive estimate, labels are taken as they are.
-        chances = (cells.label_codes == place).astype(np.float64)
+        chances = (problem.train.label_codes == place).astype(np.float64)
         if estimate is not None and estimate.credible:
             chances = np.asarray(estimate.true_class[:, place], dtype=np.float64)
         threshold = rule.choose(scores()[:, place], chances)
         classifier = with_threshold(classifier, threshold, positive)
     pipeline = Pipeline([("prepare", prepared), ("model", classifier)])
-    return TradeOffPoint(model=pipeline, threshold=threshold, **more)
+    return TradeOffPoint(title, pipeline, threshold, held_out)
 
 
 @contextlib.contextmanager
@@ -186,31 +184,29 @@ def record_warnings(part: TablePart) -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairsieveWarning)
+        warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         yield notes
     for one in caught:
         message = one.message
         if isinstance(message, UncheckedGroupWarning):  # it knows the group by its code
             message = UncheckedGroupWarning(part.group_names([message.group])[0])
-        if isinstance(message, FairsieveWarning | ConvergenceWarning) and not isinstance(
-            message, FairnessWarning
-        ):
+        if isinstance(message, FairsieveWarning | ConvergenceWarning):
             notes.append(str(message))
 
 
-def train_linear(problem: TableProblem) -> TableModels:
+def _parameters(problem: TableProblem) -> dict[str, Any]:
+    """Return the parameters that both estimators take from the settings."""
+    found = {name: getattr(problem.asked, name) for name in ("fairness", "clean_ratio", "tolerance")}
+    return found | {"random_state": problem.asked.seed, "pos_label": problem.pos_label}
+
+
+def train_linear(problem: TableProblem) -> TrainedModels:
     """Train the plain model and the way to the fair one, of which each point is a model between the two."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(missing=asked.reading.missing).fit(part.values)
     features = prepared.transform(part.values)
-    model = FairRobustClassifier(
-        asked.fairness,
-        clean_ratio=asked.clean_ratio,
-        tolerance=asked.tolerance,
-        max_iter=asked.max_iter or 200,
-        random_state=asked.seed,
-        pos_label=problem.pos_label,
-    )
+    model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
     with record_warnings(part) as notes:
         model.fit(features, part.label_codes, **part.facts)
     if model.interrupted_:
@@ -220,57 +216,44 @@ def train_linear(problem: TableProblem) -> TableModels:
     kept = 0 if model.is_plain_ else 1 + choose_on_path(path, model.tolerance_)
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
+    make = partial(_point, problem, prepared, model.estimate_)
+    points = []
+    fitted = [model.plain_model_, *model.path_models_]
+    for number, (one, held_out) in enumerate(zip(fitted, [None, *scores], strict=True)):
+        title = "plain model" if number == 0 else "fair model" if number == kept else f"point {number}"
+        points.append(make(one, partial(one.predict_proba, features), title, held_out))
     drops_nobody = kept == 0 or (model.estimate_ is not None and model.estimate_.acts)
-    models = [
-        _point(
-            problem,
-            prepared,
-            _with_names(one, problem.labels.classes),
-            partial(one.predict_proba, features),
-            model.estimate_,
-            title="plain model" if number == 0 else "fair model" if number == kept else f"point {number}",
-            held_out=None if number == 0 else scores[number - 1],
-        )
-        for number, one in enumerate([model.plain_model_, *model.path_models_])
-    ]
     selected = np.arange(len(part)) if drops_nobody else model.sample_indices_
-    return _collect(model, models, kept, selected, notes, part)
+    return TrainedModels(model, points, kept, selected, notes)
 
 
-def _collect(
-    model: FairRobustClassifier | SieveClassifier,
-    models: list[TradeOffPoint],
-    kept: int,
-    selected: NDArray[np.int64],
-    notes: list[str],
-    part: TablePart,
-) -> TableModels:
-    """Collect what an estimator that was fitted to codes says of a table, with labels and groups by their names."""
-    cells, estimate, noise = part.cells, model.estimate_, np.full(part.cells.shape, np.nan)
+def _dropped_cells(
+    part: TablePart, model: Any, selected: NDArray[np.int64], suspects: pd.DataFrame
+) -> list[DroppedCell]:
+    """Describe every cell that is not empty, by what an estimator that was fitted to codes says of it."""
+    cells, estimate = part.cells, model.estimate_
+    left, wrong = np.ones(len(part), bool), np.isin(part.rows, suspects["row"])
+    left[selected] = False
+    dropped, doubted = (np.bincount(cells.codes[rows], minlength=cells.counts.size) for rows in (left, wrong))
+
+    def known(values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]) -> list[Any]:
+        found = np.full(cells.shape, None)
+        columns = [-1 if group is None else int(group) for group in groups]  # no group is last
+        found[np.ix_([int(code) for code in classes], columns)] = values
+        return [None if value is None or np.isnan(value) else float(value) for value in found.flat]
+
+    weights = known(model.effective_weights_, model.classes_, model.sensitive_values_)
+    noise = [None] * len(weights)
     if estimate is not None:
-        noise = _by_cell(cells, estimate.noise, estimate.cells.classes, estimate.cells.groups)
-    weights = _by_cell(cells, model.effective_weights_, model.classes_, model.sensitive_values_)
-    suspects = part.named_suspects(model.suspects())
-    wrong = np.isin(part.rows, suspects["row"])
-    return TableModels(
-        trade_off=[replace(one, kept=place == kept) for place, one in enumerate(models)],
-        suspects=suspects,
-        dropped=dropped_cells(cells, selected, wrong, noise, weights),
-        clean_ratio=model.clean_ratio_,
-        estimate=None if estimate is None else named_estimate(estimate, part),
-        comparison=model.comparison_,
-        notes=notes,
-    )
-
-
-def _by_cell(
-    cells: Cells, values: NDArray[np.float64], classes: Iterable[Any], groups: Iterable[Any]
-) -> NDArray[np.float64]:
-    """Put values of the classes and groups that an estimator met, by their codes, into an array of all cells."""
-    found = np.full(cells.shape, np.nan)
-    columns = [-1 if group is None else int(group) for group in groups]  # no group is last
-    found[np.ix_([int(code) for code in classes], columns)] = values
-    return found
+        noise = known(estimate.noise, estimate.cells.classes, estimate.cells.groups)
+    names = product(map(str, cells.classes), cells.groups)
+    return [
+        DroppedCell(
+            *name, Share(int(dropped[place]), count), int(doubted[place]), noise[place], weights[place]
+        )
+        for place, (name, count) in enumerate(zip(names, cells.counts.ravel().tolist(), strict=True))
+        if count
+    ]
 
 
 def _with_names(model: Any, classes: Sequence[str]) -> Any:
@@ -282,45 +265,29 @@ def _with_names(model: Any, classes: Sequence[str]) -> Any:
     return found
 
 
-def train_trees(problem: TableProblem, model: str) -> TableModels:
+def train_trees(problem: TableProblem, model: str) -> TrainedModels:
     """Train trees in rounds of :class:`~fairsieve.SieveClassifier`, which are the models of the trade-off."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(one_hot=False, missing=asked.reading.missing).fit(part.values)
-    sieve = SieveClassifier(
-        boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part)),
-        asked.fairness,
-        clean_ratio=asked.clean_ratio,
-        tolerance=asked.tolerance,
-        max_iter=asked.max_iter or ROUNDS,
-        threshold=asked.threshold,
-        keep_path=True,
-        pos_label=problem.pos_label,
-        random_state=asked.seed,
-    )
+    trees = boosted_trees(model, asked.trees, asked.seed, len(prepared.categories_), len(part))
+    more = {"max_iter": asked.max_iter or ROUNDS, "threshold": asked.threshold, "keep_path": True}
+    sieve = SieveClassifier(trees, **more, **_parameters(problem))
     with record_warnings(part) as notes:
         sieve.fit(prepared.transform(part.values), part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
-    models: list[TradeOffPoint] = []
+    make = partial(_point, problem, prepared, sieve.estimate_)
+    points: list[TradeOffPoint] = []
     kept = 0
     for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
-        kept = len(models) if fitted is sieve.estimator_ else kept
-        models.append(
-            _point(
-                problem,
-                prepared,
-                _with_names(fitted, problem.labels.classes),
-                partial(getattr, one, "probabilities"),
-                sieve.estimate_,
-                title="plain model" if number == 0 else f"round {number}",
-                held_out=HeldOutScores(one.accuracy, one.gap),
-            )
-        )
+        kept = len(points) if fitted is sieve.estimator_ else kept
+        title, held_out = f"round {number}" if number else "plain model", HeldOutScores(one.accuracy, one.gap)
+        points.append(make(fitted, partial(getattr, one, "probabilities"), title, held_out))
     if asked.max_accuracy_loss is not None:
-        kept = choose_point([one.held_out for one in models if one.held_out], asked.max_accuracy_loss)
-    return _collect(sieve, models, kept, np.flatnonzero(sieve.weights_ > 0), notes, part)
+        kept = choose_point([one.held_out for one in points if one.held_out], asked.max_accuracy_loss)
+    return TrainedModels(sieve, points, kept, np.flatnonzero(sieve.weights_ > 0), notes)
 
 
 BETTER = 0.02  # of log loss, by which another kind of model must predict the labels better
@@ -357,11 +324,23 @@ def choose_model(problem: TableProblem) -> tuple[str, dict[str, float], list[str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TableRun(TableModels):
+class TableRun:
     """The result of training on a table.
 
     Attributes
     ----------
+    trade_off : list of TradeOffPoint
+        The plain model, those on the way to the fairest, and the fairest.
+    suspects : DataFrame
+        The training rows whose labels look wrong, the highest loss first.
+    dropped : list of DroppedCell
+        Who was left out at the end; nobody where labels are corrected by their chances.
+    clean_ratio : float
+    estimate : CleanRatioEstimate or None
+    comparison : PlainComparison or None
+        The fair model beside the plain one, on the rows that training judges by.
+    notes : list of str
+        What was done to the table, and what training warned of.
     problem : TableProblem
         The table, in its roles.
     model : Pipeline
@@ -390,6 +369,13 @@ class TableRun(TableModels):
         What answers of people who checked labels say.
     """
 
+    trade_off: list[TradeOffPoint]
+    suspects: pd.DataFrame
+    dropped: list[DroppedCell]
+    clean_ratio: float
+    estimate: CleanRatioEstimate | None
+    comparison: PlainComparison | None
+    notes: list[str]
     problem: TableProblem
     model: Pipeline
     model_name: str
@@ -425,10 +411,6 @@ class TableRun(TableModels):
         """Whether the data could not tell which labels are wrong."""
         return self.estimate is not None and not self.estimate.credible
 
-    def treatment(self, feature: Feature) -> str:
-        """Say what was made of a column."""
-        return feature.treatment if self.model_name == "logistic" else feature.tree_treatment
-
 
 def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun:
     """Train a plain and a fair model on a table, and measure both on rows set aside.
@@ -448,7 +430,7 @@ def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun
     name, losses, notes = choose_model(problem)
     fitted = train_linear(problem) if name == "logistic" else train_trees(problem, name)
     report(STAGES[2])
-    run = _measured_run(problem, replace(fitted, notes=[*notes, *fitted.notes]), name, losses)
+    run = _measured_run(problem, fitted, name, losses, notes)
     if asked.verified:
         told, sentences = describe_answers(run)
         run = replace(run, verified=told, notes=[*sentences, *run.notes])
@@ -456,36 +438,40 @@ def train_table(asked: TableSettings, report: Callable[[str], None]) -> TableRun
 
 
 def _measured_run(
-    problem: TableProblem, fitted: TableModels, name: str, losses: dict[str, float]
+    problem: TableProblem, fitted: TrainedModels, name: str, losses: dict[str, float], notes: list[str]
 ) -> TableRun:
-    """Rate the models on the test part, and collect everything that is reported of a run."""
-    asked, test, labels = problem.asked, problem.test, problem.labels
-    pipelines = [one.model for one in fitted.trade_off]
-    place = next(place for place, one in enumerate(fitted.trade_off) if one.kept)
+    """Rate the models on the test part, and collect everything that is reported of a run, by names instead of codes."""
+    asked, part, test, labels = problem.asked, problem.train, problem.test, problem.labels
+    pipelines, place, model = [one.model for one in fitted.points], fitted.kept, fitted.estimator
     predicted = probabilities(pipelines, test.values)
-    outputs = [ModelOutput(*pair) for pair in zip(predicted, map(decide, pipelines, predicted), strict=True)]
+    outputs = list(map(evaluation.ModelOutput, predicted, map(decide, pipelines, predicted)))
     codes = [one.codes for one in outputs]
-    scores, change = score_models(test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place)
+    scores, change = evaluation.score_models(
+        test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place
+    )
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []
-    measured = replace(
-        fitted,
-        trade_off=[replace(one, scores=its) for one, its in zip(fitted.trade_off, scores, strict=True)],
-        notes=[*problem.notes, *new, *fitted.notes],
-    )
+    suspects, estimate = part.named_suspects(model.suspects()), model.estimate_
+    points = enumerate(zip(fitted.points, scores, strict=True))
     return TableRun(
-        **vars(measured),
+        trade_off=[replace(one, scores=its, kept=number == place) for number, (one, its) in points],
+        suspects=suspects,
+        dropped=_dropped_cells(part, model, fitted.selected, suspects),
+        clean_ratio=model.clean_ratio_,
+        estimate=None if estimate is None else named_estimate(estimate, part),
+        comparison=model.comparison_,
+        notes=[*problem.notes, *new, *notes, *fitted.notes],
         problem=problem,
         model=pipelines[place],
         model_name=name,
         losses=losses,
         scores=[scores[0], scores[place]],
         change=change,
-        predicted=[count_predicted(one.codes, labels) for one in (plain, kept)],
-        measures=measure_groups(test.cells, plain.codes, kept.codes, labels),
-        quality=measure_quality(test.cells, plain, kept, labels),
-        calibration=measure_calibration(test.cells, plain, kept, labels),
+        predicted=[evaluation.count_predicted(one.codes, labels) for one in (plain, kept)],
+        measures=evaluation.measure_groups(test.cells, plain.codes, kept.codes, labels),
+        quality=evaluation.measure_quality(test.cells, plain, kept, labels),
+        calibration=evaluation.measure_calibration(test.cells, plain, kept, labels),
         test_groups=test.cells.groups,
         versions=_versions(),
     )

@@ -63,26 +63,17 @@ class Feature:
     dates: bool = False
     hint: str = ""
 
-    @property
-    def treatment(self) -> str:
-        """What is made of it, in words."""
+    def treatment(self, model: str) -> str:
+        """Say what is made of it for a kind of model."""
         if self.left_out:
             return f"left out: {self.left_out}"
+        if model != "logistic":
+            return "as it is; missing values stay missing"
         if self.kind == "numbers":
             days = "days since 1970; " if self.dates else ""
-            filled = "missing ones take the median, and a column says which; " if self.missing else ""
-            return f"{days}{filled}standardised"
-        many = self.distinct > MOST_CATEGORIES
-        rest = f"; the {MOST_CATEGORIES - 1} commonest, the others as one" if many else ""
-        return f"one column for each value{', missing being one' if self.missing else ''}{rest}"
-
-    @property
-    def tree_treatment(self) -> str:
-        """What is made of it for boosted trees, in words."""
-        if self.left_out:
-            return self.treatment
-        kind = "as it is" if self.kind == "numbers" else "categories as they are"
-        return f"{kind}{'; missing ones stay missing' if self.missing else ''}"
+            filled = "; missing ones take the median, and a column says which" if self.missing else ""
+            return f"{days}standardised{filled}"
+        return f"one column for each value, missing being one; of more than {MOST_CATEGORIES}, the rarest share one"
 
 
 def describe_features(table: InputTable, asked: TableSettings) -> list[Feature]:
@@ -95,7 +86,7 @@ def describe_features(table: InputTable, asked: TableSettings) -> list[Feature]:
     if not used(found):
         raise InvalidInputError(
             f"{table.name} must have a column to learn from beside the label and the sensitive ones; it has "
-            + (", ".join(f"{one.column!r} ({one.treatment})" for one in found[:5]) or "none")
+            + (", ".join(f"{one.column!r} (left out: {one.left_out})" for one in found[:5]) or "none")
         )
     return found
 

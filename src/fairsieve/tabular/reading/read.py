@@ -24,14 +24,7 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.reading.columns import (
-    InputTable,
-    Note,
-    Reading,
-    coded,
-    headless_hint,
-    number_style,
-)
+from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
 
 FRAME_NAME = "the data frame"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
@@ -66,11 +59,11 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, pd.DataFrame) or any(hasattr(data, name) for name in kinds)
 
 
-def read_data(data: Any, reading: Reading | None = None) -> InputTable:
+def read_data(data: Any, reading: Reading | None = None, what: str = "the table") -> InputTable:
     """Read a file or a data frame; a table that was read already stays as it is."""
     if isinstance(data, InputTable):
         return data
-    return read_frame(data, reading) if is_frame(data) else read_table(data, reading)
+    return read_frame(data, reading) if is_frame(data) else read_table(data, reading, what)
 
 
 def read_table(path: Path | str, reading: Reading | None = None, what: str = "the table") -> InputTable:
@@ -93,15 +86,10 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
-        if start == b"PAR1":
-            table = read_frame(_read_parquet(path), reading, name=path.name, first=FIRST_ROW)
-        elif start == b"PK\x03\x04":
-            table = read_frame(_read_excel(path), reading, name=path.name, first=FIRST_ROW)
+        if start in READERS:
+            table = read_frame(READERS[start](path), reading, name=path.name, first=FIRST_ROW)
         else:
-            content = path.read_bytes()
-            encoding = find_encoding(path.name, content)
-            notes = [ENCODING_NOTES[encoding]] if encoding in ENCODING_NOTES else []
-            table = _read_csv(path.name, content.decode(encoding, errors="replace"), notes, reading)
+            table = _read_csv(path.name, path.read_bytes(), reading)
     except OSError as error:
         raise InvalidInputError(
             f"{what} must be a file that can be read; {path}: {error.strerror or error}"
@@ -115,7 +103,6 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     """Read a Parquet file; numbers keep their type, and a named index is a column."""
-    package("pyarrow", "reading Parquet")
     parquet = package("pyarrow.parquet", "reading Parquet")
     try:
         size = parquet.read_metadata(path)
@@ -149,6 +136,9 @@ def _read_excel(path: Path) -> pd.DataFrame:
         ) from error
 
 
+READERS = {b"PAR1": _read_parquet, b"PK\x03\x04": _read_excel}  # by the first bytes of a file
+
+
 def find_encoding(name: str, content: bytes) -> str:
     """Find the encoding of a text: by its byte order mark, else UTF-8 if it is that, else Windows-1252."""
     for mark, encoding in BYTE_ORDER_MARKS:
@@ -163,9 +153,10 @@ def find_encoding(name: str, content: bytes) -> str:
     return "utf-8"
 
 
-def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> InputTable:
+def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
     """Read the text of a CSV file into columns of texts."""
-    text = text.lstrip("\r\n")
+    encoding = find_encoding(name, content)
+    text = content.decode(encoding, errors="replace").lstrip("\r\n")
     if not text.strip():
         raise InvalidInputError(f"{name} is empty: the first row must hold the columns' names")
     reading, assumed = assume_dialect(text, reading)
@@ -183,7 +174,7 @@ def _read_csv(name: str, text: str, notes: list[str], reading: Reading) -> Input
         blank &= empty
         columns.append(coded(codes, texts, missing))
     rows = np.arange(len(blank)) + FIRST_ROW
-    notes = [*notes, *assumed]
+    notes = [ENCODING_NOTES[encoding], *assumed] if encoding in ENCODING_NOTES else assumed
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
         records = csv.reader(io.StringIO(text, newline=""), delimiter=reading.separator)
         short = np.array([len(fields) < len(names) for fields in records])[1:]
@@ -212,8 +203,17 @@ def split_rows(name: str, text: str, separator: str) -> pd.DataFrame:
             skip_blank_lines=False,
             low_memory=False,
         )
-    except (pd.errors.ParserError, ValueError):
-        raise InvalidInputError(f"{name} {_uneven_rows(text, separator)}") from None
+    except (pd.errors.ParserError, ValueError) as error:
+        long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if long is None:
+            raise InvalidInputError(
+                f'{name} must have a second " for every one that opens a text; one is not closed: add it, or take the '
+                "first out"
+            ) from None
+        raise InvalidInputError(
+            f"{name} must have as many fields in every row as in the first, {long[1]}; row {long[2]} has {long[3]}: a "
+            f"text with {SEPARATORS.get(separator, repr(separator))} in it must stand in quotes"
+        ) from None
 
 
 def named_rows(rows: NDArray[np.int64]) -> str:
@@ -228,8 +228,8 @@ def named_rows(rows: NDArray[np.int64]) -> str:
 
 def _named_table(
     name: str,
-    names: Sequence[str],
-    columns: Sequence[Any],
+    names: list[str],
+    columns: list[Any],
     rows: NDArray[np.int64],
     reading: Reading,
     notes: list[str],
@@ -262,23 +262,6 @@ def _check_line_ends(name: str, text: str, separator: str) -> None:
             f"{name} has a carriage return within row {row}, which would cut it in two: take it out, or put the text "
             "in quotes"
         )
-
-
-def _uneven_rows(text: str, separator: str) -> str:
-    """Say why text is not a table: a row is too long, or a quote is not closed."""
-    first = 0
-    try:
-        for row, fields in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1):
-            first = first or len(fields)
-            if len(fields) > first:
-                between = SEPARATORS.get(separator, repr(separator))
-                return (
-                    f"must have as many fields in every row as in the first, {first}; row {row} has {len(fields)}: a "
-                    f"text with {between} in it must stand in quotes"
-                )
-    except csv.Error:
-        pass
-    return 'must have a second " for every one that opens a text; one is not closed: add it, or take the first out'
 
 
 def _check_separator(name: str, text: str, separator: str) -> None:
@@ -413,25 +396,25 @@ def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
     return coded(codes, [str(value).strip() for value in values], missing)
 
 
-def add_columns(frame: Any, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]) -> Any:
-    """Return some rows of a data frame, with columns added; a name that is taken gets an underscore."""
-    frame = frame if hasattr(frame, "with_columns") else _to_pandas(frame)
-    taken = [str(name) for name in frame.columns]
-    named = {free_name(name, taken): values for name, values in added.items()}
-    if isinstance(frame, pd.DataFrame):
-        return frame.iloc[rows].assign(**named)
-    polars = package("polars", "a data frame of polars")
-    return frame[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
+def with_columns(
+    data: Any, table: InputTable, rows: NDArray[np.int64], added: Mapping[str, NDArray[Any]]
+) -> Any:
+    """Return some rows of what a table was read from, with columns added; a name that is taken gets an underscore.
 
-
-def as_pandas(table: InputTable, rows: NDArray[np.int64]) -> pd.DataFrame:
-    """Return some rows of a table that came from a file as a data frame, whose index is the row in the file."""
+    A data frame stays of its kind; rows of a file become one of pandas, whose index is the row in the file.
+    """
+    named = {free_name(name, table.columns): values for name, values in added.items()}
+    if hasattr(data, "with_columns"):
+        polars = package("polars", "a data frame of polars")
+        return data[rows].with_columns([polars.Series(name, values) for name, values in named.items()])
+    if is_frame(data):
+        return _to_pandas(data).iloc[rows].assign(**named)
     taken = table.take(rows)
     index = pd.Index(taken.rows, name="row")
     frame = pd.DataFrame({name: taken.cells(name) for name in table.columns}, index, dtype=object)
     numbers = {name: pd.to_numeric(frame[name], errors="coerce") for name in table.columns}
     all_read = {name: own for name, own in numbers.items() if (own.isna() == frame[name].isna()).all()}
-    return frame.assign(**all_read)
+    return frame.assign(**all_read, **named)
 
 
 def free_name(wanted: str, taken: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,9 +22,9 @@ from fairsieve.tabular.reading.columns import (
     recode,
     used_texts,
 )
+from fairsieve.tabular.settings import TableSettings
 from fairsieve.validation import check_choice, closest_hint
 
-SmallGroups = Literal["stop", "merge", "ignore"]
 Edges = Mapping[str, tuple[float, ...]]
 
 MOST_CLASSES = 20
@@ -158,15 +157,11 @@ class Groups:
         return " and ".join(self.columns)
 
 
-def find_groups(
-    table: InputTable,
-    columns: Sequence[str],
-    bins: Sequence[str] = (),
-    small_groups: SmallGroups = "stop",
-) -> tuple[Groups, list[str]]:
+def find_groups(table: InputTable, asked: TableSettings) -> tuple[Groups, list[str]]:
     """Find the groups that sensitive columns make, check them, and say in words what was done to them."""
+    columns, small_groups = asked.sensitive, asked.small_groups
     check_choice("--small-groups", small_groups, ("stop", "merge", "ignore"))
-    rules = parse_bins(bins)
+    rules = parse_bins(asked.bins)
     if not columns:
         raise InvalidInputError("--sensitive must name one column or more: the groups to compare")
     for column in rules:
@@ -214,9 +209,8 @@ def _check_column(table: InputTable, column: str, rule: str | None) -> tuple[flo
     numeric = bool(values.notna().any()) and not parsed.odd.any()
     if rule is not None:
         if not numeric:
-            first = np.flatnonzero(parsed.odd)[:1]
-            cells = zip(table.take(first).cells(column), table.rows[first], strict=True)
-            example = "".join(f", such as {cell!r} in row {row}" for cell, row in cells)
+            odd = values[parsed.odd].head(1).items()
+            example = "".join(f", such as {cell!r} in row {row}" for row, cell in odd)
             raise InvalidInputError(f"--bins must be of a column of numbers; {title} has texts{example}")
         return find_edges(rule, parsed.numbers, column)
     if numeric and distinct > MOST_NUMBERS:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import clear_stale, hold, write_output
+from fairsieve.files import clear_stale, hold, make_folder, write_output
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, csv_text, table_markdown, write_template
 from fairsieve.tabular.answers import estimate_record, rate_records
@@ -28,8 +28,8 @@ from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import TableProblem
 from fairsieve.tabular.reading.columns import InputTable
 from fairsieve.tabular.reading.encoding import used
-from fairsieve.tabular.reading.read import find_encoding, free_name, split_rows
-from fairsieve.tabular.reasons import main_gaps, main_rates
+from fairsieve.tabular.reading.read import READERS, find_encoding, free_name, is_frame, split_rows
+from fairsieve.tabular.reasons import main_gaps
 from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
 
@@ -48,14 +48,9 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     _check_place(out, force)
     there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
     clear_stale(there, out.name)
+    part = there / f".{out.name}.{secrets.token_hex(6)}.part"
     try:
-        part = there / f".{out.name}.{secrets.token_hex(6)}.part"
-        part.mkdir()  # with the rights that the umask leaves
-    except OSError as error:
-        raise InvalidInputError(
-            f"--out must be a folder that can be written; {out}: {error.strerror}"
-        ) from error
-    try:
+        make_folder("--out", part)  # with the rights that the umask leaves
         with hold(part):
             yield part
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -88,9 +83,8 @@ def _check_place(out: Path, force: bool) -> None:
 def _is_run(folder: Path) -> bool:
     """Return whether a folder is one of ours."""
     try:
-        return bool(
-            json.loads((folder / RECORD).read_text(encoding="utf-8"))["format"] in (FORMAT, AUDIT_FORMAT)
-        )
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        return record["format"] in (FORMAT, AUDIT_FORMAT)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -123,13 +117,12 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
     """Write the page, the numbers and the labels to check into a folder that is there."""
     write_output(folder / "suspects.csv", suspects_csv(found.suspects, found.table).encode())
     write_page(pages.prediction_document(found, decision), folder / "report.html")
-    write_output(folder / RECORD, record_json(prediction_record(found, decision)).encode())
+    write_output(folder / RECORD, record_json(audit_record(found, decision)).encode())
 
 
 def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
-    found = main_rates(run)
-    measures = [] if found is None else [found[0]]
+    measures = [gap.measure for gap in main_gaps(run) or ()][:1]
     groups = pages.measures_table("groups", f"Rates by {run.problem.groups.title}", measures, run.test_groups)
     return write_template(
         "fairsieve.tabular",
@@ -161,9 +154,9 @@ def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
 
 
 def predictions_csv(
-    path: Path | None, table: InputTable, added: Mapping[str, Sequence[str]], *, escape_formulas: bool = False
+    data: Any, table: InputTable, added: Mapping[str, Sequence[str]], *, escape_formulas: bool = False
 ) -> bytes:
-    """Write a table that was read from a file, or from a data frame, with columns added, as CSV.
+    """Write a table that was read from the file or data frame ``data``, with columns added, as CSV.
 
     The values of a CSV file stay as they are written, and so do its separator, line ends and encoding.
 
@@ -174,16 +167,14 @@ def predictions_csv(
     escape_formulas : bool
         Put an apostrophe before what a spreadsheet could take for a formula.
     """
-    content, encoding, line_end = b"", "utf-8", "\n"
-    names: Sequence[str] = table.columns
+    encoding, line_end, names = "utf-8", "\n", table.columns
     columns = [table.cells(name) for name in names]
-    if path is not None:
-        content = path.read_bytes()
-    if path is not None and not content.startswith((b"PAR1", b"PK\x03\x04")):
-        encoding = find_encoding(path.name, content)
+    content = b"" if is_frame(data) else data.read_bytes()
+    if content and content[:4] not in READERS:
+        encoding = find_encoding(table.name, content)
         text = content.decode(encoding, errors="surrogateescape").lstrip("\r\n")
         line_end = "\r\n" if "\r\n" in text else "\n"
-        fields = split_rows(path.name, text, table.reading.separator)
+        fields = split_rows(table.name, text, table.reading.separator)
         names, fields = fields.iloc[0].tolist(), fields.iloc[table.rows - 1]
         columns = [fields[place].tolist() for place in fields]
     rows = chain([[*names, *added]], zip(*columns, *added.values(), strict=True))
@@ -229,7 +220,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
                     "holds": one.kind,
                     "missing": one.missing,
                     "distinct": one.distinct,
-                    "treatment": run.treatment(one),
+                    "treatment": one.treatment(run.model_name),
                 }
                 for one in problem.features
             ],
@@ -254,9 +245,8 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             | one.scores
             for one in run.trade_off
         ],
-        "widest_gap": None
-        if gaps is None
-        else {
+        "widest_gap": gaps
+        and {
             "plain": _gap(gaps[0], run.test_groups, gaps[0].plain),
             "fair": _gap(gaps[1], run.test_groups, gaps[1].fair),
         },
@@ -270,7 +260,7 @@ def run_record(run: TableRun, decision: Decision) -> dict[str, Any]:
             for one in run.quality
             for group, plain, fair in zip([*run.test_groups, EVERYONE], one.plain, one.fair, strict=True)
         ],
-        "calibration": _calibration(run.calibration),
+        "calibration": run.calibration,
         "dropped": [{**vars(cell), "group": group_name(cell.group)} for cell in run.dropped],
         "suspects": len(run.suspects),
         "verified": run.verified,
@@ -300,14 +290,15 @@ def audit_record(audit: Audit, decision: Decision) -> dict[str, Any]:
         ],
         "suspects": len(audit.suspects),
         "verified_rates": rate_records(audit.estimate),
+        **(_prediction_record(audit) if isinstance(audit, PredictionAudit) else {}),
     }
     return dict(_plain(record))
 
 
-def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, Any]:
-    """Collect everything that is reported of an audit of predictions, as values that JSON can express."""
+def _prediction_record(found: PredictionAudit) -> dict[str, Any]:
+    """Collect what is reported of predictions."""
     groups = found.cells.groups
-    record = {
+    return {
         "settings": {**found.asked.record(), "prediction": found.prediction, "score": found.score},
         "rows_measured": len(found.cells),
         "rows_without_prediction": found.left_out,
@@ -319,13 +310,8 @@ def prediction_record(found: PredictionAudit, decision: Decision) -> dict[str, A
             for group, share in zip(groups, measure.plain, strict=True)
         ],
         "gaps": [_gap(gap, groups, gap.plain) for gap in found.gaps()],
-        "calibration": _calibration(found.calibration),
+        "calibration": found.calibration,
     }
-    return audit_record(found, decision) | dict(_plain(record))
-
-
-def _calibration(found: Sequence[Calibration]) -> list[dict[str, Any]]:
-    return [{**vars(one), "label": one.label or None} for one in found]
 
 
 def _roles(labels: Any, groups: Any) -> dict[str, Any]:
@@ -348,6 +334,8 @@ def _plain(value: Any) -> Any:
         return _plain({**value._asdict(), "value": value.value, "interval": value.interval})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _plain(value._asdict())
+    if isinstance(value, Calibration):
+        return _plain(vars(value))
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

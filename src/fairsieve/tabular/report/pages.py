@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,24 +29,12 @@ from fairsieve.report.looks import looks_of
 from fairsieve.report.text import interval, number, percent, upper
 from fairsieve.tabular.answers import tell_true_labels
 from fairsieve.tabular.decision import Decision, advise, estimate_sentence, group_name, say, tell
-from fairsieve.tabular.dropping import DroppedCell, dropping_verdict
-from fairsieve.tabular.evaluation import (
-    EVERYONE,
-    Calibration,
-    Gap,
-    Quality,
-    Rate,
-    Score,
-    Share,
-    list_gaps,
-    order_gaps,
-)
+from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
-from fairsieve.tabular.reading.encoding import Feature
-from fairsieve.tabular.reasons import main_gaps
+from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
-from fairsieve.tabular.table_run import TableRun
+from fairsieve.tabular.table_run import DroppedCell, TableRun
 
 NOTICES = {"use": ("Use", True), "inconclusive": ("Inconclusive", None), "do-not-use": ("Do not use", False)}
 HOLDS = {"fails": False, "inconclusive": None, "holds": True}
@@ -56,13 +43,6 @@ MOST_GROUPS = 12
 MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_SUSPECTS = 500  # on the page; the file has all
-MOST_FEATURES = 8  # of a label to check, where columns are shown
-PERSONAL = re.compile(
-    r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
-    r"passport|licen[cs]e|birth|dob|surname|forename|lastname|firstname|username|user|login|ip)([^a-z]|$)|name",
-    re.IGNORECASE,
-)
-MOSTLY_DIFFERENT = 0.5  # of the rows
 
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
@@ -77,52 +57,56 @@ def notice(decision: Decision, *lines: str) -> Notice:
     return Notice(title, decision.sentence, holds, [*lines, *steps])
 
 
+def _items(caption: str, texts: Sequence[str]) -> list[Block]:
+    """List texts, where there are any."""
+    return [Items(caption, texts)] if texts else []
+
+
 def _why(decision: Decision) -> list[Block]:
     """List the verdicts, failed ones first, the reasons, and what else to do."""
-    lists = [Items("Reasons", decision.reasons), Items("What else to do", decision.next_steps[1:])]
     return [
         *(Verdict(one.claim, one.source, HOLDS[one.status], one.sentence) for one in decision.verdicts),
-        *(one for one in lists if one.texts),
+        *_items("Reasons", decision.reasons),
+        *_items("What else to do", decision.next_steps[1:]),
     ]
 
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    groups, told_apart = run.test_groups, "How well labels are told apart on the test part"
+    groups, fairness = run.test_groups, run.asked.fairness
+    measures = order_rates(run.measures, fairness, main_gaps(run) or ())
+    gaps = order_gaps(list_gaps(run.measures, fairness, run.problem.test.cells.named_groups))
+    told_apart = "How well labels are told apart on the test part"
     quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE])
-    measures = order_rates(run.measures, run.asked.fairness, main_gaps(run) or ())
-    first = rates_figure("rates", measures[:1], groups)
-    gaps = list_gaps(run.measures, run.asked.fairness, run.problem.test.cells.named_groups)
-    models = dict(zip(("plain", "fair"), MODELS, strict=True))
-    calibration = calibration_figure(run.calibration, models, groups)
+    calibration = calibration_figures(run.calibration, {"plain": MODELS[0], "fair": MODELS[1]}, groups)
     rates: list[Block] = [
         *paragraphs("guide_groups"),
         rates_figure("groups", measures, groups),
         measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups),
-        gaps_table(order_gaps(gaps), groups),
+        gaps_table(gaps, groups),
     ]
-    basis = paragraphs("basis", decision.in_python, run=run)
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
-    listed = [Items("Notes", [advise(note, in_python=decision.in_python) for note in notes])] if notes else []
+    listed = _items("Notes", [advise(note, in_python=decision.in_python) for note in notes])
     folded: list[tuple[str, str, list[Block]]] = [
         ("trade-off", "The trade-off", [*paragraphs("guide_trade_off", run=run), trade_off_figure(run)]),
         ("groups", "Every rate", rates),
         ("quality", "Telling labels apart", [*paragraphs("guide_quality"), quality]),
+        ("calibration", "Probabilities", [*paragraphs("guide_calibration"), *calibration]),
         ("columns", "The table", [*paragraphs("guide_columns", run=run), *listed, columns_table(run)]),
         ("settings", "How this was made", [Facts("Settings and versions", _list_settings(run))]),
     ]
-    if calibration:
-        folded.insert(3, ("calibration", "Probabilities", [*paragraphs("guide_calibration"), calibration]))
+    basis = paragraphs("basis", decision.in_python, run=run)
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
-    if len(run.suspects) and not run.is_inconclusive:
-        suspects.append(suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {}))
+    if not run.is_inconclusive:
+        suspects += suspects_table(run.suspects)
+    first = rates_figure("rates", measures[:1], groups)
     sections = [
         Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
         Section("dropped", "Who was dropped, and who counts", [*dropped, dropped_table(run.dropped)]),
         Section("suspects", "Labels to check", suspects),
-        *(Section(*one, folded=True) for one in folded),
+        *(Section(*one, folded=True) for one in folded if one[0] != "calibration" or calibration),
     ]
     lead, top = say("page.j2", "lead", {"run": run}), notice(decision, say("page.j2", "stored", {"run": run}))
     return Document(f"A model of {run.problem.labels.column}", lead, sections, top)
@@ -130,20 +114,14 @@ def run_document(run: TableRun, decision: Decision) -> Document:
 
 def _list_settings(run: TableRun) -> dict[str, str]:
     """List how to make this run again, and what came of it."""
-    given = {
-        name.replace("_", " "): value
-        for name, value in run.asked.record().items()
-        if value not in (None, [], {})
-    }
-    found = {
-        "model": say("page.j2", "model_title", {"run": run}),
-        "kept": run.kept.title,
-        "seconds": f"{run.seconds:.0f}",
-    }
+    given = {name.replace("_", " "): value for name, value in run.asked.record().items()}
+    title = say("page.j2", "model_title", {"run": run})
+    found = {"model": title, "kept": run.kept.title, "seconds": f"{run.seconds:.0f}"}
     versions = {f"version of {name}": version for name, version in run.versions.items()}
     return {
-        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for name, value in {**given, **found, **versions}.items()
+        if value not in (None, [])
     }
 
 
@@ -153,13 +131,16 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     measures = order_rates(found.measures, asked.fairness)
     true_labels = "".join(tell_true_labels(found.true_labels, asked.fairness))
     basis = paragraphs("predictions_basis", found=found, true_labels=true_labels)
-    suspects: list[Block] = [Text(estimate_sentence(found.estimate))]
-    if len(found.suspects):
-        suspects.append(suspects_table(found.suspects, {}))
+    scores = [
+        *paragraphs("guide_scores", found=found),
+        *calibration_figures(found.calibration, {"given": "Scores"}, groups),
+        scores_table(found.calibration),
+    ]
     rates: list[Block] = [
         measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
         gaps_table(found.gaps(), groups, ["difference"]),
     ]
+    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects)]
     settings = {
         "table": data_name(asked.data),
         "label": asked.label,
@@ -171,7 +152,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     sections = [
         Section("rates", "Group by group", [rates_figure("groups", measures, groups, both=False)]),
         Section("numbers", "The numbers", [*_why(decision), *basis]),
-        *_scores_section(found),
+        *([Section("calibration", "What scores mean", scores)] if found.calibration else []),
         Section("suspects", "Labels to check", suspects),
         Section("groups", "Every rate", rates, folded=True),
         Section("settings", "How this was made", [Facts("Settings", settings)], folded=True),
@@ -180,53 +161,24 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
     return Document(f"Predictions of {asked.label}", lead, sections, notice(decision))
 
 
-def _scores_section(found: PredictionAudit) -> list[Section]:
-    """Show scores beside what is found, group by group, where there are any."""
-    if not found.calibration:
-        return []
-    rows = [
-        [str(one.group), one.observed.total, one.predicted, one.observed.value, one.error]
-        for one in found.calibration
-    ]
-    titles = ["group", "people", "mean score", "have the label", "difference"]
-    table = plain_table("calibration", "Scores and what is found, by group", titles, rows)
-    figure = calibration_figure(found.calibration, {"given": "Scores"}, found.cells.groups)
-    return [
-        Section(
-            "calibration",
-            "What scores mean",
-            [*paragraphs("guide_scores", found=found), *([figure] if figure else []), table],
-        )
-    ]
-
-
 # ---- Tables
 
 
 def plain_table(name: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     """Lay out values: texts, counts, proportions, scores with their intervals, measures with what they mean."""
     cells = [[_cell(value) for value in row] for row in rows]
-    columns = [
-        Column(title, any(row[place].value is not None for row in cells))
-        for place, title in enumerate(titles)
-    ]
-    return Table(
-        name,
-        caption,
-        columns,
-        cells,
-        filterable=len(rows) > 12,
-        rows_at_once=ROWS_AT_ONCE,
-        reference_title="95 % interval",
-    )
+    numeric = [any(row[place].value is not None for row in cells) for place in range(len(titles))]
+    columns = list(map(Column, titles, numeric))
+    filterable = len(rows) > 12
+    return Table(name, caption, columns, cells, filterable, "95 % interval", ROWS_AT_ONCE)
 
 
 def _cell(value: Any) -> Cell:
     """Write one value."""
     if isinstance(value, Cell):
         return value
-    if isinstance(value, Score | Share):
-        people = f"; {value.total:,} people" if isinstance(value, Share) else ""
+    if hasattr(value, "interval"):
+        people = f"; {value.total:,} people" if hasattr(value, "total") else ""
         return Cell(number(value.value), value=value.value, reference=interval(value.interval) + people)
     if isinstance(value, int | np.integer):
         return Cell(f"{value:,}", value=int(value))
@@ -240,9 +192,8 @@ def _cell(value: Any) -> Cell:
 def overall_table(run: TableRun) -> Table:
     """Lay out accuracy and disparity of both models."""
     titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
-    rows = [
-        [titles[name], *(one[name] for one in (run.scores[0], run.scores[-1], run.change))] for name in titles
-    ]
+    columns = run.scores[0], run.scores[-1], run.change
+    rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
     caption = "Both models on the test part, with 95 % intervals (bootstrap)"
     return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
 
@@ -293,38 +244,25 @@ def dropped_table(cells: Sequence[DroppedCell]) -> Table:
     return plain_table("dropped", caption, [*titles, "effective weight"], rows)
 
 
-def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> Table:
-    """List the labels to look at first: by their rows alone, or with the ``values`` of columns."""
-    count = len(suspects)
+def scores_table(found: Sequence[Calibration]) -> Table:
+    """Lay out scores beside what is found, group by group."""
+    rows = [[one.group, one.observed.total, one.predicted, one.observed.value, one.error] for one in found]
+    titles = ["group", "people", "mean score", "have the label", "difference"]
+    return plain_table("calibration", "Scores and what is found, by group", titles, rows)
+
+
+def suspects_table(suspects: pd.DataFrame) -> list[Block]:
+    """List the rows of the labels to look at first, where there are any."""
+    if not len(suspects):
+        return []
+    first, count = suspects.head(MOST_SUSPECTS), len(suspects)
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
-    found = zip(suspects["row"][:MOST_SUSPECTS], suspects["probability"], *values.values(), strict=False)
     rows = [
-        [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance)), *map(str, more)]
-        for row, chance, *more in found
+        [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance))]
+        for row, chance in zip(first["row"], first["probability"], strict=True)
     ]
     caption = f"Labels to check, {shown}; suspects.csv has every row and column"
-    titles = ["row", "chance of another label", *values]
-    return plain_table("suspects", caption, titles, rows)._replace(folded=True)
-
-
-def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
-    """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
-    table, found = run.problem.table, run.suspects
-    rows = table.take(np.searchsorted(table.rows, found["row"][:MOST_SUSPECTS]))
-    names = [one.column for one in run.problem.features if not may_name_people(one, len(table))]
-    groups = [group_name(value) for value in found["group"]]
-    own: dict[str, Sequence[Any]] = {
-        "label": found["label"].tolist(),
-        "suggested label": found["suggested_label"].tolist(),
-        "group": groups,
-    }
-    return own | {name: rows.cells(name) for name in names[:MOST_FEATURES]}
-
-
-def may_name_people(feature: Feature, rows: int) -> bool:
-    """Return whether a column looks like names or identifiers, by its own name or by its values."""
-    different = feature.kind == "categories" and feature.distinct > MOSTLY_DIFFERENT * rows
-    return different or PERSONAL.search(feature.column) is not None
+    return [plain_table("suspects", caption, ["row", "chance of another label"], rows)._replace(folded=True)]
 
 
 def columns_table(run: TableRun) -> Table:
@@ -339,7 +277,8 @@ def columns_table(run: TableRun) -> Table:
     ]
     for one in problem.features:
         sensitive = "sensitive, " if one.column in problem.groups.columns else ""
-        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, run.treatment(one)])
+        treatment = one.treatment(run.model_name)
+        rows.append([one.column, sensitive + one.kind, one.missing, one.distinct, treatment])
     titles = ["column", "holds", "missing", "different values", "what is made of it"]
     return plain_table("columns", "The columns, and what was made of each", titles, rows)
 
@@ -359,24 +298,17 @@ def rates_figure(
     low = min((share.interval[0] for share in shares), default=0.0)
     high = max((share.interval[1] for share in shares), default=1.0)
     ends = math.floor(10 * low) / 10 - 0.02, math.ceil(10 * high) / 10 + 0.02
+    kind: Literal["dumbbell", "points"] = "dumbbell" if both else "points"
+    names = MODELS if both else None
     panels = []
     for measure in measures:
         rows = zip(groups, measure.plain, measure.fair, strict=True)
-        named = {
-            str(group): (plain, fair)[: 1 + both] for group, plain, fair in rows if group and plain.total
-        }
-        series = [
-            Series(
-                group,
-                [share.value for share in row],
-                [height] * len(row),
-                "dumbbell" if both else "points",
-                labels=MODELS if both else None,
-                x_interval=[share.interval for share in row],
-                look=looks[group],
-            )
-            for height, (group, row) in enumerate(named.items())
-        ]
+        named = {str(group): pair[: 1 + both] for group, *pair in rows if group and pair[0].total}
+        series = []
+        for height, (group, row) in enumerate(named.items()):
+            values, bounds = [share.value for share in row], [share.interval for share in row]
+            heights, look = [height] * len(row), looks[group]
+            series.append(Series(group, values, heights, kind, labels=names, x_interval=bounds, look=look))
         titles = (measure.title, measure.meaning) if len(measures) > 1 else (upper(measure.meaning), "share")
         panels.append(Panel(*titles, "group", series, x_range=ends, y_names=list(named)))
     models = "From the plain model (open) to the fair one (filled); t" if both else "T"
@@ -397,54 +329,36 @@ def trade_off_figure(run: TableRun) -> Figure:
         ends = {"plain model (kept)": run.kept}
     drawn = []
     for name, point in ends.items():
-        accuracy, disparity = point.scores["accuracy"], point.scores["disparity"]
-        drawn.append(
-            Series(
-                name,
-                [disparity.value],
-                [accuracy.value],
-                "points",
-                interval=[accuracy.interval],
-                x_interval=[disparity.interval],
-            )
-        )
+        x, y = point.scores["disparity"], point.scores["accuracy"]
+        across, up = [x.interval], [y.interval]
+        drawn.append(Series(name, [x.value], [y.value], "points", interval=up, x_interval=across))
     others = [point for point in run.trade_off[1:] if not point.kept]
     if others:
-        x, y = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
+        xs, ys = ([point.scores[name].value for point in others] for name in ("disparity", "accuracy"))
         titles = [point.title for point in others]
-        drawn.append(Series("others on the way", x, y, "points", labels=titles, dashed=True))
+        drawn.append(Series("others on the way", xs, ys, "points", labels=titles, dashed=True))
     title = f"{run.asked.fairness.replace('_', ' ')} disparity"
-    caption = (
-        "Accuracy against disparity on the test part; better is up and to the left. Lines are 95 % intervals."
-    )
+    caption = "Accuracy against disparity on the test part; up and left is better. Lines are 95 % intervals."
     return Figure("trade-off", caption, [Panel("Trade-off", title, "accuracy", drawn)])
 
 
-def calibration_figure(
+def calibration_figures(
     found: Sequence[Calibration], models: dict[str, str], groups: Sequence[str | None]
-) -> Figure | None:
-    """Draw the share that has the label against its probability, by group: a panel for each model."""
+) -> list[Figure]:
+    """Draw the share that has the label against its probability, by group: a panel for each model, if anything."""
     looks = looks_of(map(group_name, groups))
     drawn = [one for one in found if one.group in groups[:MOST_GROUPS] and one.group is not None and one.bins]
-    if not drawn:
-        return None
-    what = drawn[0].label or "the predicted label"
+    what = drawn[0].label or "the predicted label" if drawn else ""
     panels = []
     for model, title in models.items():
         series = [Series("as predicted", [0.0, 1.0], [0.0, 1.0], dashed=True)]
-        series += [
-            Series(
-                group_name(one.group),
-                [part.predicted for part in one.bins],
-                [part.observed.value for part in one.bins],
-                "points",
-                interval=[part.observed.interval for part in one.bins],
-                labels=[f"{part.observed.total:,} people" for part in one.bins],
-                look=looks[group_name(one.group)],
-            )
-            for one in drawn
-            if one.model == model
-        ]
+        for one in (one for one in drawn if one.model == model):
+            shares, look = [part.observed for part in one.bins], looks[str(one.group)]
+            x, y = [part.predicted for part in one.bins], [share.value for share in shares]
+            people = [f"{share.total:,} people" for share in shares]
+            spans = [share.interval for share in shares]
+            series.append(Series(str(one.group), x, y, "points", labels=people, interval=spans, look=look))
         axes = (f"probability of {what}", f"share with {what}")
         panels.append(Panel(title, *axes, series, x_range=(-0.02, 1.02)))
-    return Figure("calibration", "Shares by probability and group; lines, 95 % intervals.", panels)
+    caption = "Shares by probability and group; lines, 95 % intervals."
+    return [Figure("calibration", caption, panels)] if drawn else []
