@@ -1,7 +1,7 @@
 """Test the tests: do they notice one small mistake in the selection or in the solver?
 
     python tests/stress/mutation.py                  # 100 mutants, drawn by --seed; survivors are printed
-    python tests/stress/mutation.py --sample 0       # all of them, which takes hours
+    python tests/stress/mutation.py --sample 0       # all of them, which takes hours of one core
 
 A mutant is the source of one module with one operator, number, condition or effect changed. It meets the tests of its
 module, in a fork of one process that has imported everything but fairsieve.
@@ -19,6 +19,7 @@ import random
 import signal
 import sys
 from collections.abc import Iterator
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sample", type=int, default=100, help="how many mutants; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time")
     parser.add_argument("--only", default="", help="modules whose names contain this")
     arguments = parser.parse_args()
     os.chdir(ROOT)
@@ -148,10 +150,12 @@ def main() -> None:
         if not survives(path, path.read_text(encoding="utf-8")):
             sys.exit(f"the tests of {path.relative_to(ROOT)} fail without a mutant")
     alive = 0
-    for path, change, source in chosen:
-        if survives(path, source):
-            alive += 1
-            print(f"survived: {path.relative_to(PACKAGE)}: {change}", flush=True)
+    with ThreadPool(arguments.jobs) as pool:
+        found_alive = pool.imap(lambda mutant: survives(mutant[0], mutant[2]), chosen)
+        for (path, change, _), survived in zip(chosen, found_alive, strict=True):
+            if survived:
+                alive += 1
+                print(f"survived: {path.relative_to(PACKAGE)}: {change}", flush=True)
     print(f"{len(chosen) - alive} of {len(chosen)} mutants (of {len(found):,}) were noticed")
 
 

@@ -205,7 +205,7 @@ def train_linear(problem: TableProblem) -> TrainedModels:
     """Train the plain model and the way to the fair one, of which each point is a model between the two."""
     asked, part = problem.asked, problem.train
     prepared = Preparation(missing=asked.reading.missing).fit(part.values)
-    features = prepared.transform(part.values)
+    features = prepared.encode(part.values)
     model = FairRobustClassifier(max_iter=asked.max_iter or 200, **_parameters(problem))
     with record_warnings(part) as notes:
         model.fit(features, part.label_codes, **part.facts)
@@ -273,7 +273,7 @@ def train_trees(problem: TableProblem, model: str) -> TrainedModels:
     more = {"max_iter": asked.max_iter or ROUNDS, "threshold": asked.threshold, "keep_path": True}
     sieve = SieveClassifier(trees, **more, **_parameters(problem))
     with record_warnings(part) as notes:
-        sieve.fit(prepared.transform(part.values), part.label_codes, **part.facts)
+        sieve.fit(prepared.encode(part.values), part.label_codes, **part.facts)
         if sieve.estimate_ is not None:
             warn_if_inconclusive(sieve.estimate_)
     make = partial(_point, problem, prepared, sieve.estimate_)
@@ -303,7 +303,7 @@ def choose_model(problem: TableProblem) -> tuple[str, dict[str, float], list[str
     if asked.model != "auto":
         return asked.model, {}, []
     with record_warnings(part):
-        numbers = Preparation().fit(part.values).transform(part.values)
+        numbers = Preparation().fit(part.values).encode(part.values)
         found = estimate_clean_ratio(numbers, part.label_codes, random_state=asked.seed, **part.facts)
     losses = {"linear": 0.0} if found.predictor is None else found.predictor.losses
     best = min(losses, key=lambda kind: losses[kind])

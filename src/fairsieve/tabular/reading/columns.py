@@ -156,22 +156,20 @@ def coded(
 ) -> pd.Categorical:
     """Make texts of codes; equal texts become one, and None and what is in ``missing`` is missing.
 
-    Texts that no row has are left out.
-
-    >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b", "c"])
+    >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b"])
     ['b', 'a', 'b', NaN]
     Categories (2, object): ['b', 'a']
     """
-    used = np.bincount(codes[codes >= 0], minlength=len(texts)) > 0
-    kept = (text if there and text not in missing else None for text, there in zip(texts, used, strict=True))
-    places, names = pd.factorize(as_objects(kept))
+    places, names = pd.factorize(
+        np.array([None if text in missing else text for text in texts], dtype=object)
+    )
     return pd.Categorical.from_codes(np.append(places, -1)[codes], pd.Index(names, dtype=object))
 
 
 def recode(column: pd.Series, texts: Sequence[str | None]) -> pd.Series:
-    """Replace each category of a column by another text, or by None for missing."""
-    codes = column.array.codes
-    return pd.Series(coded(codes, texts), index=column.index, name=column.name)
+    """Replace each category of a column by another text, or by None for missing; leave out those that no row has."""
+    texts = coded(column.array.codes, texts).remove_unused_categories()
+    return pd.Series(texts, index=column.index, name=column.name)
 
 
 def used_texts(column: pd.Series) -> dict[str, int]:
@@ -307,10 +305,10 @@ def whole_numbers(column: pd.Series) -> NDArray[Any] | None:
         known = column.dropna()
         kind = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))
         return np.asarray(known.to_numpy(dtype=kind)) if kind.kind in "iu" else None
-    used = used_texts(column)
-    if not used or not all(WHOLE.fullmatch(text) for text in used):
+    texts = column.array.categories
+    if not len(texts) or not all(map(WHOLE.fullmatch, texts)):
         return None
-    exact = [int(text) if text in used else 0 for text in column.array.categories]
+    exact = [*map(int, texts)]
     small = all(-(2**63) <= number < 2**63 for number in exact)
     codes = column.array.codes
     return np.asarray(np.array(exact, dtype=np.int64 if small else object)[codes[codes >= 0]])

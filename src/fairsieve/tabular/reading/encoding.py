@@ -99,7 +99,8 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
     column = table.frame[name]
-    distinct, missing = int(column.nunique()), int(column.isna().sum())
+    missing = int(column.isna().sum())
+    distinct = len(column.array.categories) if is_text(column) else int(column.nunique())
     if name in asked.drop:
         return Feature(name, "categories", missing, distinct, "you asked for it")
     if name in asked.dates:
@@ -121,7 +122,7 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     numbers = whole_numbers(column) if made.kind == "numbers" else None
     if numbers is None:
         plain = chosen or not is_text(column)
-        return made if plain else _describe_texts(made, used_texts(column), table.reading.decimal, many)
+        return made if plain else _describe_texts(made, column.array.categories, table.reading.decimal, many)
     if not missing and len(numbers) > 2 and bool((np.diff(numbers) == 1).all()):
         return replace(made, left_out="it numbers the rows")
     if int(numbers.min()) >= -EXACT and int(numbers.max()) <= EXACT:
@@ -271,10 +272,10 @@ class Preparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Encode a data frame that has the columns; others are ignored, and so are categories that are new."""
         there = [name for name in self.kinds if name in X.columns]  # feature_values says which is not
         table = read_frame(X[there], Reading(missing=self.missing))
-        return self._encode(feature_values(table, self.kinds))
+        return self.encode(feature_values(table, self.kinds))
 
-    def _encode(self, values: pd.DataFrame) -> NDArray[Any]:
-        """Encode columns of doubles and of texts."""
+    def encode(self, values: pd.DataFrame) -> NDArray[Any]:
+        """Encode columns of doubles and of texts (pandas' categories), such as it was fitted to."""
         if not self.one_hot:
             codes = [_places(values[name], known) for name, known in self.categories_.items()]
             return np.column_stack([*codes, values[self.numbers_].to_numpy(dtype=np.float64)])
