@@ -62,6 +62,7 @@ def _read_source(source: TableSource) -> TableProblem:
     return read_whole(source.asked)
 
 
+@lru_cache(maxsize=1)
 def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) -> NoisyProblem:
     """Split a table by the seed, then flip training labels if asked to.
 
@@ -111,8 +112,7 @@ def _settings(asked: TableSettings, train: Samples, whole: TableProblem, seed: i
     """Return the settings that depend on the training part: how many labels are right, and the size of a batch."""
     ratio: float
     if asked.clean_ratio == "auto":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairsieveWarning)
+        with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
             estimate = estimate_clean_ratio(
                 train.features, train.labels, sensitive_features=train.groups, random_state=seed
             )

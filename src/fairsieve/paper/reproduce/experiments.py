@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
@@ -18,8 +19,8 @@ ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
 # Rows beside the paper's: the published settings of FR-Train, the authors' selection, and the group that they attacked,
 # where the rule leaves another on some draws.
 EXTRA_LINES = {
-    1: ("fr-train-published", AUTHORS, f"{OURS} z=1"),
-    2: ("fr-train-published", AUTHORS),
+    "table1": ("fr-train-published", AUTHORS, f"{OURS} z=1"),
+    "table2": ("fr-train-published", AUTHORS),
 }
 
 # Methods that the paper does not compare with.
@@ -50,7 +51,7 @@ CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
     OURS: ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
     "fr-train": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.59)),
 }
-RATE_FIGURES = {"figure3": "demographic_parity", "figure6": "equalized_odds"}
+CURVE_FLIPS = ("label", "group-targeted")
 RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
 
 
@@ -94,27 +95,27 @@ class Experiment:
         if self.rate == 0:
             object.__setattr__(self, "noise", "none")
 
+    @property
+    def attack(self) -> str:
+        """The attack by its name: its regression does not see the group, as the authors' did not."""
+        name, colon, group = self.noise.partition(":")
+        return name if name == "none" else f"{name}-without-group{colon}{group}"
 
-def column_experiment(method: str, column: PaperColumn, **changes: Any) -> Experiment:
-    """Return the experiment of a method in a column of a table."""
-    return Experiment(method, column.data, column.noise, column.fairness, **changes)
 
-
-def variant_experiment(name: str, column: PaperColumn) -> Experiment:
-    """Return the experiment of a method in a column, by a name that may say more: "fr-train noisy".
+def column_experiment(name: str, column: PaperColumn, **changes: Any) -> Experiment:
+    """Return the experiment of a method in a column of a table, by a name that may say more: "fr-train noisy".
 
     After the method's name may stand its validation set, ``longer`` (trained about twice as long, Sec. A.3),
     ``traced``, or ``z=1``, the group that is attacked in place of the one by the paper's rule.
     """
     method, _, variant = name.partition(" ")
-    if variant == "z=1":
-        attacked = "group-targeted:1" if column.noise == "group-targeted" else column.noise
-        return column_experiment(method, replace(column, noise=attacked))
     variants: dict[str, dict[str, Any]] = {
+        "": {},
         "longer": {"fixed": (("epochs", LONGER_EPOCHS),)},
         "traced": {"traced": True},
+        "z=1": {"noise": column.noise.replace("group-targeted", "group-targeted:1")},
     }
-    return column_experiment(method, column, **variants.get(variant, {"validation": variant or "clean"}))
+    return Experiment(method, **(vars(column) | variants.get(variant, {"validation": variant}) | changes))
 
 
 @dataclass(frozen=True)
@@ -124,17 +125,11 @@ class Scope:
     Attributes
     ----------
     seeds : int, optional
-        Draws and splits; when None, those of ``SEEDS``.
-    method_seeds : mapping
-        The same for single methods.
+        Draws and splits at most; when None, those of ``SEEDS``.
     quick : bool
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
         Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
-    attacked : mapping
-        The group to attack of a data set, in place of the one by the paper's rule.
-    as_authors : bool
-        Whether the method selects as in the authors' code, and not as in the paper's text.
 
     Examples
     --------
@@ -147,21 +142,16 @@ class Scope:
     seeds: int | None = None
     quick: bool = False
     arrays: str | None = None
-    method_seeds: Mapping[str, int] = field(default_factory=dict)
-    attacked: Mapping[str, str] = field(default_factory=dict)
-    as_authors: bool = False
 
     def seeds_for(self, experiment: Experiment) -> range:
         """Return the seeds of an experiment."""
         if self.quick:
             return range(1)
-        if experiment.method in self.method_seeds:
-            return range(self.method_seeds[experiment.method])
         synthetic = experiment.data == "synthetic"
         if self.arrays is not None and synthetic:
             return range(TRAININGS)
-        asked = SEEDS[experiment.data] if self.seeds is None else self.seeds
-        asked = min(asked, FEWER_SEEDS.get(experiment.method, SEEDS)[experiment.data])
+        most = FEWER_SEEDS.get(experiment.method, SEEDS)[experiment.data]
+        asked = most if self.seeds is None else min(most, self.seeds)
         on_curve = experiment.rate != 0.1 or experiment.fixed
         if experiment.method == "fr-train" and synthetic and on_curve:
             asked = min(asked, CURVE_SEEDS)
@@ -173,8 +163,7 @@ class Scope:
         The choice is made once, at a rate of 10 %, for each method and column of a table. On the synthetic data ours
         has the authors' own settings, which are the defaults, and its ablations always have what it has.
         """
-        method = METHODS[experiment.method]
-        single = all(len(values) == 1 for values in method.candidates.values())
+        single = len(METHODS[experiment.method].options()) == 1
         ours = experiment.method in ABLATIONS
         if self.quick or single or experiment.fixed or (ours and experiment.data == "synthetic"):
             return None
@@ -182,29 +171,22 @@ class Scope:
         name = OURS if ours else experiment.method
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
 
-    def noise(self, experiment: Experiment) -> str:
-        """Return the attack of an experiment, whose regression does not see the group, as the authors' did not."""
-        name, colon, group = experiment.noise.partition(":")
-        if name == "group-targeted" and not group and experiment.data in self.attacked:
-            colon, group = ":", self.attacked[experiment.data]
-        return name if name == "none" else f"{name}-without-group{colon}{group}"
-
     def tuning_settings(self, experiment: Experiment) -> dict[str, Any]:
         """Return what identifies the choice of hyperparameters for an experiment."""
         seeds, folds = TUNING[experiment.data]
         arrays = self.arrays is not None and experiment.data == "synthetic"
         named = {name: value for name, value in asdict(experiment).items() if name not in ("traced", "fixed")}
-        named["noise"] = self.noise(experiment)
+        named["noise"] = experiment.attack
         candidates = {name: list(values) for name, values in METHODS[experiment.method].candidates.items()}
         seeds = seeds[: 1 if arrays else None]  # the arrays are one draw
         return {"tuning": named, "seeds": list(seeds), "folds": folds, "arrays": arrays, "grid": candidates}
 
     def comparison(self, experiment: Experiment, chosen: dict[str, Any] | None = None) -> Comparison:
         """Return what to run for an experiment, with the hyperparameters chosen for it."""
-        fixed = METHODS[experiment.method].defaults | (chosen or {}) | dict(experiment.fixed)
+        fixed = METHODS[experiment.method].options()[0] | (chosen or {}) | dict(experiment.fixed)
         return Comparison(
             data=experiment.data,
-            noise=self.noise(experiment),
+            noise=experiment.attack,
             rate=experiment.rate,
             fairness=experiment.fairness,
             validation=experiment.validation,
@@ -215,10 +197,6 @@ class Scope:
             history=experiment.traced,
         )
 
-    def method(self, name: str) -> str:
-        """Return the method that is run under a name: the authors' variant in place of ours, where it is asked for."""
-        return AUTHORS if name == OURS and self.as_authors else name
-
 
 @dataclass(frozen=True)
 class Item:
@@ -226,7 +204,7 @@ class Item:
 
     name: str
     title: str
-    experiments: tuple[Experiment, ...]
+    experiments: Sequence[Experiment]
 
 
 def find_items(name: str) -> list[Item]:
@@ -278,56 +256,35 @@ def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
     ]
 
 
+def _in_columns(names: Iterable[str], columns: Sequence[PaperColumn]) -> list[Experiment]:
+    return [column_experiment(name, column) for name in names for column in columns]
+
+
+def _catalogue() -> Iterator[Item]:
+    """Yield all tables and figures."""
+    for name in (f"table{number}" for number in range(1, 8)):
+        tables = [table for table in paper_tables().values() if table.name.startswith(name)]  # Adult has two
+        found = (_in_columns([*each.lines, *EXTRA_LINES.get(name, ())], each.columns) for each in tables)
+        yield Item(name, tables[0].title, list(chain.from_iterable(found)))
+    yield Item("figure1", "Cell sizes and losses on COMPAS", [PLAIN_COMPAS])
+    rates = [*compas_rate_experiments("lr"), *compas_rate_experiments("itlm")]
+    yield Item("figure2", "LR and ITLM on COMPAS by noise rate", rates)
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "demographic_parity")]
+    yield Item("figure3", "Synthetic data by noise rate, demographic parity", rates)
+    yield Item("figure4", "The synthetic data", [])
+    points = [each for name in CURVES for noise in CURVE_FLIPS for each in curve_experiments(name, noise)]
+    yield Item("figure5", "Accuracy against EO disparity, the method and FR-Train", points)
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "equalized_odds")]
+    yield Item("figure6", "Synthetic data by noise rate, equalized odds", rates)
+    full = _in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
+    told = [each for column in TABLE1 for each in clean_ratio_experiments(column)]
+    yield Item("constraints", "What the fairness constraints do (not in the paper)", full + told)
+    longer = _in_columns((OURS, f"{OURS} longer"), TABLE1)
+    yield Item("convergence", "Training about twice as long (not in the paper)", longer)
+    others = _in_columns((OURS, "lr", *RIVALS), (*TABLE1, *TABLE2))
+    yield Item("rivals", "Methods since 2018 (not in the paper)", others)
+
+
 PLAIN_COMPAS = Experiment("lr", "compas", rate=0, traced=True)  # Fig. 1
-TABLE1, TABLE2 = (paper_tables()[number].columns for number in (1, 2))
-TITLES = {
-    "table1": "Synthetic data",
-    "table2": "COMPAS",
-    "table3": "FR-Train's three validation sets on COMPAS",
-    "table4": "Seconds of the method and FR-Train",
-    "table5": "Ablation on the synthetic data and COMPAS",
-    "table6": "The other two-step methods on the synthetic data",
-    "table7": "AdultCensus",
-    "figure1": "Cell sizes and losses on COMPAS",
-    "figure2": "LR and ITLM on COMPAS by noise rate",
-    "figure3": "Synthetic data by noise rate, demographic parity",
-    "figure4": "The synthetic data",
-    "figure5": "Accuracy against EO disparity, the method and FR-Train",
-    "figure6": "Synthetic data by noise rate, equalized odds",
-    "constraints": "What the fairness constraints do (not in the paper)",
-    "convergence": "Training about twice as long (not in the paper)",
-    "rivals": "Methods since 2018 (not in the paper)",
-}
-
-
-def _experiments(item: str) -> Iterator[Experiment]:
-    """Yield the experiments of a table or figure."""
-
-    def in_columns(names: Iterable[str], columns: Iterable[PaperColumn]) -> Iterator[Experiment]:
-        return (variant_experiment(name, column) for name in names for column in columns)
-
-    if item.startswith("table"):
-        table = paper_tables()[int(item.removeprefix("table"))]
-        yield from in_columns([*table.lines, *EXTRA_LINES.get(table.number, ())], table.columns)
-    elif item == "figure1":
-        yield PLAIN_COMPAS
-    elif item == "figure2":
-        yield from (each for method in ("lr", "itlm") for each in compas_rate_experiments(method))
-    elif item in RATE_FIGURES:
-        for method in RATE_METHODS:
-            yield from rate_experiments(method, RATE_FIGURES[item])
-    elif item == "figure5":
-        for method in CURVES:
-            yield from (
-                each for noise in ("label", "group-targeted") for each in curve_experiments(method, noise)
-            )
-    elif item == "constraints":
-        yield from in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
-        yield from (each for column in TABLE1 for each in clean_ratio_experiments(column))
-    elif item == "convergence":
-        yield from in_columns((OURS, f"{OURS} longer"), TABLE1)
-    elif item == "rivals":
-        yield from in_columns((OURS, "lr", *RIVALS), (*TABLE1, *TABLE2))
-
-
-ITEMS = {name: Item(name, title, tuple(_experiments(name))) for name, title in TITLES.items()}
+TABLE1, TABLE2 = (paper_tables()[name].columns for name in ("table1", "table2"))
+ITEMS = {item.name: item for item in _catalogue()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -80,9 +81,8 @@ def _compas_rates_figure(protocols: Protocols) -> Figure:
     return Figure("figure2", caption, panels)
 
 
-def _rates_figure(protocols: Protocols, name: str) -> Figure:
+def _rates_figure(protocols: Protocols, name: str, fairness: str) -> Figure:
     """Draw Figs. 3 and 6: methods on the synthetic data by noise rate."""
-    fairness = sets.RATE_FIGURES[name]
     curves = [sets.rate_experiments(method, fairness) for method in sets.RATE_METHODS]
     panels = [
         _rates_panel(results, curves, measure, f", {PROTOCOLS[whose]}")
@@ -152,9 +152,9 @@ def _constraints_figure(protocols: Protocols) -> Figure:
 FIGURES: dict[str, Callable[[Protocols], Figure]] = {
     "figure1": _cells_figure,
     "figure2": _compas_rates_figure,
-    "figure3": lambda protocols: _rates_figure(protocols, "figure3"),
+    "figure3": partial(_rates_figure, name="figure3", fairness="demographic_parity"),
     "figure4": _data_figure,
     "figure5": _curves_figure,
-    "figure6": lambda protocols: _rates_figure(protocols, "figure6"),
+    "figure6": partial(_rates_figure, name="figure6", fairness="equalized_odds"),
     "constraints": _constraints_figure,
 }

@@ -14,18 +14,11 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.files import write_output
+from fairsieve.paper.reproduce import tables
 from fairsieve.paper.reproduce.claims import Judgement, judgements, verdict_word
 from fairsieve.paper.reproduce.experiments import Item, collect_experiments
 from fairsieve.paper.reproduce.figures import FIGURES
 from fairsieve.paper.reproduce.results import Protocols
-from fairsieve.paper.reproduce.tables import (
-    choices_table,
-    claims_table,
-    comparisons_table,
-    paper_blocks,
-    prefixes_table,
-    rivals_table,
-)
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
@@ -66,8 +59,8 @@ def count_verdicts(found: Sequence[Judgement]) -> str:
     )
 
 
-def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path) -> Path:
-    """Write the page, and every table and figure into files of its own; return the path of the page."""
+def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path) -> tuple[Path, str]:
+    """Write the page, and every table and figure into files of its own; return the page, and how many claims hold."""
     found = judgements(protocols)
     document = _document(protocols, items, found)
     for block in (block for section in document.sections for block in section.blocks):
@@ -76,11 +69,11 @@ def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path
         elif isinstance(block, Figure):
             _write_figure(block, folder)
     if found:
-        _write_table(claims_table(found), folder)
-        _write_table(comparisons_table(found), folder, only_csv=True)
+        _write_table(tables.claims_table(found), folder)
+        _write_table(tables.comparisons_table(found), folder, only_csv=True)
     page = folder / "reproduction.html"
     write_page(document, page)
-    return page
+    return page, count_verdicts(found)
 
 
 def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judgement]) -> Document:
@@ -119,11 +112,11 @@ def _item_blocks(item: Item, protocols: Protocols) -> list[Block]:
     if item.experiments and not found:
         return []
     if item.name.startswith("table"):
-        return list(paper_blocks(protocols, int(item.name.removeprefix("table"))))
+        return list(tables.paper_blocks(protocols, item.name))
     if item.name == "constraints":
-        return [Text(CONSTRAINTS), FIGURES[item.name](protocols), prefixes_table(protocols)]
+        return [Text(CONSTRAINTS), FIGURES[item.name](protocols), tables.prefixes_table(protocols)]
     if item.name == "rivals":
-        return [rivals_table(protocols.fresh)]
+        return [tables.rivals_table(protocols.fresh)]
     return [FIGURES[item.name](protocols)] if item.name in FIGURES else []
 
 
@@ -146,7 +139,7 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
     } | {f"version of {name}": ", ".join(found.dropna().unique()) for name, found in versions.items()}
-    choices = choices_table(records)
+    choices = tables.choices_table(records)
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.paper.methods.registry import METHODS
-from fairsieve.paper.records import Record, fingerprint, read_results
+from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.experiments import Experiment, Scope
-from fairsieve.paper.run import Comparison
 
 
 class Results:
@@ -35,17 +33,17 @@ class Results:
         for record in records:
             self.add(record)
 
-    @classmethod
-    def read(cls, path: Path, scope: Scope) -> Results:
-        """Read the results in a file of records."""
-        return cls(read_results(path), scope)
-
     def add(self, record: Record) -> None:
         """Add a record."""
         if "error" not in record:
             self.records[record["run"]] = record
             if "tuning" in record["settings"]:
                 self.names.clear()  # a choice of hyperparameters names runs anew
+
+    def choice(self, experiment: Experiment) -> Record | None:
+        """Return the record of the choice of hyperparameters that an experiment uses, if there is one."""
+        tuned = self.scope.tuned_as(experiment)
+        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
 
     def chosen(self, experiment: Experiment) -> dict[str, Any] | None:
         """Return the hyperparameters chosen for an experiment: empty for its defaults, None before the choice."""
@@ -54,15 +52,12 @@ class Results:
         record = self.choice(experiment)
         return None if record is None else dict(record["hyperparameters"])
 
-    def comparison(self, experiment: Experiment) -> Comparison:
-        """Return what to run for an experiment."""
-        return self.scope.comparison(experiment, self.chosen(experiment))
-
     def name(self, experiment: Experiment, seed: int) -> str:
         """Return the name of a run in records; experiments with the same hyperparameters share it."""
         if (experiment, seed) not in self.names:
-            method = METHODS[self.scope.method(experiment.method)]
-            self.names[experiment, seed] = fingerprint(self.comparison(experiment).run_settings(method, seed))
+            comparison = self.scope.comparison(experiment, self.chosen(experiment))
+            asked = comparison.run_settings(METHODS[experiment.method], seed)
+            self.names[experiment, seed] = fingerprint(asked)
         return self.names[experiment, seed]
 
     def run(self, experiment: Experiment, seed: int) -> Record | None:
@@ -74,31 +69,17 @@ class Results:
         found = (self.run(experiment, seed) for seed in self.scope.seeds_for(experiment))
         return [record for record in found if record is not None]
 
-    def choice(self, experiment: Experiment) -> Record | None:
-        """Return the record of the choice of hyperparameters that an experiment uses, if there is one."""
-        tuned = self.scope.tuned_as(experiment)
-        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
-
     def collect(self, experiments: Iterable[Experiment]) -> list[Record]:
         """Collect the records behind some experiments, each once: choices and runs."""
-        found = [
-            record
-            for experiment in experiments
-            for record in (self.choice(experiment), *self.runs(experiment))
-        ]
+        found = (record for each in experiments for record in (self.choice(each), *self.runs(each)))
         return list({record["run"]: record for record in found if record is not None}.values())
 
     def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
         """Return a measure (or ``cpu_seconds``) of an experiment, one value per seed; NaN where it is missing."""
-        found = [self.run(experiment, seed) for seed in self.scope.seeds_for(experiment)]
-        return np.array(
-            [
-                np.nan
-                if record is None
-                else (record if measure == "cpu_seconds" else record["metrics"]).get(measure, np.nan)
-                for record in found
-            ]
-        )
+        found = [self.run(experiment, seed) or {} for seed in self.scope.seeds_for(experiment)]
+        if measure != "cpu_seconds":
+            found = [record.get("metrics", {}) for record in found]
+        return np.array([record.get(measure, np.nan) for record in found])
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,12 @@ from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.experiments import Experiment, Scope
 from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.run import candidates, fold_scores, package_versions, pick, run_one
+from fairsieve.paper.run import fold_scores, package_versions, pick, run_one
 from fairsieve.paper.workers import Work, run_and_record
 
 # Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
 EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
 FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
-
-
-@dataclass(frozen=True)
-class _Progress:
-    """Where the work stands: runs done and in all, seconds left, and what was done last."""
-
-    done: int
-    total: int
-    seconds_left: float
-    latest: str
 
 
 @dataclass(frozen=True)
@@ -78,15 +68,16 @@ def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
 
 def reproduce(
     experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
-) -> Iterator[_Progress]:
-    """Make the runs that ``results`` do not hold yet, record them in ``path``, and yield the progress after each.
+) -> Iterator[tuple[int, int, str]]:
+    """Make the runs that ``results`` do not hold yet, and record them in ``path``.
 
+    Yield after each how many are done, how many there are in all, and what is left and was done last in words.
     Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
     nothing is made twice, and a reproduction that was stopped continues.
     """
     began, made, done = time.perf_counter(), 0.0, 0
     for find in (_tuning_jobs, _run_jobs):
-        todo = find(experiments, results)
+        todo = sorted(find(experiments, results), key=lambda job: job.order)
         later = [] if find is _run_jobs else _run_jobs(experiments, results)
         left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
         for sharing, found in groupby(todo, lambda job: job.shares_problem):
@@ -99,18 +90,19 @@ def reproduce(
                 results.add(record)
                 job = part[place]
                 done, made, left = done + 1, made + job.expected, left - job.expected
-                yield _Progress(done, total, (time.perf_counter() - began) * left / made, str(job))
+                seconds = (time.perf_counter() - began) * left / made
+                until = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+                yield done, total, f"about {until} left; {job}"
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
     """List the choices of hyperparameters that are not recorded yet."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
-    todo = [
+    return [
         _Job(each, None, partial(_choose_once, each, results.scope))
         for each in wanted
         if each is not None and results.chosen(each) is None
     ]
-    return sorted(todo, key=lambda job: job.order)
 
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
@@ -118,32 +110,32 @@ def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]
     scope = results.scope
     todo = {
         results.name(each, seed): _Job(
-            each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed)
+            each, seed, partial(run_one, scope.comparison(each, results.chosen(each)), each.method, seed)
         )
         for each in experiments
         for seed in scope.seeds_for(each)
         if results.run(each, seed) is None
     }
-    return sorted(todo.values(), key=lambda job: job.order)
+    return list(todo.values())
 
 
 def _choose_once(experiment: Experiment, scope: Scope) -> Record:
     """Choose hyperparameters for an experiment, on draws or splits that are not reported on."""
     started, method = time.process_time(), METHODS[experiment.method]
     asked, comparison = scope.tuning_settings(experiment), scope.comparison(experiment)
-    given = (comparison.training_input(comparison.problem(seed), method, seed) for seed in asked["seeds"])
+    given = (comparison.training_input(method, seed) for seed in asked["seeds"])
     scores = [fold_scores(method, each, asked["folds"]) for each in given]
     accuracies, disparities = np.concatenate(scores, axis=1)
     return {
         "run": fingerprint(asked),
         "settings": asked,
         "versions": package_versions(),
-        "hyperparameters": candidates(method)[pick(accuracies, disparities)],
+        "hyperparameters": method.options()[pick(accuracies, disparities)],
         "tuning_seconds": round(time.process_time() - started, 4),
         "candidates": [
             values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
             for values, right, apart in zip(
-                candidates(method), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True
+                method.options(), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True
             )
         ],
     }

@@ -16,7 +16,8 @@ from fairsieve.paper.reproduce.results import Results
 
 LEVEL = 0.05  # of a claim's tests together
 MARGIN = 0.01  # "at least as", "similar", "comparable"; and a gain below it is no gain
-MUCH = 0.03  # "much", "far", "very", "noticeably"
+# How much better a method is claimed to be: by more than this, or at most so much worse.
+BEYOND = {"": 0.0, "much": 0.03, "margin": -MARGIN, "same": -MARGIN}  # "much", "far", "very", "noticeably"
 
 Word = Literal["for", "against", "alike", "open"]
 
@@ -147,11 +148,8 @@ def pool(gains: Sequence[Gain], results: Results) -> Gain:
         own = (weight * _error(each, mine[0].pairing.one, results)) ** 2
         mean += weight * float(each.mean())
         variance, squares = variance + own, squares + own**2 / (len(each) - 1)
-    one, other = (float(np.mean([getattr(gain, name) for gain in gains])) for name in ("one", "other"))
     freedom = variance**2 / squares if squares > 0 else max(fewest - 1, 1)
-    return replace(
-        gains[0], one=one, other=other, mean=mean, error=float(np.sqrt(variance)), freedom=freedom, n=fewest
-    )
+    return replace(gains[0], mean=mean, error=float(np.sqrt(variance)), freedom=freedom, n=fewest)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
