@@ -175,8 +175,6 @@ OTHERS = [
           told=("methods", "or among lr", "got 'x'", "all, paper")),
     other("compare", "no seeds", "--seeds", "0", told=("--seeds", f"{WHOLE} 1", "got 0", "at least 1")),
     other("compare", "no jobs", "--jobs", "0", told=("--jobs", f"{WHOLE} 1", "got 0", "at least 1")),
-    other("compare", "arrays of other data", "--data", "compas", "--arrays", "a-folder",
-          told=("--arrays", "must go with --data synthetic", "got --data compas", "leave one out")),
     other("compare", "an output that is a file", "--methods", "lr", "--out", "a-file",
           told=("--out", "must be a folder that can be written", "a-file: File exists", "a folder")),
     other("reproduce", "an unknown table", "table9",

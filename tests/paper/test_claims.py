@@ -20,12 +20,13 @@ from fairsieve.paper.reproduce.experiments import (
     ITEMS,
     OURS,
     Experiment,
+    Protocols,
+    Results,
     Scope,
     collect_experiments,
 )
 from fairsieve.paper.reproduce.page import write_reproduction
 from fairsieve.paper.reproduce.published import Number, paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.runner import _run_jobs, _tuning_jobs, reproduce
 from fairsieve.paper.reproduce.statistics import Pairing, holm, judge, pool, read_gain
 from fairsieve.paper.reproduce.tables import paper_blocks

@@ -60,9 +60,8 @@ def reproduce_command(
     """
     from fairsieve.files import make_folder
     from fairsieve.paper.records import read_results
-    from fairsieve.paper.reproduce.experiments import ITEMS, Scope, collect_experiments, find_items
+    from fairsieve.paper.reproduce import experiments as sets
     from fairsieve.paper.reproduce.page import write_reproduction
-    from fairsieve.paper.reproduce.results import Protocols, Results
     from fairsieve.paper.reproduce.runner import check_data_sets, reproduce
     from fairsieve.paper.workers import open_cluster
     from fairsieve.progress import progress_bar
@@ -70,19 +69,19 @@ def reproduce_command(
     from fairsieve.validation import check_at_least
 
     if what == "list":
-        for item in ITEMS.values():
+        for item in sets.ITEMS.values():
             typer.echo(f"{item.name}: {item.title}")
         return
     for option, value in (("--seeds", seeds), ("--jobs", jobs)):
         check_at_least(option, 1 if value is None else value, 1)
-    items = find_items(what)
-    experiments = collect_experiments(items)
+    items = sets.find_items(what)
+    experiments = sets.collect_experiments(items)
     synthetic = [
         each for each in experiments if each.data == "synthetic"
     ]  # what the authors' draw stands for
-    scopes = {Scope(seeds, quick): experiments}
+    scopes = {sets.Scope(seeds, quick): experiments}
     if arrays is not None or judge_only:
-        scopes[Scope(seeds, quick, arrays or "recorded")] = synthetic
+        scopes[sets.Scope(seeds, quick, arrays or "recorded")] = synthetic
     pyplot()  # report a missing package before the work, not after it
     path = out / "records.jsonl"
     if not judge_only:
@@ -94,11 +93,11 @@ def reproduce_command(
         )
     make_folder("--out", out)
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        found = {scope: Results(read_results(path), scope) for scope in scopes}
+        found = {scope: sets.Results(read_results(path), scope) for scope in scopes}
         if not judge_only:
             with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
                 for scope, wanted in reversed(scopes.items()):  # the authors' draw first
                     for done, total, step in reproduce(wanted, found[scope], path, jobs=workers):
                         update(done, step, total=total)
-        page, verdicts = write_reproduction(Protocols(*found.values()), items, out)
+        page, verdicts = write_reproduction(sets.Protocols(*found.values()), items, out)
     say(verdicts, f"The page is {page}; tables and figures are beside it")

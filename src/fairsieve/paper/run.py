@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # tables need more packages than the paper's runs
     from fairsieve.paper.table_problems import TableSource
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
-TABLE_EPOCHS = 400
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")
 CLOSE = 0.05  # how far below the best accuracy a candidate may be
 
@@ -92,17 +91,6 @@ class Comparison:
             if not (value is None or value is False or value == {}) or name == "tune"
         }
 
-    def training_settings(self) -> Settings:
-        """Return the paper's settings, with the number of epochs that is asked for."""
-        if self.table is not None:
-            settings = Settings(fairness=self.fairness, epochs=TABLE_EPOCHS)
-        else:
-            settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
-        if self.epochs is None:
-            return settings
-        warmup = min(settings.warmup_epochs, self.epochs // 4)
-        return replace(settings, epochs=self.epochs, warmup_epochs=warmup)
-
     def problem(self, seed: int) -> NoisyProblem:
         """Make the problem of a seed, or take that of the last run."""
         if self.table is None:
@@ -114,11 +102,17 @@ class Comparison:
     def training_input(self, method: Method, seed: int) -> TrainingInput:
         """Return what a method is given: with a validation set, if it uses one."""
         problem, validation = self.problem(seed), None
-        settings = replace(self.training_settings(), **problem.changes)
+        settings = Settings(fairness=self.fairness)
+        if self.table is None:
+            settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
+        if self.epochs is not None:
+            warmup = min(settings.warmup_epochs, self.epochs // 4)
+            settings = replace(settings, epochs=self.epochs, warmup_epochs=warmup)
         if method.uses_validation:
             validation = problem.clean_validation if self.validation == "clean" else problem.noisy_validation
             if self.validation == "cleaned":
                 validation = clean_with_itlm(validation, 1 - self.rate)
+        settings = replace(settings, **problem.changes)
         return TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
 
 
@@ -195,12 +189,8 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     """Make one run and return its record; an error of ours becomes part of the record."""
     method, problem = METHODS[name], comparison.problem(seed)
     asked = comparison.run_settings(method, seed)
-    record: Record = {
-        "run": fingerprint(asked),
-        "settings": asked,
-        "versions": package_versions(),
-        "checksum": problem.checksum,
-    }
+    record: Record = {"run": fingerprint(asked), "settings": asked, "checksum": problem.checksum}
+    record["versions"] = package_versions()
     try:
         return record | _train_and_measure(comparison, method, problem, seed)
     except FairsieveError as error:
@@ -247,14 +237,10 @@ def _measured(predicted: NDArray[Any], kept: NDArray[np.int64], problem: NoisyPr
     if problem.flipped.any():
         found["flips_dropped"] = dropped[problem.flipped].mean()
     flips = np.bincount(cells.group_codes[problem.flipped], minlength=cells.shape[1])
-    shares = flips / np.maximum(cells.counts.sum(axis=0), 1)
+    shares = zip(cells.groups, (flips / np.maximum(cells.counts.sum(axis=0), 1)).round(4), strict=True)
     return {
         "metrics": {name: round(float(value), 6) for name, value in found.items()},
-        "attacked": {
-            str(name): round(float(share), 4)
-            for name, share in zip(cells.groups, shares, strict=True)
-            if share > 0
-        },
+        "attacked": {str(name): float(share) for name, share in shares if share > 0},
     }
 
 

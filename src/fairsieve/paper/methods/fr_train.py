@@ -272,10 +272,8 @@ def _new_game(given: TrainingInput, published: bool, fairness_weight: float) -> 
         fair = np.append(rng.normal(0, 0.2, 2), 0.0)
     else:
         reach, reach_out = 1 / np.sqrt(k), 1 / np.sqrt(HIDDEN)
-        entry, exit_ = (
-            rng.uniform(-reach, reach, (k + 1, HIDDEN)),
-            rng.uniform(-reach_out, reach_out, HIDDEN + 1),
-        )
+        entry = rng.uniform(-reach, reach, (k + 1, HIDDEN))
+        exit_ = rng.uniform(-reach_out, reach_out, HIDDEN + 1)
         fair = np.zeros(3)
     shuffle = np.random.default_rng([given.seed, 1])
     parts, real_parts = _parts(len(data), shuffle), _parts(len(validation), shuffle)

@@ -55,9 +55,8 @@ def estimate_noise_rates(data: Samples) -> Floats:
         if min(np.bincount(cells.label_codes[rows], minlength=2)) < 5:
             continue  # too few to tell
         labels, model = cells.label_codes[rows], LogisticRegression(max_iter=1000)
-        order = np.argsort(
-            cross_val_predict(model, data.features[rows], labels, method="decision_function", cv=5)
-        )
+        scores = cross_val_predict(model, data.features[rows], labels, method="decision_function", cv=5)
+        order = np.argsort(scores)
         ends = max(1, round(CERTAIN * len(order)))
         rates[:, group] = labels[order[:ends]].mean(), 1 - labels[order[-ends:]].mean()
     return rates

@@ -74,15 +74,14 @@ OTHERS = (
            train_learning_to_reweight, uses_validation=True, most_classes=2),
 )  # fmt: skip
 
-PAPER_METHODS = tuple(method.name for method in PAPER)
 DEFAULT_METHODS = ("plain", "fairsieve", "reweighing", "exponentiated-gradient", "threshold-optimizer")
 METHODS = {method.name: method for method in (*PAPER, *OTHERS)}
 
 
 def find_methods(names: str) -> list[Method]:
     """Return methods by names with commas between them; ``default``, ``all``, or ``paper`` for the paper's."""
-    sets = {"default": DEFAULT_METHODS, "all": tuple(METHODS), "paper": PAPER_METHODS}
-    wanted = sets.get(names, tuple(names.split(",")))
+    sets = {"default": DEFAULT_METHODS, "all": METHODS, "paper": [method.name for method in PAPER]}
+    wanted = list(sets.get(names, names.split(",")))
     unknown = [name for name in wanted if name not in METHODS]
     if unknown:
         raise InvalidInputError(

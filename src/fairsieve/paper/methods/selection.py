@@ -13,14 +13,12 @@ from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
-from fairsieve.training.linear import Adam, adam_step
-from fairsieve.training.linear_model import initial_parameters
+from fairsieve.training.linear import LinearTrainer
 from fairsieve.training.settings import Settings, TrainingSpec, selection_method
 
 # LR and ITLM train this many times as long as the others: after the others' epochs ITLM has not converged.
@@ -96,43 +94,33 @@ def authors_prefix(
 
 
 def train_as_authors(given: TrainingInput, *, as_text: bool = False) -> Trained:
-    """Train the paper's method step by step in NumPy, selecting as the authors' code does (two classes).
+    """Train the paper's method epoch by epoch in NumPy, selecting as the authors' code does (two classes).
 
     ``as_text`` selects by Algorithm 1 as printed, for the trace of how far its selections are from the lowest losses.
     """
-    data, cells = given.data, given.data.cells
+    data = given.data
     # Their code divides by count + 1.
     offset = int(given.settings.fairness == "equalized_odds" and not as_text)
     settings = replace(given.settings, count_offset=offset)
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
-    plan, parameters = spec.new_plan(), initial_parameters(data.features.shape[1], 2, given.seed)
-    x, signs = data.features.astype(np.float64), 2.0 * cells.label_codes - 1
-    adam, apart, selecting, started = Adam.new(parameters.size), [], 0.0, time.perf_counter()
+    trainer, apart, selecting, started = LinearTrainer(spec), [], 0.0, time.perf_counter()
+    plan = trainer.plan
     for _ in range(settings.epochs):
-        scores = x @ parameters[:-1] + parameters[-1]
-        losses = np.logaddexp(0, -2 * signs * scores)
-        signals = [losses if target < 0 else np.logaddexp(0, -2 * (2 * target - 1) * scores)
-                   for target in plan.comparisons.targets]  # fmt: skip
-        began = time.perf_counter()
+        measured, began = trainer.measure(), time.perf_counter()
         if not plan.in_warmup:
-            plan.update(losses, np.stack(signals))
+            plan.update(measured.losses, measured.signals)
             if not as_text:
-                plan.indices = authors_prefix(losses, data, plan.ratios, settings.clean_ratio)
-            lowest = select_cells(losses, cells, None, len(plan.indices) / len(data)).indices
+                plan.indices = authors_prefix(measured.losses, data, plan.ratios, settings.clean_ratio)
+            lowest = select_cells(measured.losses, data.cells, None, len(plan.indices) / len(data)).indices
             apart.append(len(np.setdiff1d(lowest, plan.indices)))
         selecting += time.perf_counter() - began
-        for rows in plan.batches():
-            pull = 2 * (expit(2 * (x[rows] @ parameters[:-1] + parameters[-1])) - cells.label_codes[rows])
-            slope = np.append(pull @ x[rows], pull.sum()) / len(rows)
-            adam_step(parameters, slope, adam, settings.learning_rate)
+        trainer.train(plan.batches())
         plan.epoch += 1
+    seconds = time.perf_counter() - started
     return trained_linear(
-        parameters,
+        trainer.parameters,
         data,
         indices=np.asarray(plan.indices),
         epochs=settings.epochs,
-        trace={
-            "prefix_differences": apart,
-            "selecting": round(selecting / (time.perf_counter() - started), 4),
-        },
+        trace={"prefix_differences": apart, "selecting": round(selecting / seconds, 4)},
     )

@@ -17,9 +17,8 @@ from scipy import stats
 from fairsieve.paper.measures import standard_error
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.experiments import OURS, Experiment, column_experiment
+from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.published import paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import BEYOND, LEVEL, Gain, Pairing, holm, judge, pool, read_gain
 from fairsieve.report.text import number
 
@@ -183,13 +182,7 @@ def _compare(claim: Claim, results: Results) -> Answer:
     return Answer(holds, p, _tell(gains, words, pooled, holds, behind), gains, words)
 
 
-def _tell(
-    gains: Sequence[Gain],
-    words: Sequence[str],
-    pooled: Sequence[Gain],
-    holds: Outcome,
-    behind: Sequence[Gain],
-) -> str:
+def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcome, behind: list[Gain]) -> str:
     """Say what was found on the whole, how many comparisons speak for it, and what would decide an open claim."""
     parts = []
     for gain in pooled:

@@ -10,8 +10,7 @@ import numpy as np
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.experiments import OURS, Experiment, column_experiment
-from fairsieve.paper.reproduce.results import Protocols, Results
+from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.tables import FLIPS, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look
@@ -41,17 +40,18 @@ def _cells_figure(protocols: Protocols) -> Figure:
     )
 
 
+def _title(measure: str) -> str:
+    return f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
+
+
 def _means(
     results: Results, experiments: Sequence[Experiment], measure: str
 ) -> tuple[list[float], list[float]]:
     """Return the means of some experiments and their standard errors; 0 for a single run."""
-    means, errors = [], []
-    for experiment in experiments:
-        row = results.values(experiment, measure)
-        there = row[~np.isnan(row)]
-        means.append(float(there.mean()) if len(there) else np.nan)
-        errors.append(float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else 0.0)
-    return means, errors
+    rows = [results.values(experiment, measure) for experiment in experiments]
+    there = [row[~np.isnan(row)] for row in rows]
+    means = [float(row.mean()) if len(row) else np.nan for row in there]
+    return means, [float(row.std(ddof=1) / np.sqrt(len(row))) if len(row) > 1 else 0.0 for row in there]
 
 
 def _line(results: Results, experiments: Sequence[Experiment], measure: str, x: Sequence[float]) -> Series:
@@ -65,7 +65,7 @@ def _rates_panel(
     results: Results, curves: Iterable[Sequence[Experiment]], measure: str, where: str = ""
 ) -> Panel:
     """Make a panel of a measure by noise rate, with a line for each method."""
-    title = f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
+    title = _title(measure)
     lines = [_line(results, each, measure, [round(100 * one.rate, 1) for one in each]) for each in curves]
     return Panel(f"{title}{where}", "labels flipped, %", title, lines)
 
@@ -136,12 +136,12 @@ def _constraints_figure(protocols: Protocols) -> Figure:
     panels, results, ratios = [], protocols.fresh, list(sets.CLEAN_RATIOS)
     for column in sets.TABLE1:
         full = [column_experiment(OURS, column)] * 2
-        for title, measure in (("accuracy", "accuracy"), (f"{column.short} disparity", column.fairness)):
+        for measure in ("accuracy", column.fairness):
             ablation = _line(results, sets.clean_ratio_experiments(column), measure, ratios)
             means, errors = _means(results, full, measure)
             ends, name = [ratios[0], ratios[-1]], "the method, clean ratio .9"
             level = Series(name, ends, means, deviation=errors, look=Look("orange"))
-            panels.append(Panel(column_title(column), "clean ratio τ", title, [ablation, level]))
+            panels.append(Panel(column_title(column), "clean ratio τ", _title(measure), [ablation, level]))
     caption = (
         "Synthetic data, 10 % flips, fresh draws: the ablation without fairness constraints by the clean ratio it is "
         "told, and the full method, which is told .9; shaded, the standard error."

@@ -16,9 +16,8 @@ import pandas as pd
 from fairsieve.files import write_output
 from fairsieve.paper.reproduce import tables
 from fairsieve.paper.reproduce.claims import Judgement, judgements, verdict_word
-from fairsieve.paper.reproduce.experiments import Item, collect_experiments
+from fairsieve.paper.reproduce.experiments import Item, Protocols, collect_experiments
 from fairsieve.paper.reproduce.figures import FIGURES
-from fairsieve.paper.reproduce.results import Protocols
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
@@ -70,7 +69,7 @@ def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path
             _write_figure(block, folder)
     if found:
         _write_table(tables.claims_table(found), folder)
-        _write_table(tables.comparisons_table(found), folder, only_csv=True)
+        write_output(folder / "comparisons.csv", tables.comparisons(found).to_csv(index=False).encode())
     page = folder / "reproduction.html"
     write_page(document, page)
     return page, count_verdicts(found)
@@ -143,7 +142,7 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
 
 
-def _write_table(table: Table, folder: Path, *, only_csv: bool = False) -> None:
+def _write_table(table: Table, folder: Path) -> None:
     """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``."""
     frame = pd.DataFrame(
         [
@@ -153,8 +152,6 @@ def _write_table(table: Table, folder: Path, *, only_csv: bool = False) -> None:
         columns=[column.full_title for column in table.columns],
     )
     write_output(folder / f"{table.name}.csv", frame.to_csv(index=False).encode())
-    if only_csv:
-        return
     latex = frame.to_latex(index=False, escape=True, caption=table.caption, label=f"tab:{table.name}")
     write_output(folder / f"{table.name}.tex", latex.encode())
     write_output(folder / f"{table.name}.md", table_markdown(table).encode())
@@ -176,10 +173,8 @@ def _write_figure(figure: Figure, folder: Path) -> None:
         list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 6)
     )
     stream = io.BytesIO()
-    try:
-        drawn.savefig(stream, format="svg", metadata={"Date": None})
-    finally:
-        plt.close(drawn)
+    drawn.savefig(stream, format="svg", metadata={"Date": None})
+    plt.close(drawn)
     write_output(folder / f"{figure.name}.svg", stream.getvalue())
 
 

@@ -30,11 +30,6 @@ class PaperColumn:
     noise: str
     fairness: str
 
-    @property
-    def short(self) -> str:
-        """EO or DP."""
-        return ABBREVIATIONS[self.fairness]
-
 
 @dataclass(frozen=True)
 class PaperTable:

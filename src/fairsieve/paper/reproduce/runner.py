@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,7 @@ import numpy as np
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
-from fairsieve.paper.reproduce.experiments import Experiment, Scope
-from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.experiments import Experiment, Results, Scope
 from fairsieve.paper.run import fold_scores, package_versions, pick, run_one
 from fairsieve.paper.workers import Work, run_and_record
 
@@ -50,11 +47,6 @@ class _Job:
         each, seed = self.experiment, -1 if self.seed is None else self.seed
         return list(EXPECTED).index(each.data), not self.is_slow, each.noise, each.rate, seed, each.method
 
-    @property
-    def shares_problem(self) -> bool:
-        """Whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
-        return self.experiment.data == "adult" and self.seed is not None and not self.is_slow
-
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
         return f"{self.experiment.data}, {METHODS[self.experiment.method].short}, {doing}"
@@ -80,19 +72,13 @@ def reproduce(
         todo = sorted(find(experiments, results), key=lambda job: job.order)
         later = [] if find is _run_jobs else _run_jobs(experiments, results)
         left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
-        for sharing, found in groupby(todo, lambda job: job.shares_problem):
-            part = list(found)
-            problems = Counter((job.experiment.noise, job.seed) for job in part)
-            together = max(problems.values()) if sharing else 1
-            for place, record in run_and_record(
-                [job.work for job in part], path, jobs=jobs, together=together
-            ):
-                results.add(record)
-                job = part[place]
-                done, made, left = done + 1, made + job.expected, left - job.expected
-                seconds = (time.perf_counter() - began) * left / made
-                until = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-                yield done, total, f"about {until} left; {job}"
+        for place, record in run_and_record([job.work for job in todo], path, jobs=jobs):
+            results.add(record)
+            job = todo[place]
+            done, made, left = done + 1, made + job.expected, left - job.expected
+            seconds = (time.perf_counter() - began) * left / made
+            until = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+            yield done, total, f"about {until} left; {job}"
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:

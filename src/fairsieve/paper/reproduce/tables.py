@@ -7,13 +7,13 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.claims import Judgement, verdict_word
-from fairsieve.paper.reproduce.experiments import OURS, column_experiment
+from fairsieve.paper.reproduce.experiments import OURS, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.published import Number, PaperColumn, PaperTable, paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.text import number
@@ -28,9 +28,7 @@ FLIPS = {
     "group-targeted:Male": "flips among men",
 }
 VARIANTS = {
-    "": "",
     "z=1": ", z = 1 attacked",
-    "clean": "",
     "noisy": ", noisy validation set",
     "cleaned": ", noisy validation set cleaned by ITLM",
 }
@@ -42,14 +40,14 @@ FR_TRAIN = (
 
 def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
     """Return a column's title, for example "label flips, EO"."""
-    title = f"{FLIPS[column.noise]}, {column.short}"
+    title = f"{FLIPS[column.noise]}, {ABBREVIATIONS[column.fairness]}"
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
 def line_title(name: str) -> str:
     """Return a method's title, with what is special about its runs."""
     method, _, variant = name.partition(" ")
-    return METHODS[method].short + VARIANTS[variant]
+    return METHODS[method].short + VARIANTS.get(variant, "")
 
 
 def paper_blocks(protocols: Protocols, item: str) -> list[Table]:
@@ -174,12 +172,10 @@ def rivals_table(results: Results) -> Table:
     return Table("rivals", caption, [Column("method"), *_heads(columns, True)], rows)
 
 
-def _text_table(
-    name: str, caption: str, titles: str, rows: Iterable[Sequence[str | Cell]], **more: Any
-) -> Table:
-    """Make a table of texts; the titles of its columns stand between bars."""
-    made = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    return Table(name, caption, [Column(title) for title in titles.split("|")], made, **more)
+def _text_table(name: str, caption: str, titles: str, rows: Iterable[Iterable[str]]) -> Table:
+    """Make a table of texts that can be searched; the titles of its columns stand between bars."""
+    cells = [[Cell(text) for text in row] for row in rows]
+    return Table(name, caption, [Column(title) for title in titles.split("|")], cells, filterable=True)
 
 
 def claims_table(judgements: Sequence[Judgement]) -> Table:
@@ -198,18 +194,18 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
     ]
     titles = "claim|where|what it says|verdict|corrected over all claims|the authors' draw|numbers"
     caption = "The paper's claims, and whether they hold on fresh draws or splits, against FR-Train with our settings"
-    return _text_table("claims", caption, titles, rows, filterable=True)
+    return _text_table("claims", caption, titles, rows)
 
 
-def comparisons_table(judgements: Sequence[Judgement]) -> Table:
-    """Make a table of every comparison: both means, the gain and its interval."""
+def comparisons(judgements: Sequence[Judgement]) -> pd.DataFrame:
+    """List every comparison behind the claims: both means, the gain and its interval."""
     rows = [
         (each.claim.id, *_comparison(gain), each.fresh.words[i] if i < len(each.fresh.words) else "")
         for each in judgements
         for i, gain in enumerate(each.fresh.gains)
     ]
     titles = "claim|data|flips|rate|measure|first|second|mean of first|mean of second|gain|low|high|runs|says"
-    return _text_table("comparisons", "Every comparison behind the claims", titles, rows)
+    return pd.DataFrame(rows, columns=titles.split("|"))
 
 
 def _comparison(gain: Gain) -> list[str]:
@@ -265,4 +261,4 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         )
     caption = "Hyperparameters, chosen once for each method and column"
     titles = "data|column|method|chosen|at an end"
-    return _text_table("choices", caption, titles, sorted(rows), filterable=True)
+    return _text_table("choices", caption, titles, sorted(rows))
