@@ -178,7 +178,7 @@ OTHERS = [
     other("compare", "an output that is a file", "--methods", "lr", "--out", "a-file",
           told=("--out", "must be a folder that can be written", "a-file: File exists", "a folder")),
     other("reproduce", "an unknown table", "table9",
-          told=("what", "must be list, all, or one of", "got 'table9'", "table1")),
+          told=("what", "must be one of list, all", "got 'table9'", "table1")),
     other("reproduce", "no seeds", "table1", "--seeds", "0", told=("--seeds", f"{WHOLE} 1", "got 0", "at least 1")),
     other("reproduce", "arrays that are not there", "table1", "--arrays", "a-folder",
           told=("xz_train.npy", "is not in", "a-folder", "point to the folder of the authors' arrays")),

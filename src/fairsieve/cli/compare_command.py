@@ -186,11 +186,10 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     table = Table("method", title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
     if len(chosen) > 1:
         table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
+    heads = []
     for head in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"):
-        table.add_column(head, justify="right")
-        if len(chosen) > 1:
-            table.add_column(f"less {first.title}", justify="right")
-    for head in ("seconds", "tuning"):
+        heads += [head, f"less {first.title}"] if len(chosen) > 1 else [head]
+    for head in (*heads, "seconds", "tuning"):
         table.add_column(head, justify="right")
     for method in chosen:
         mine, cells = done[method.name], []
@@ -217,8 +216,8 @@ def _difference(asked: Comparison, records: Sequence[Record], methods: tuple[str
 
     if asked.table is not None and asked.table.asked.verified:
         found = compare_verified(records, *methods, measure, asked.problem(0))
-    else:  # draws share no rows
-        found = compare_pairs(records, *methods, measure, overlapping=asked.data != "synthetic")
+    else:
+        found = compare_pairs(records, *methods, measure)
     if found is None:
         return "–"
     value, low, high = found

@@ -85,9 +85,7 @@ def draw_demo(
         assert own.evaluation is not None
         values = own.evaluation.disparity[fairness]
         below.plot(own.epochs, values, color=colour(method.look), label=method.title)
-    below.axvline(
-        history.warmup_epochs, color="black", linewidth=0.8, linestyle=":", label="selection begins"
-    )
+    below.axvline(history.warmup_epochs, color="black", lw=0.8, linestyle=":", label="selection begins")
     what = f"{ABBREVIATIONS[fairness]} disparity on clean test data"
     below.set(title=what, xlabel="epoch", ylabel="disparity", ylim=(0, None))
     cells = [f"label {label}, group {group}" for label in history.classes for group in history.groups]

@@ -41,15 +41,13 @@ def add_noise(
     if name == "uniform":
         return flip_uniform(samples, rate, seed=seed)
     theirs = name.endswith("without-group")
-    fitted_on = validation if theirs else None
+    seen: Any = {"validation": validation if theirs else None, "sees_group": not theirs}
     if not targeted:
-        return flip_margin(samples, rate, validation=fitted_on, sees_group=not theirs)
+        return flip_margin(samples, rate, **seen)
     values = {str(value): value for value in samples.cells.groups}
     if group and group not in values:
         raise InvalidInputError(f"noise must attack one of the groups {', '.join(values)}; got {group!r}")
-    return flip_group_targeted(
-        samples, rate, group=values[group] if group else None, validation=fitted_on, sees_group=not theirs
-    )
+    return flip_group_targeted(samples, rate, group=values[group] if group else None, **seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +130,5 @@ def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Setting
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
     check_choice("data", data, BATCH_SIZES)
     epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == "equalized_odds" else 500
-    return Settings(
-        fairness=fairness,
-        clean_ratio=1.0 if noise == "none" else 1 - rate,
-        epochs=epochs,
-        batch_size=BATCH_SIZES[data],
-    )
+    ratio = 1.0 if noise == "none" else 1 - rate
+    return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=BATCH_SIZES[data])

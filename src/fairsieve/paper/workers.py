@@ -211,7 +211,7 @@ def _open_ray(place: str, stack: ExitStack) -> None:
     if not ray.is_initialized():
         try:
             ray.init(address=f"ray://{place}" if place else None, log_to_driver=False)
-        except (ConnectionError, OSError) as error:
+        except OSError as error:
             raise WorkerError(
                 f"no ray cluster answers at {place}: start one there with `ray start --head`"
             ) from error

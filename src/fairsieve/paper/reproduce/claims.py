@@ -164,10 +164,9 @@ def _compare(claim: Claim, results: Results) -> Answer:
     """Judge comparisons: on the whole by each measure, and, unless the paper says "usually", one by one."""
     gains = [read_gain(pairing, results) for pairing in claim.pairings()]
     words = judge(gains)
-    parts = [
-        [gain for gain in gains if (gain.pairing.measure == "accuracy") == right] for right in (True, False)
-    ]
-    pooled = [pool(part, results) for part in parts if part]
+    right = [gain for gain in gains if gain.pairing.measure == "accuracy"]
+    fair = [gain for gain in gains if gain.pairing.measure != "accuracy"]
+    pooled = [pool(part, results) for part in (right, fair) if part]
     said = judge(pooled)
     behind = [gain for gain in gains if claim.every and not gain.speaks_for]
     p_against = [gain.p for gain, word in zip(pooled, said, strict=True) if word in ("against", "alike")]
@@ -244,10 +243,8 @@ def _smallest_set(claim: Claim, results: Results) -> Answer:
     counts = np.array(history["counts"])
     label, group = np.unravel_index(counts.argmin(), counts.shape)
     name = (history["classes"][label], history["groups"][group])
-    told = (
-        f"the smallest set is (y = {name[0]}, {name[1]}), {counts.min()} of {counts.sum()} training samples"
-    )
-    return Answer(name == ("1", "Female"), None, told)
+    size = f"{counts.min()} of {counts.sum()} training samples"
+    return Answer(name == ("1", "Female"), None, f"the smallest set is (y = {name[0]}, {name[1]}), {size}")
 
 
 def _highest_loss(claim: Claim, results: Results) -> Answer:
@@ -329,7 +326,7 @@ def _either_or(claim: Claim, results: Results) -> Answer:
 def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
     """Most points of FR-Train's curve have a fairer point of ours that is at most .01 less accurate."""
     rows = []
-    for noise in ("label", "group-targeted"):
+    for noise in sets.CURVE_FLIPS:
         mine = sets.curve_experiments(OURS, noise)
         for theirs in sets.curve_experiments("fr-train", noise):
             close = [

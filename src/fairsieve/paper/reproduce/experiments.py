@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import InvalidInputError
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
 from fairsieve.paper.run import Comparison, ValidationKind
-from fairsieve.validation import closest_hint
+from fairsieve.validation import check_choice
 
 OURS, AUTHORS = "sample-selection", "sample-selection-authors"
 ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
@@ -219,14 +218,8 @@ def find_items(name: str) -> list[Item]:
     >>> [item.title for item in find_items("table4")]
     ['Seconds of the method and FR-Train']
     """
-    if name == "all":
-        return list(ITEMS.values())
-    if name not in ITEMS:
-        raise InvalidInputError(
-            f"what must be list, all, or one of {', '.join(ITEMS)}; got {name!r}"
-            f"{closest_hint(name, ['list', 'all', *ITEMS])}"
-        )
-    return [ITEMS[name]]
+    check_choice("what", name, ["list", "all", *ITEMS])
+    return list(ITEMS.values()) if name == "all" else [ITEMS[name]]
 
 
 def collect_experiments(items: Iterable[Item]) -> list[Experiment]:

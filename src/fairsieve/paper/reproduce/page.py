@@ -80,10 +80,8 @@ def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judge
     sections = []
     if found:
         missing = [] if protocols.authors is not None else [Text(MISSING)]
-        blocks = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
-        sections.append(
-            Section("claims", "The paper's claims", [*blocks, *(_verdict(each) for each in found)])
-        )
+        lead = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
+        sections.append(Section("claims", "The paper's claims", [*lead, *map(_verdict, found)]))
     sections += [Section(item.name, item.title, _item_blocks(item, protocols)) for item in items]
     sections.append(Section("made", "How this was made", _made(protocols, items)))
     return Document(
@@ -127,13 +125,10 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
         records += protocols.authors.collect(each for each in experiments if each.data == "synthetic")
     seconds = sum(record.get("cpu_seconds", 0) + record.get("tuning_seconds", 0) for record in records)
     versions = pd.DataFrame([record["versions"] for record in records if "versions" in record])
-    seeds = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
-    if not results.scope.quick:
-        seeds = (
-            "30 draws, 20 splits of COMPAS, 10 of Adult, fewer for some methods (each table says how many)"
-        )
+    one = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
+    many = "30 draws, 20 splits of COMPAS, 10 of Adult, fewer for some methods (each table says how many)"
     values = {
-        "seeds": seeds,
+        "seeds": one if results.scope.quick else many,
         "model": "logistic regression, Adam; batches of 100 (synthetic), 200 (COMPAS), 2,000 (Adult)",
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
@@ -144,13 +139,10 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
 
 def _write_table(table: Table, folder: Path) -> None:
     """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``."""
-    frame = pd.DataFrame(
-        [
-            [f"{cell.text} ({cell.reference})" if cell.reference else cell.text for cell in row]
-            for row in table.rows
-        ],
-        columns=[column.full_title for column in table.columns],
-    )
+    rows = [
+        [one.text + (f" ({one.reference})" if one.reference else "") for one in row] for row in table.rows
+    ]
+    frame = pd.DataFrame(rows, columns=[column.full_title for column in table.columns])
     write_output(folder / f"{table.name}.csv", frame.to_csv(index=False).encode())
     latex = frame.to_latex(index=False, escape=True, caption=table.caption, label=f"tab:{table.name}")
     write_output(folder / f"{table.name}.tex", latex.encode())
@@ -169,9 +161,7 @@ def _write_figure(figure: Figure, folder: Path) -> None:
         axis.set(title=panel.title, xlabel=panel.x_title, ylabel=panel.y_title)
         for place, series in enumerate(panel.series):
             handles.setdefault(series.name, _draw(axis, series, looks[series.name], place))
-    drawn.legend(
-        list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 6)
-    )
+    drawn.legend(handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 6))
     stream = io.BytesIO()
     drawn.savefig(stream, format="svg", metadata={"Date": None})
     plt.close(drawn)

@@ -112,6 +112,7 @@ def _choose_once(experiment: Experiment, scope: Scope) -> Record:
     given = (comparison.training_input(method, seed) for seed in asked["seeds"])
     scores = [fold_scores(method, each, asked["folds"]) for each in given]
     accuracies, disparities = np.concatenate(scores, axis=1)
+    tried = zip(method.options(), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True)
     return {
         "run": fingerprint(asked),
         "settings": asked,
@@ -120,8 +121,6 @@ def _choose_once(experiment: Experiment, scope: Scope) -> Record:
         "tuning_seconds": round(time.process_time() - started, 4),
         "candidates": [
             values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
-            for values, right, apart in zip(
-                method.options(), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True
-            )
+            for values, right, apart in tried
         ],
     }

@@ -66,13 +66,14 @@ def _paper_table(protocols: Protocols, table: PaperTable) -> Table:
         title = Cell("w/o both (ITLM)" if (table.name, line) == ("table5", "itlm") else line_title(line))
         printed = [number for pair in table.lines.get(line, ()) for number in pair]
         if printed:
-            theirs = [Cell(_plus_minus(*one[:2]), value=one.value, mark=one.mark) for one in printed]
-            rows.append([title, Cell("paper"), *theirs])
+            cells = [Cell(_plus_minus(*one[:2]), value=one.value, mark=one.mark) for one in printed]
+            rows.append([title, Cell("paper"), *cells])
         for protocol in whose:
             row: list[Cell] = []
             for place, column in enumerate(table.columns):
-                results = dict(protocols.each(column.data)).get(protocol)
-                row += _cells(results, line, column, printed[2 * place : 2 * place + 2])
+                results, theirs = dict(protocols.each(column.data)), printed[2 * place : 2 * place + 2]
+                empty = [Cell("")] * 2  # a data set that the protocol has not
+                row += _cells(results[protocol], line, column, theirs) if protocol in results else empty
             if any(cell.text not in ("", "–") for cell in row):
                 rows.append([title, Cell(protocol), *row])
     note = FR_TRAIN if "fr-train" in table.lines else ""
@@ -113,17 +114,10 @@ def _plus_minus(mean: float, deviation: float | None) -> str:
 
 
 def _cells(
-    results: Results | None,
-    line: str,
-    column: PaperColumn,
-    printed: Sequence[Number] = (),
-    most: int | None = None,
+    results: Results, line: str, column: PaperColumn, printed: Sequence[Number] = (), most: int | None = None
 ) -> Iterator[Cell]:
     """Make the cells of a method's accuracy and disparity, shaded by how far they are from the paper's."""
     for measure, theirs in zip_longest(("accuracy", column.fairness), printed):
-        if results is None:
-            yield Cell("")
-            continue
         values = results.values(column_experiment(line, column), measure)[:most]
         found = values[~np.isnan(values)]
         if not len(found):
@@ -150,10 +144,9 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
             row.append(Cell(text, value=here, reference=f"{seconds.value:.1f}"))
         rows.append(row)
     heads = [Column(f"{TITLES[column.data]}: seconds ↓", True) for column in table.columns]
-    caption = (
-        "Table 4. Seconds of one training: medians of one core, compiled; not comparable with the paper's"
-    )
-    return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
+    heads.insert(0, Column("method"))
+    caption = "Seconds of one training: medians of one core, compiled; not comparable with the paper's"
+    return Table("table4", f"Table 4. {caption}", heads, rows, reference_title="the paper's")
 
 
 def rivals_table(results: Results) -> Table:
@@ -220,10 +213,9 @@ def _comparison(gain: Gain) -> list[str]:
 
 def prefixes_table(protocols: Protocols) -> Table:
     """Make a table of how many of the lowest losses a selection lacks, in every epoch after the warm-up."""
-    titles = ("epochs", "of them pure prefixes", "samples apart: mean", "at most", "selected of 2,000: mean")
-    heads = [Column(title) for title in ("column", "whose", "selection")] + [
-        Column(title, True) for title in titles
-    ]
+    counted = "epochs|of them pure prefixes|samples apart: mean|at most|selected of 2,000: mean"
+    heads = [Column(title) for title in ("column", "whose", "selection")]
+    heads += [Column(title, True) for title in counted.split("|")]
     rows = []
     for column in sets.TABLE1:
         for whose, results in protocols.each("synthetic"):
