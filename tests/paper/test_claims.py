@@ -79,12 +79,16 @@ def test_nothing_is_run_twice_or_on_what_hyperparameters_were_chosen_on():
 def test_scopes_say_how_much_and_who_is_attacked():
     table = Experiment("fr-train", "synthetic")
     assert len(Scope().seeds_for(table)) == 20
-    assert len(Scope(seeds=3).seeds_for(table)) == 3
+    assert len(Scope(method_seeds={"fr-train": 3}).seeds_for(table)) == 3
     assert len(Scope(arrays="x").seeds_for(table)) == 5
-    assert Experiment("lr", "compas", "group-targeted").attack == "group-targeted-without-group"
-    assert Experiment("lr", "adult", "group-targeted:Male").attack == "group-targeted-without-group:Male"
+    flips = Experiment("lr", "compas", "group-targeted")
+    assert Scope().noise(flips) == "group-targeted-without-group"
+    assert Scope(attacked={"compas": "Female"}).noise(flips) == "group-targeted-without-group:Female"
+    men = Experiment("lr", "adult", "group-targeted:Male")
+    assert Scope().noise(men) == "group-targeted-without-group:Male"
     assert Scope().tuned_as(Experiment(OURS, "synthetic")) is None
     assert Scope().tuned_as(Experiment(f"{OURS}-no-weights", "compas")) == Experiment(OURS, "compas")
+    assert Scope(as_authors=True).method(Experiment(OURS, "compas")) == "sample-selection-authors"
 
 
 def test_a_stopped_run_continues_and_a_finished_one_does_nothing(path, few_epochs):

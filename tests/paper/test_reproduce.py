@@ -49,7 +49,8 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["all", "--seeds", "0"], "--seeds must be a whole number of at least 1; got 0"),
+        (["all", "--seeds", "many"], "--seeds must be a number of at least 1, or METHOD=N; got 'many'"),
+        (["all", "--attacked", "men"], "--attacked must be DATA=GROUP"),
         (["all", "--judge-only"], "--judge-only needs records"),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,9 +28,9 @@ def reproduce_command(
         ),
     ],
     seeds: Annotated[
-        int | None,
+        list[str] | None,
         typer.Option(
-            help="Draws and splits at most; by default 30 draws, 20 splits of COMPAS, 10 of Adult.",
+            help="Draws and splits, by default 30 draws, 20 splits of COMPAS, 10 of Adult; METHOD=N for one method.",
             show_default=False,
         ),
     ] = None,
@@ -45,6 +46,17 @@ def reproduce_command(
             show_default=False,
         ),
     ] = None,
+    attacked: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DATA=GROUP",
+            help="The group to attack of a data set, in place of the one by the paper's rule.",
+        ),
+    ] = None,
+    selection: Annotated[
+        Literal["text", "authors"],
+        typer.Option(help="Select by Algorithm 1 as printed, or as the authors' code does."),
+    ] = "text",
     judge_only: Annotated[
         bool, typer.Option("--judge-only", help="Make tables, verdicts and the page from the records alone.")
     ] = False,
@@ -72,16 +84,17 @@ def reproduce_command(
         for item in sets.ITEMS.values():
             typer.echo(f"{item.name}: {item.title}")
         return
-    for option, value in (("--seeds", seeds), ("--jobs", jobs)):
-        check_at_least(option, 1 if value is None else value, 1)
+    check_at_least("--jobs", 1 if jobs is None else jobs, 1)
+    counts, groups = _parse_seeds(seeds or []), dict(map(_parse_group, attacked or []))
+    scope = sets.Scope(
+        counts.pop("", None), quick, method_seeds=counts, attacked=groups, as_authors=selection == "authors"
+    )
     items = sets.find_items(what)
     experiments = sets.collect_experiments(items)
-    synthetic = [
-        each for each in experiments if each.data == "synthetic"
-    ]  # what the authors' draw stands for
-    scopes = {sets.Scope(seeds, quick): experiments}
+    scopes = {scope: experiments}
     if arrays is not None or judge_only:
-        scopes[sets.Scope(seeds, quick, arrays or "recorded")] = synthetic
+        synthetic = [each for each in experiments if each.data == "synthetic"]
+        scopes[replace(scope, arrays=arrays or "recorded")] = synthetic
     pyplot()  # report a missing package before the work, not after it
     path = out / "records.jsonl"
     if not judge_only:
@@ -101,3 +114,23 @@ def reproduce_command(
                         update(done, step, total=total)
         page, verdicts = write_reproduction(sets.Protocols(*found.values()), items, out)
     say(verdicts, f"The page is {page}; tables and figures are beside it")
+
+
+def _parse_seeds(texts: list[str]) -> dict[str, int]:
+    """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
+    from fairsieve.paper.methods.registry import find_methods
+
+    found = {}
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not count.isdecimal() or int(count) < 1:
+            raise InvalidInputError(f"--seeds must be a number of at least 1, or METHOD=N; got {text!r}")
+        found[find_methods(name)[0].name if name else ""] = int(count)
+    return found
+
+
+def _parse_group(text: str) -> tuple[str, str]:
+    data, _, group = text.partition("=")
+    if not (data and group):
+        raise InvalidInputError(f"--attacked must be DATA=GROUP, such as adult=Female; got {text!r}")
+    return data, group

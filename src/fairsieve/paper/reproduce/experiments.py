@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -98,12 +98,6 @@ class Experiment:
         if self.rate == 0:
             object.__setattr__(self, "noise", "none")
 
-    @property
-    def attack(self) -> str:
-        """The attack by its name: its regression does not see the group, as the authors' did not."""
-        name, colon, group = self.noise.partition(":")
-        return name if name == "none" else f"{name}-without-group{colon}{group}"
-
 
 def column_experiment(name: str, column: PaperColumn, **changes: Any) -> Experiment:
     """Return the experiment of a method in a column of a table, by a name that may say more: "fr-train noisy".
@@ -121,7 +115,7 @@ def column_experiment(name: str, column: PaperColumn, **changes: Any) -> Experim
     return Experiment(method, **(vars(column) | variants.get(variant, {"validation": variant}) | changes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scope:
     """How much is asked for, and on which data.
 
@@ -133,6 +127,12 @@ class Scope:
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
         Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
+    method_seeds : mapping
+        Draws and splits of single methods.
+    attacked : mapping
+        The group to attack of a data set, in place of the one by the paper's rule.
+    as_authors : bool
+        Whether the method selects as in the authors' code, and not as in the paper's text.
 
     Examples
     --------
@@ -145,11 +145,16 @@ class Scope:
     seeds: int | None = None
     quick: bool = False
     arrays: str | None = None
+    method_seeds: Mapping[str, int] = field(default_factory=dict)
+    attacked: Mapping[str, str] = field(default_factory=dict)
+    as_authors: bool = False
 
     def seeds_for(self, experiment: Experiment) -> range:
         """Return the seeds of an experiment."""
         if self.quick:
             return range(1)
+        if experiment.method in self.method_seeds:
+            return range(self.method_seeds[experiment.method])
         synthetic = experiment.data == "synthetic"
         if self.arrays is not None and synthetic:
             return range(TRAININGS)
@@ -174,12 +179,23 @@ class Scope:
         name = OURS if ours else experiment.method
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
 
+    def method(self, experiment: Experiment) -> str:
+        """Return the method that is run: the authors' variant in place of ours, where it is asked for."""
+        return AUTHORS if self.as_authors and experiment.method == OURS else experiment.method
+
+    def noise(self, experiment: Experiment) -> str:
+        """Return the attack of an experiment, whose regression does not see the group, as the authors' did not."""
+        name, colon, group = experiment.noise.partition(":")
+        if name == "group-targeted" and not group and experiment.data in self.attacked:
+            colon, group = ":", self.attacked[experiment.data]
+        return name if name == "none" else f"{name}-without-group{colon}{group}"
+
     def tuning_settings(self, experiment: Experiment) -> dict[str, Any]:
         """Return what identifies the choice of hyperparameters for an experiment."""
         seeds, folds = TUNING[experiment.data]
         arrays = self.arrays is not None and experiment.data == "synthetic"
         named = {name: value for name, value in asdict(experiment).items() if name not in ("traced", "fixed")}
-        named["noise"] = experiment.attack
+        named["noise"] = self.noise(experiment)
         candidates = {name: list(values) for name, values in METHODS[experiment.method].candidates.items()}
         seeds = seeds[: 1 if arrays else None]  # the arrays are one draw
         return {"tuning": named, "seeds": list(seeds), "folds": folds, "arrays": arrays, "grid": candidates}
@@ -189,7 +205,7 @@ class Scope:
         fixed = METHODS[experiment.method].options()[0] | (chosen or {}) | dict(experiment.fixed)
         return Comparison(
             data=experiment.data,
-            noise=experiment.attack,
+            noise=self.noise(experiment),
             rate=experiment.rate,
             fairness=experiment.fairness,
             validation=experiment.validation,
@@ -329,7 +345,7 @@ class Results:
         """Return the name of a run in records; experiments with the same hyperparameters share it."""
         if (experiment, seed) not in self.names:
             comparison = self.scope.comparison(experiment, self.chosen(experiment))
-            asked = comparison.run_settings(METHODS[experiment.method], seed)
+            asked = comparison.run_settings(METHODS[self.scope.method(experiment)], seed)
             self.names[experiment, seed] = fingerprint(asked)
         return self.names[experiment, seed]
 

@@ -93,15 +93,12 @@ def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_J
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
     """List the runs that are not recorded yet, each once."""
-    scope = results.scope
-    todo = {
-        results.name(each, seed): _Job(
-            each, seed, partial(run_one, scope.comparison(each, results.chosen(each)), each.method, seed)
-        )
-        for each in experiments
-        for seed in scope.seeds_for(each)
-        if results.run(each, seed) is None
-    }
+    scope, todo = results.scope, {}
+    for each in experiments:
+        comparison, method = scope.comparison(each, results.chosen(each)), scope.method(each)
+        for seed in scope.seeds_for(each):
+            if results.run(each, seed) is None:
+                todo[results.name(each, seed)] = _Job(each, seed, partial(run_one, comparison, method, seed))
     return list(todo.values())
 
 
