@@ -85,11 +85,11 @@ def method(folder):
 def fr_train(folder):
     from fairsieve.data import make_synthetic
     from fairsieve.paper.methods.contract import TrainingInput
-    from fairsieve.paper.methods.fr_train import fr_train_trainer
+    from fairsieve.paper.methods.fr_train import train_fr_train
     from fairsieve.training.settings import Settings
 
     data = make_synthetic(60, seed=0)
-    fr_train_trainer("ours")(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
+    train_fr_train(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
 
 
 def cluster(folder):

@@ -103,5 +103,5 @@ ENTRIES = [
     Bad("compare: an unknown attack", lambda: make_problem("synthetic", "x", 0.1, 0),
         "noise", "must be one of", "got 'x'", "label, group-targeted"),
     Bad("reproduce: an unknown table", lambda: find_items("table9"),
-        "what", "must be list, all, or one of", "got 'table9'", "table1"),
+        "what", "must be one of list, all", "got 'table9'", "table1"),
 ]  # fmt: skip

@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 from fairsieve.cli.app import app
 from fairsieve.data import synthetic_splits
 from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.paper import run
+from fairsieve.paper.methods.registry import find_methods
+from fairsieve.paper.records import read_results
 
 QUICK = ("--no-tune", "--epochs", "4", "--jobs", "1")
 ROWS = 400
@@ -92,8 +95,9 @@ def test_the_authors_arrays_stand_in_for_a_draw_and_records_do_not_say_where_the
         folder.mkdir()
         write_arrays(folder, parts, noisy)
         for noise in ("label", "group-targeted"):
-            asked = ("--methods", "plain", "--seeds", "1", "--noise", noise, "--arrays", str(folder))
-            _, records = compare(tmp_path, *asked)
+            asked = run.Comparison(noise=noise, arrays=str(folder))
+            list(run.compare(asked, find_methods("plain"), range(1), tmp_path / "records.jsonl"))
+    records = list(read_results(tmp_path / "records.jsonl"))
     assert len(records) == 2  # the second folder gave no others
     groups = parts.train.groups
     shares = {

@@ -105,13 +105,6 @@ def test_an_empty_cell_and_one_batch(method, data, validation):
     assert set(train(method, data.take(keep), validation, settings).predict(data)) <= {0, 1}
 
 
-def test_a_validation_set_is_asked_for(data):
-    for method in METHODS.values():
-        if method.uses_validation:
-            with pytest.raises(InvalidInputError, match="needs a validation set"):
-                train(method, data)
-
-
 def test_methods_by_name():
     assert [m.name for m in find_methods("lr,fairsieve")] == ["lr", "fairsieve"]
     assert [m.name for m in find_methods("default")][:2] == ["plain", "fairsieve"]
@@ -190,8 +183,6 @@ def test_fr_train_has_two_settings_of_one_game(data, validation):
         ours.train(given, game_epochs=700).predict(data).tolist()
         != published.train(given, game_epochs=700).predict(data).tolist()
     )
-    with pytest.raises(InvalidInputError, match="must sum to at most 1"):
-        ours.train(given, fairness_weight=0.7)
 
 
 @pytest.mark.parametrize("name", ["surrogate-loss", "group-peer-loss"])
@@ -229,7 +220,8 @@ def test_tuning_takes_the_fairest_of_the_accurate():
     right = {tuple(f): y for f, y in zip(data.features, data.labels, strict=True)}
 
     def train(given, *, kind):
-        def predict(features, groups):
+        def predict(samples):
+            features = samples.features
             truth = np.array([right[tuple(f)] for f in features])
             rng = np.random.default_rng(0)
             if kind == "accurate":  # wrong for group 0 only
@@ -237,7 +229,7 @@ def test_tuning_takes_the_fairest_of_the_accurate():
             wrong = rng.random(len(features)) < {"fair": 0.02, "poor": 0.5}[kind]
             return np.where(wrong, 1 - truth, truth)
 
-        return Trained(predict_labels=predict, indices=np.arange(len(given.data)))
+        return Trained(predict=predict, indices=np.arange(len(given.data)))
 
     method = Method(
         name="stub",

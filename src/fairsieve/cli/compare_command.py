@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +15,6 @@ from fairsieve.cli.terminal import printable, say, stoppable
 from fairsieve.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairsieve.paper.measures import Difference
     from fairsieve.paper.methods.contract import Method
     from fairsieve.paper.records import Record
     from fairsieve.paper.run import Comparison
@@ -88,9 +86,6 @@ def compare_command(
         int | None,
         typer.Option(help="Epochs of the paper's methods; by default the paper's.", show_default=False),
     ] = None,
-    arrays: Annotated[
-        str | None, typer.Option(help="The folder of the authors' synthetic arrays.", show_default=False)
-    ] = None,
     **settings: Any,
 ) -> None:
     """Compare methods on data with wrong labels, or on your own table.
@@ -125,8 +120,6 @@ def compare_command(
     check_share("--rate", rate, most=0.5)
     for option, value in (("--seeds", seeds), ("--jobs", jobs), ("--epochs", epochs)):
         check_at_least(option, 1 if value is None else value, 1)
-    if arrays is not None and data != "synthetic":
-        raise InvalidInputError(f"--arrays must go with --data synthetic; got --data {data}: leave one out")
     chosen = find_methods(methods)
     asked = run.Comparison(
         data="table" if own is not None else data,
@@ -136,12 +129,11 @@ def compare_command(
         validation=validation,
         tune=tune,
         epochs=epochs,
-        arrays=arrays,
         table=own,
     )
     if own is None:  # report a wrong name or a missing file at once
         paper_settings(data, noise, rate, asked.fairness)
-        make_problem(data, "none", 0, 0, arrays=arrays)
+        make_problem(data, "none", 0, 0)
     make_folder("--out", out)
     path = out / "records.jsonl"
     records: list[Record] = []
@@ -194,21 +186,18 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     table = Table("method", title=f"{name}, {flips}, {count} {what}{'' if count == 1 else 's'}")
     if len(chosen) > 1:
         table.caption = f"In brackets: 95 % interval of the difference from {first.title}"
+    heads = []
     for head in ("accuracy ↑", f"{ABBREVIATIONS[asked.fairness]} disparity ↓"):
+        heads += [head, f"less {first.title}"] if len(chosen) > 1 else [head]
+    for head in (*heads, "seconds", "tuning"):
         table.add_column(head, justify="right")
-        if len(chosen) > 1:
-            table.add_column(f"less {first.title}", justify="right")
-    for head in ("seconds", "tuning"):
-        table.add_column(head, justify="right")
-    compare = _comparison(asked)
     for method in chosen:
-        mine = done[method.name]
-        cells = []
+        mine, cells = done[method.name], []
         for measure in ("accuracy", asked.fairness) if mine else ():
             cells.append(number(float(np.mean([one["metrics"][measure] for one in mine]))))
             if len(chosen) > 1:
-                same = method.name == first.name
-                cells.append("" if same else _told(compare(records, method.name, first.name, measure)))
+                both = (method.name, first.name)
+                cells.append("" if method is first else _difference(asked, records, both, measure))
         cells += [
             f"{np.mean([one[key] for one in mine]):.2f}" for key in ("seconds", "tuning_seconds") if mine
         ]
@@ -220,25 +209,20 @@ def _print_results(asked: Comparison, chosen: Sequence[Method], records: Sequenc
     say(*(f"{method}: {error}" for method, error in errors.items()))
 
 
-def _comparison(asked: Comparison) -> Callable[..., Difference | None]:
-    """Return the function that compares two methods: split by split, or on the same verified rows."""
+def _difference(asked: Comparison, records: Sequence[Record], methods: tuple[str, str], measure: str) -> str:
+    """Write how far two methods differ, split by split or on the same verified rows, and the interval."""
     from fairsieve.paper.measures import compare_pairs, compare_verified
-
-    if asked.table is None or not asked.table.asked.verified:
-        return partial(compare_pairs, overlapping=asked.data != "synthetic")  # draws share no rows
-    return partial(compare_verified, problem=asked.problem(0))
-
-
-def _told(found: Difference | None) -> str:
-    """Write a difference and its interval."""
     from fairsieve.report.text import interval, number
 
+    if asked.table is not None and asked.table.asked.verified:
+        found = compare_verified(records, *methods, measure, asked.problem(0))
+    else:
+        found = compare_pairs(records, *methods, measure)
     if found is None:
         return "–"
-    value, *bounds = found
-    sign = "+" if value > 0 else ""
-    within = "" if isnan(bounds[0]) else f" ({interval((bounds[0], bounds[1]))})"
-    return f"{sign}{number(value)}{within}"
+    value, low, high = found
+    within = "" if isnan(low) else f" ({interval((low, high))})"
+    return f"{'+' if value > 0 else ''}{number(value)}{within}"
 
 
 def _meaning(asked: Comparison, records: Sequence[Record]) -> list[str]:

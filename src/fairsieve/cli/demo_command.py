@@ -57,19 +57,19 @@ def demo_command(
     title = f"{rate:.0%} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
         with stages(len(demo.DEMO_METHODS) * seeds) as tell:
-            found = demo.run_demo(notion, noise, rate, seeds, tell)
+            scores, train, flipped, fits = demo.run_demo(notion, noise, rate, seeds, tell)
         titles = {
             "accuracy": "accuracy ↑",
             "equalized_odds": "EO disparity ↓",
             "demographic_parity": "DP disparity ↓",
             "seconds": "seconds",
         }
-        scores = found.scores.groupby("method", sort=False)[[*titles]]
-        shown = scores.mean().map("{:.3f}".format)
+        grouped = scores.groupby("method", sort=False)[[*titles]]
+        shown = grouped.mean().map("{:.3f}".format)
         if seeds > 1:
-            shown += scores.std(ddof=0).map(" ± {:.3f}".format)
+            shown += grouped.std(ddof=0).map(" ± {:.3f}".format)
         many = "1 seed" if seeds == 1 else f"{seeds} seeds"
         say(f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}")
         say(shown.rename(columns=titles).to_string())
-        demo.draw_demo(found, notion, title, out / "demo.png")
+        demo.draw_demo(train, flipped, fits, notion, title, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from fairsieve.cli.compare_command import Backend, Jobs
 from fairsieve.cli.terminal import say, stoppable
 from fairsieve.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from fairsieve.paper.reproduce.experiments import Item
-    from fairsieve.paper.reproduce.results import Results
 
 
 def _complete_items(incomplete: str) -> list[str]:
@@ -56,7 +51,6 @@ def reproduce_command(
         typer.Option(
             metavar="DATA=GROUP",
             help="The group to attack of a data set, in place of the one by the paper's rule.",
-            show_default=False,
         ),
     ] = None,
     selection: Annotated[
@@ -77,53 +71,52 @@ def reproduce_command(
     Example: fairsieve reproduce table1 --quick -o reproduction
     """
     from fairsieve.files import make_folder
-    from fairsieve.paper.reproduce.claims import judgements
-    from fairsieve.paper.reproduce.experiments import ITEMS, Scope, collect_experiments, find_items
-    from fairsieve.paper.reproduce.page import count_verdicts, write_reproduction
-    from fairsieve.paper.reproduce.results import Protocols, Results
-    from fairsieve.paper.reproduce.runner import check_data_sets
+    from fairsieve.paper.records import read_results
+    from fairsieve.paper.reproduce import experiments as sets
+    from fairsieve.paper.reproduce.page import write_reproduction
+    from fairsieve.paper.reproduce.runner import check_data_sets, reproduce
     from fairsieve.paper.workers import open_cluster
+    from fairsieve.progress import progress_bar
     from fairsieve.report.looks import pyplot
     from fairsieve.validation import check_at_least
 
     if what == "list":
-        for item in ITEMS.values():
+        for item in sets.ITEMS.values():
             typer.echo(f"{item.name}: {item.title}")
         return
     check_at_least("--jobs", 1 if jobs is None else jobs, 1)
-    by_method = _parse_seeds(seeds or [])
-    scope = Scope(
-        by_method.pop("", None),
-        quick,
-        method_seeds=by_method,
-        attacked=dict(map(_parse_group, attacked or [])),
-        as_authors=selection == "authors",
+    counts, groups = _parse_seeds(seeds or []), dict(map(_parse_group, attacked or []))
+    scope = sets.Scope(
+        counts.pop("", None), quick, method_seeds=counts, attacked=groups, as_authors=selection == "authors"
     )
-    items = find_items(what)
-    scopes = [scope]
+    items = sets.find_items(what)
+    experiments = sets.collect_experiments(items)
+    scopes = {scope: experiments}
     if arrays is not None or judge_only:
-        scopes.append(replace(scope, arrays=arrays or "recorded"))
+        synthetic = [each for each in experiments if each.data == "synthetic"]
+        scopes[replace(scope, arrays=arrays or "recorded")] = synthetic
     pyplot()  # report a missing package before the work, not after it
     path = out / "records.jsonl"
     if not judge_only:
-        for each in scopes:
-            check_data_sets(collect_experiments(items), each)
+        for scope, wanted in scopes.items():
+            check_data_sets(wanted, scope)
     elif not path.is_file():
         raise InvalidInputError(
             f"--judge-only needs records; {path} is not there: name their folder by --out"
         )
     make_folder("--out", out)
     with stoppable(f"What is finished is in {path}: give the same command again to go on."):
-        protocols = Protocols(*(Results.read(path, each) for each in scopes))
+        found = {scope: sets.Results(read_results(path), scope) for scope in scopes}
         if not judge_only:
-            with open_cluster(backend, jobs) as workers:
-                for results in filter(None, (protocols.authors, protocols.fresh)):
-                    _run_all(items, results, path, workers)
-        page = write_reproduction(protocols, items, out)
-    say(count_verdicts(judgements(protocols)), f"The page is {page}; tables and figures are beside it")
+            with open_cluster(backend, jobs) as workers, progress_bar("looking for what is left") as update:
+                for scope, wanted in reversed(scopes.items()):  # the authors' draw first
+                    for done, total, step in reproduce(wanted, found[scope], path, jobs=workers):
+                        update(done, step, total=total)
+        page, verdicts = write_reproduction(sets.Protocols(*found.values()), items, out)
+    say(verdicts, f"The page is {page}; tables and figures are beside it")
 
 
-def _parse_seeds(texts: Sequence[str]) -> dict[str, int]:
+def _parse_seeds(texts: list[str]) -> dict[str, int]:
     """Read ``--seeds``: METHOD=N for one method, or a number for all, under no name."""
     from fairsieve.paper.methods.registry import find_methods
 
@@ -141,19 +134,3 @@ def _parse_group(text: str) -> tuple[str, str]:
     if not (data and group):
         raise InvalidInputError(f"--attacked must be DATA=GROUP, such as adult=Female; got {text!r}")
     return data, group
-
-
-def _run_all(items: Sequence[Item], results: Results, path: Path, jobs: int) -> None:
-    """Run what is missing, with a line that says what is left."""
-    from fairsieve.paper.reproduce import runner
-    from fairsieve.paper.reproduce.experiments import collect_experiments
-    from fairsieve.progress import progress_bar
-
-    with progress_bar("looking for what is left") as update:
-        experiments = collect_experiments(items)
-        if results.scope.arrays is not None:
-            experiments = [experiment for experiment in experiments if experiment.data == "synthetic"]
-        for step in runner.reproduce(experiments, results, path, jobs=jobs):
-            seconds = step.seconds_left
-            time = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-            update(step.done, f"about {time} left; {step.latest}", total=step.total)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +25,16 @@ DEMO_METHODS = {"lr": "lr", "itlm": "itlm", "fairbatch": "fairbatch", "fairsieve
 EPOCHS = 500
 
 
-@dataclass(frozen=True, eq=False)
-class Demo:
-    """What the demo found: the scores of every method and seed, and data, flips and fits of the first seed."""
-
-    scores: pd.DataFrame
-    train: Samples
-    flipped: NDArray[np.bool_]
-    fits: dict[str, Fitted]
-
-
-def run_demo(fairness: str, noise: str, rate: float, seeds: int, report: Callable[[str], None]) -> Demo:
+def run_demo(
+    fairness: str, noise: str, rate: float, seeds: int, report: Callable[[str], None]
+) -> tuple[pd.DataFrame, Samples, NDArray[np.bool_], dict[str, Fitted]]:
     """Train the four methods; every seed draws its own data, flips, first weights and batches.
 
-    ``report`` is told what begins.
+    ``report`` is told what begins. Return the scores of every method and seed, and data, flips and fits of the first.
     """
     scores: list[dict[str, Any]] = []
     fits: dict[str, Fitted] = {}
+    settings: Any = {"fairness": fairness, "clean_ratio": max(1 - rate, 0.01), "epochs": EPOCHS}
     for seed in range(seeds):
         parts = synthetic_splits(seed)
         noisy = add_noise(parts.train, noise, rate, seed=seed)
@@ -52,29 +43,21 @@ def run_demo(fairness: str, noise: str, rate: float, seeds: int, report: Callabl
             train, flipped = parts.train, noisy.flipped
         for name, called in DEMO_METHODS.items():
             report(f"{name}, seed {seed}")
-            started = time.perf_counter()
-            fitted = fit(
-                None,
-                data,
-                name,
-                seed=seed,
-                evaluation=parts.test,
-                fairness=fairness,
-                clean_ratio=max(1 - rate, 0.01),
-                epochs=EPOCHS,
-            )
-            found = {"seconds": time.perf_counter() - started, "method": METHODS[called].title}
+            fitted = fit(None, data, name, seed=seed, evaluation=parts.test, **settings)
+            found = {"seconds": fitted.seconds, "method": METHODS[called].title}
             scores.append(found | measure(fitted.predict(parts.test.features), parts.test))
             fits.setdefault(name, fitted)
-    return Demo(pd.DataFrame(scores), train, flipped, fits)
+    return pd.DataFrame(scores), train, flipped, fits
 
 
-def draw_demo(demo: Demo, fairness: str, title: str, path: Path) -> None:
+def draw_demo(
+    train: Samples, wrong: NDArray[np.bool_], fits: dict[str, Fitted], fairness: str, title: str, path: Path
+) -> None:
     """Draw flipped, selected and dropped samples, disparity and ratios by epoch; the path's ending says the format."""
     plt = pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
-    train, wrong, history = demo.train, demo.flipped, demo.fits["fairsieve"].history
-    right, kept = ~wrong, np.isin(np.arange(len(train)), demo.fits["fairsieve"].indices)
+    history, right = fits["fairsieve"].history, ~wrong
+    kept = np.isin(np.arange(len(train)), fits["fairsieve"].indices)
     caught = f"flipped, dropped ({(~kept & wrong).sum()} of {wrong.sum()})"
     panels = {
         "Flipped labels": {
@@ -98,13 +81,11 @@ def draw_demo(demo: Demo, fairness: str, title: str, path: Path) -> None:
         axis.set(title=what, xlabel="x₁", ylabel="x₂")
     below, ratios = axes[1]
     for name, called in DEMO_METHODS.items():
-        own, method = demo.fits[name].history, METHODS[called]
+        own, method = fits[name].history, METHODS[called]
         assert own.evaluation is not None
         values = own.evaluation.disparity[fairness]
         below.plot(own.epochs, values, color=colour(method.look), label=method.title)
-    below.axvline(
-        history.warmup_epochs, color="black", linewidth=0.8, linestyle=":", label="selection begins"
-    )
+    below.axvline(history.warmup_epochs, color="black", lw=0.8, linestyle=":", label="selection begins")
     what = f"{ABBREVIATIONS[fairness]} disparity on clean test data"
     below.set(title=what, xlabel="epoch", ylabel="disparity", ylim=(0, None))
     cells = [f"label {label}, group {group}" for label in history.classes for group in history.groups]
@@ -113,7 +94,5 @@ def draw_demo(demo: Demo, fairness: str, title: str, path: Path) -> None:
     for axis in axes.flat:  # under the axis a legend hides no point
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     figure.suptitle(title, fontsize="large")
-    try:
-        figure.savefig(path)
-    finally:
-        plt.close(figure)
+    figure.savefig(path)
+    plt.close(figure)

@@ -57,17 +57,16 @@ def standard_error(values: NDArray[np.float64], ratio: float = 0.0) -> float:
 Difference = tuple[float, float, float]  # between the means of two methods, and its 95 % interval
 
 
-def compare_pairs(
-    records: Sequence[Record], method: str, baseline: str, name: str, *, overlapping: bool = True
-) -> Difference | None:
+def compare_pairs(records: Sequence[Record], method: str, baseline: str, name: str) -> Difference | None:
     """Compare two methods by a measure, split by split; None where they have no split in common.
 
-    Training parts of repeated splits overlap, and the error allows for that; draws do not. One split has no interval.
+    Training parts of repeated splits overlap, and the error allows for that; draws of the synthetic data do not. One
+    split has no interval.
 
     Examples
     --------
     >>> def record(name, seed, accuracy):
-    ...     settings = {"method": name, "seed": seed}
+    ...     settings = {"method": name, "seed": seed, "data": "adult"}
     ...     return {"settings": settings, "metrics": {"accuracy": accuracy}, "rows": {"train": 80, "test": 20}}
     >>> records = [record("a", 0, 0.5), record("b", 0, 0.6), record("a", 1, 0.5), record("b", 1, 0.8)]
     >>> [round(value, 2) for value in compare_pairs(records, "b", "a", "accuracy")]
@@ -80,8 +79,8 @@ def compare_pairs(
     apart = np.array([mine[seed]["metrics"][name] - theirs[seed]["metrics"][name] for seed in shared])
     half = np.nan
     if len(apart) > 1:
-        rows = mine[shared[0]]["rows"]
-        error = standard_error(apart, rows["test"] / rows["train"] if overlapping else 0.0)
+        rows, data = mine[shared[0]]["rows"], mine[shared[0]]["settings"]["data"]
+        error = standard_error(apart, 0.0 if data == "synthetic" else rows["test"] / rows["train"])
         half = float(student.ppf(0.975, len(apart) - 1)) * error
     return float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half
 

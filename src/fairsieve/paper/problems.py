@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,10 @@ from fairsieve.data.synthetic import load_authors_arrays, synthetic_splits
 from fairsieve.errors import InvalidInputError
 from fairsieve.samples import Samples
 from fairsieve.training.settings import Settings
-from fairsieve.validation import closest_hint
+from fairsieve.validation import check_choice
 
 BATCH_SIZES = {"synthetic": 100, "compas": 200, "adult": 2000, "german": 100}
-NOISES = (
-    "none",
-    "label",
-    "group-targeted",
-    "label-without-group",
-    "group-targeted-without-group",
-    "uniform",
-)
+NOISES = ("none", "label", "group-targeted", "label-without-group", "group-targeted-without-group", "uniform")
 
 
 def add_noise(
@@ -41,24 +35,19 @@ def add_noise(
     """
     name, _, group = noise.partition(":")
     targeted = name.startswith("group-targeted")
-    if name not in NOISES or (group and not targeted):
-        raise InvalidInputError(
-            f"noise must be one of {', '.join(NOISES)}; got {noise!r}{closest_hint(noise, NOISES)}"
-        )
+    check_choice("noise", name if targeted else noise, NOISES)
     if name == "none":
         return NoisyLabels(samples.labels.copy(), np.zeros(len(samples), dtype=bool))
     if name == "uniform":
         return flip_uniform(samples, rate, seed=seed)
     theirs = name.endswith("without-group")
-    fitted_on = validation if theirs else None
+    seen: Any = {"validation": validation if theirs else None, "sees_group": not theirs}
     if not targeted:
-        return flip_margin(samples, rate, validation=fitted_on, sees_group=not theirs)
+        return flip_margin(samples, rate, **seen)
     values = {str(value): value for value in samples.cells.groups}
     if group and group not in values:
         raise InvalidInputError(f"noise must attack one of the groups {', '.join(values)}; got {group!r}")
-    return flip_group_targeted(
-        samples, rate, group=values[group] if group else None, validation=fitted_on, sees_group=not theirs
-    )
+    return flip_group_targeted(samples, rate, group=values[group] if group else None, **seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +83,8 @@ class NoisyProblem:
     fewest: int = 1
     changes: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def attacked(self) -> dict[str, float]:
-        """The share of the training labels that are flipped, group by group."""
-        cells = self.train.cells
-        flips = np.bincount(cells.group_codes[self.flipped], minlength=cells.shape[1])
-        sizes = np.maximum(cells.counts.sum(axis=0), 1)
-        return {str(name): float(share) for name, share in zip(cells.groups, flips / sizes, strict=True)}
 
-
+@lru_cache(maxsize=1)  # for the next method: Adult takes seconds to load and attack
 def make_problem(data: str, noise: str, rate: float, seed: int, *, arrays: str | None = None) -> NoisyProblem:
     """Draw or split the data by the seed, then flip training labels.
 
@@ -146,14 +128,7 @@ def attack_problem(
 
 def paper_settings(data: str, noise: str, rate: float, fairness: str) -> Settings:
     """Return the paper's settings: batch sizes by data set, and more epochs where its authors took them."""
-    if data not in BATCH_SIZES:
-        raise InvalidInputError(
-            f"data must be one of {', '.join(BATCH_SIZES)}; got {data!r}{closest_hint(data, BATCH_SIZES)}"
-        )
+    check_choice("data", data, BATCH_SIZES)
     epochs = 400 if not noise.startswith("group-targeted") else 450 if fairness == "equalized_odds" else 500
-    return Settings(
-        fairness=fairness,
-        clean_ratio=1.0 if noise == "none" else 1 - rate,
-        epochs=epochs,
-        batch_size=BATCH_SIZES[data],
-    )
+    ratio = 1.0 if noise == "none" else 1 - rate
+    return Settings(fairness=fairness, clean_ratio=ratio, epochs=epochs, batch_size=BATCH_SIZES[data])

@@ -6,9 +6,8 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from importlib import metadata
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from fairsieve.data.splits import fold_numbers
 from fairsieve.errors import FairsieveError
 from fairsieve.paper.measures import measure
-from fairsieve.paper.methods.contract import Method, Trained, TrainingInput
+from fairsieve.paper.methods.contract import Method, TrainingInput
 from fairsieve.paper.methods.fr_train import clean_with_itlm
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.methods.selection import train_as_authors
@@ -32,7 +31,6 @@ if TYPE_CHECKING:  # tables need more packages than the paper's runs
     from fairsieve.paper.table_problems import TableSource
 
 ValidationKind = Literal["clean", "noisy", "cleaned"]
-TABLE_EPOCHS = 400
 PACKAGES = ("fairsieve", "numpy", "numba", "scikit-learn")
 CLOSE = 0.05  # how far below the best accuracy a candidate may be
 
@@ -93,33 +91,29 @@ class Comparison:
             if not (value is None or value is False or value == {}) or name == "tune"
         }
 
-    def training_settings(self) -> Settings:
-        """Return the paper's settings, with the number of epochs that is asked for."""
-        if self.table is not None:
-            settings = Settings(fairness=self.fairness, epochs=TABLE_EPOCHS)
-        else:
-            settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
-        if self.epochs is None:
-            return settings
-        warmup = min(settings.warmup_epochs, self.epochs // 4)
-        return replace(settings, epochs=self.epochs, warmup_epochs=warmup)
-
     def problem(self, seed: int) -> NoisyProblem:
         """Make the problem of a seed, or take that of the last run."""
-        return _cached_problem(self.data, self.noise, self.rate, seed, self.arrays, self.table)
+        if self.table is None:
+            return make_problem(self.data, self.noise, self.rate, seed, arrays=self.arrays)
+        from fairsieve.paper.table_problems import make_table_problem
 
-    def training_input(self, problem: NoisyProblem, method: Method, seed: int) -> TrainingInput:
+        return make_table_problem(self.table, self.noise, self.rate, seed)
+
+    def training_input(self, method: Method, seed: int) -> TrainingInput:
         """Return what a method is given: with a validation set, if it uses one."""
-        settings = replace(self.training_settings(), **problem.changes)
-        validation = problem.clean_validation if self.validation == "clean" else problem.noisy_validation
-        if method.uses_validation and self.validation == "cleaned":
-            validation = clean_with_itlm(validation, 1 - self.rate)
-        return TrainingInput(
-            data=problem.train,
-            settings=settings,
-            seed=seed,
-            validation=validation if method.uses_validation else None,
-        )
+        problem, validation = self.problem(seed), None
+        settings = Settings(fairness=self.fairness)
+        if self.table is None:
+            settings = paper_settings(self.data, self.noise, self.rate, self.fairness)
+        if self.epochs is not None:
+            warmup = min(settings.warmup_epochs, self.epochs // 4)
+            settings = replace(settings, epochs=self.epochs, warmup_epochs=warmup)
+        if method.uses_validation:
+            validation = problem.clean_validation if self.validation == "clean" else problem.noisy_validation
+            if self.validation == "cleaned":
+                validation = clean_with_itlm(validation, 1 - self.rate)
+        settings = replace(settings, **problem.changes)
+        return TrainingInput(data=problem.train, settings=settings, seed=seed, validation=validation)
 
 
 # Choosing hyperparameters. The paper's rule: "choose the hyperparameters that result in the best fairness while
@@ -129,16 +123,10 @@ class Comparison:
 # best looks most accurate.
 
 
-def candidates(method: Method) -> list[dict[str, Any]]:
-    """List all combinations of a method's candidate values."""
-    names = list(method.candidates)
-    return [dict(zip(names, values, strict=True)) for values in product(*method.candidates.values())]
-
-
-def choose(method: Method, given: TrainingInput, folds: int = 5) -> dict[str, Any]:
+def choose(method: Method, given: TrainingInput) -> dict[str, Any]:
     """Choose the hyperparameters to use on some data."""
-    options = candidates(method)
-    return options[pick(*fold_scores(method, given, folds))] if len(options) > 1 else options[0]
+    options = method.options()
+    return options[pick(*fold_scores(method, given, folds=5))] if len(options) > 1 else options[0]
 
 
 def fold_scores(method: Method, given: TrainingInput, folds: int) -> NDArray[np.float64]:
@@ -146,7 +134,7 @@ def fold_scores(method: Method, given: TrainingInput, folds: int) -> NDArray[np.
 
     Methods that have a validation set train once on all of the data, and are measured on that set.
     """
-    options, data = candidates(method), given.data
+    options, data = method.options(), given.data
     if given.validation is not None:
         parts = [(data, given.validation)]
     else:
@@ -199,11 +187,10 @@ def compare(
 
 def run_one(comparison: Comparison, name: str, seed: int) -> Record:
     """Make one run and return its record; an error of ours becomes part of the record."""
-    method = METHODS[name]
+    method, problem = METHODS[name], comparison.problem(seed)
     asked = comparison.run_settings(method, seed)
-    record: Record = {"run": fingerprint(asked), "settings": asked, "versions": package_versions()}
-    problem = comparison.problem(seed)
-    record["checksum"] = problem.checksum
+    record: Record = {"run": fingerprint(asked), "settings": asked, "checksum": problem.checksum}
+    record["versions"] = package_versions()
     try:
         return record | _train_and_measure(comparison, method, problem, seed)
     except FairsieveError as error:
@@ -212,12 +199,12 @@ def run_one(comparison: Comparison, name: str, seed: int) -> Record:
 
 def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyProblem, seed: int) -> Record:
     """Choose hyperparameters, train, and return the part of the record that says what came of it."""
-    given = comparison.training_input(problem, method, seed)
+    given = comparison.training_input(method, seed)
     started = time.process_time()
     if comparison.fixed is not None:
         chosen, told = dict(comparison.fixed), {}  # the settings name them
     else:
-        chosen = choose(method, given) if comparison.tune else method.defaults
+        chosen = choose(method, given) if comparison.tune else method.options()[0]
         told = {"hyperparameters": chosen, "tuning_seconds": round(time.process_time() - started, 4)}
     own = {"game_epochs": comparison.epochs} if comparison.epochs and "fr-train" in method.name else {}
     began, wall = time.process_time(), time.perf_counter()
@@ -226,14 +213,14 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
         "seconds": round(time.perf_counter() - wall, 4),
         "cpu_seconds": round(time.process_time() - began, 4),
         "epochs": trained.epochs,
-        "metrics": _test_metrics(trained, problem),
         "rows": {"train": len(problem.train), "test": len(problem.test)},
-        "attacked": {name: round(share, 4) for name, share in problem.attacked.items() if share > 0},
     }
+    predicted = trained.predict(problem.test)
+    result |= _measured(predicted, trained.indices, problem)
     if comparison.table is not None:
         result["clean_ratio"] = problem.changes["clean_ratio"]
         if problem.weights is not None:
-            result["predicted"] = trained.predict(problem.test).tolist()
+            result["predicted"] = predicted.tolist()
     if comparison.history:
         if method.name == "sample-selection":  # the compiled loop tells nothing of single epochs
             trained = replace(method, train=partial(train_as_authors, as_text=True)).fit(given, chosen)
@@ -241,29 +228,20 @@ def _train_and_measure(comparison: Comparison, method: Method, problem: NoisyPro
     return result
 
 
-@lru_cache(maxsize=1)
-def _cached_problem(
-    data: str, noise: str, rate: float, seed: int, arrays: str | None, table: TableSource | None = None
-) -> NoisyProblem:
-    """Make a problem, and keep it for the next method: Adult takes seconds to load and attack."""
-    if table is not None:
-        from fairsieve.paper.table_problems import make_table_problem
-
-        return make_table_problem(table, noise, rate, seed)
-    return make_problem(data, noise, rate, seed, arrays=arrays)
-
-
-def _test_metrics(trained: Trained, problem: NoisyProblem) -> dict[str, float]:
-    """Measure on the test samples, and count what was dropped."""
-    predicted = trained.predict(problem.test)
+def _measured(predicted: NDArray[Any], kept: NDArray[np.int64], problem: NoisyProblem) -> Record:
+    """Measure on the test samples, count what was dropped, and say whose labels were flipped."""
     found = measure(predicted, problem.test, problem.weights, problem.fewest)
-    measured = {name: float(value) for name, value in found.items()}
-    dropped = np.ones(len(problem.train), dtype=bool)
-    dropped[trained.indices] = False
-    measured["kept"] = 1 - float(dropped.mean())
+    cells, dropped = problem.train.cells, np.ones(len(problem.train), dtype=bool)
+    dropped[kept] = False
+    found["kept"] = 1 - dropped.mean()
     if problem.flipped.any():
-        measured["flips_dropped"] = float(dropped[problem.flipped].mean())
-    return {name: round(value, 6) for name, value in measured.items()}
+        found["flips_dropped"] = dropped[problem.flipped].mean()
+    flips = np.bincount(cells.group_codes[problem.flipped], minlength=cells.shape[1])
+    shares = zip(cells.groups, (flips / np.maximum(cells.counts.sum(axis=0), 1)).round(4), strict=True)
+    return {
+        "metrics": {name: round(float(value), 6) for name, value in found.items()},
+        "attacked": {str(name): float(share) for name, share in shares if share > 0},
+    }
 
 
 def package_versions() -> dict[str, str]:

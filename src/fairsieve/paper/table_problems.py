@@ -22,7 +22,6 @@ from fairsieve.tabular.preparation import TableProblem, read_whole
 from fairsieve.tabular.reading.encoding import Preparation
 from fairsieve.tabular.settings import TableSettings
 
-TEST = 0.2
 SMALLEST_BATCH, LARGEST_BATCH = 25, 2000
 BATCHES = 20  # in an epoch, within these bounds
 
@@ -62,6 +61,7 @@ def _read_source(source: TableSource) -> TableProblem:
     return read_whole(source.asked)
 
 
+@lru_cache(maxsize=1)
 def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) -> NoisyProblem:
     """Split a table by the seed, then flip training labels if asked to.
 
@@ -73,9 +73,7 @@ def make_table_problem(source: TableSource, noise: str, rate: float, seed: int) 
     part = whole.train.take(whole.train.grouped)
     tested = part.verified >= 0
     rest = np.flatnonzero(~tested)
-    train, test, validation = (
-        rest[rows] for rows in split_indices(part.take(rest).cells, test=TEST, seed=seed)
-    )
+    train, test, validation = (rest[rows] for rows in split_indices(part.take(rest).cells, seed=seed))
     prepared = Preparation().fit(part.take(train).values)
     labels = _positive_last(part.label_codes, whole)
     weights = None
@@ -107,18 +105,15 @@ def _positive_last(codes: NDArray[np.int64], whole: TableProblem) -> NDArray[np.
 
 def _settings(asked: TableSettings, train: Samples, whole: TableProblem, seed: int) -> dict[str, Any]:
     """Return the settings that depend on the training part: how many labels are right, and the size of a batch."""
-    ratio: float
-    if asked.clean_ratio == "auto":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairsieveWarning)
+    ratio = asked.clean_ratio
+    if ratio == "auto":
+        with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
             estimate = estimate_clean_ratio(
                 train.features, train.labels, sensitive_features=train.groups, random_state=seed
             )
         ratio = estimate.clean_ratio if estimate.credible else 1.0
-    else:
-        ratio = float(asked.clean_ratio)
     size = int(np.clip(len(train) // BATCHES, SMALLEST_BATCH, LARGEST_BATCH))
-    found: dict[str, Any] = {"clean_ratio": ratio, "batch_size": min(size, len(train))}
+    found: dict[str, Any] = {"clean_ratio": float(ratio), "batch_size": min(size, len(train))}
     if whole.labels.positive is not None:
         found["pos_label"] = len(whole.labels.classes) - 1
     return found

@@ -33,9 +33,7 @@ MOST_LOSSES = 3  # times in a row that workers may be lost before a new record a
 RUNS_IN_A_CHUNK = 2  # for each worker, where a backend returns its results all at once
 
 
-def run_and_record(
-    work: Sequence[Work], path: Path, *, jobs: int = 1, together: int = 1
-) -> Iterator[tuple[int, Record]]:
+def run_and_record(work: Sequence[Work], path: Path, *, jobs: int = 1) -> Iterator[tuple[int, Record]]:
     """Make runs, write each record into ``path`` as it arrives, and yield it with its place in ``work``.
 
     Parameters
@@ -46,8 +44,6 @@ def run_and_record(
         The file of records.
     jobs : int
         Workers; −1 for as many as the backend has. dask and ray use all that they have.
-    together : int
-        How many runs in a row one worker makes, where joblib hands them out: those that share work.
 
     Raises
     ------
@@ -56,7 +52,7 @@ def run_and_record(
     """
     left, losses = dict(enumerate(work)), 0
     while left:
-        results = _call_workers(left, jobs, together)
+        results = _call_workers(left, jobs)
         try:
             while True:
                 try:
@@ -79,7 +75,7 @@ def run_and_record(
                 results.close()
 
 
-def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Calls:
+def _call_workers(work: dict[int, Work], jobs: int) -> Calls:
     """Call workers; yield results as they arrive, or in chunks where the backend has no generators."""
     backend, _ = get_active_backend()
     own = {"DaskDistributedBackend": _call_dask, "RayBackend": _call_ray}.get(type(backend).__name__)
@@ -87,7 +83,7 @@ def _call_workers(work: dict[int, Work], jobs: int, together: int) -> Calls:
         yield from own(work, backend)
         return
     try:
-        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=together)
+        workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:  # joblib says so of Spark's backend
         calls = [joblib.delayed(_call)(place, each) for place, each in work.items()]
         chunk = RUNS_IN_A_CHUNK * joblib.effective_n_jobs(jobs)
@@ -163,9 +159,6 @@ def _report_loss(error: Exception, losses: int, left: int, path: Path) -> None:
     )
 
 
-FORMS = "dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT"
-
-
 @contextmanager
 def open_cluster(address: str | None, jobs: int | None = None) -> Iterator[int]:
     """Send joblib's work to a cluster while the context lasts; with None, keep it on this machine.
@@ -193,7 +186,8 @@ def open_cluster(address: str | None, jobs: int | None = None) -> Iterator[int]:
         return
     kind, separator, place = address.partition("://")
     if kind not in OPENERS or bool(separator) != bool(place) or (kind == "dask" and not place):
-        raise InvalidInputError(f"backend must be {FORMS}; got {address!r}")
+        forms = "dask://HOST:PORT, ray, ray://HOST:PORT, spark or spark://HOST:PORT"
+        raise InvalidInputError(f"backend must be {forms}; got {address!r}")
     with ExitStack() as stack:
         OPENERS[kind](place, stack)
         stack.enter_context(joblib.parallel_config(backend=kind))
@@ -217,7 +211,7 @@ def _open_ray(place: str, stack: ExitStack) -> None:
     if not ray.is_initialized():
         try:
             ray.init(address=f"ray://{place}" if place else None, log_to_driver=False)
-        except (ConnectionError, OSError) as error:
+        except OSError as error:
             raise WorkerError(
                 f"no ray cluster answers at {place}: start one there with `ray start --head`"
             ) from error
@@ -236,9 +230,8 @@ def _open_spark(place: str, stack: ExitStack) -> None:
     sql = _import_engine("pyspark.sql", "joblibspark pyspark")
     joblibspark = _import_engine("joblibspark", "joblibspark pyspark")
     if sql.SparkSession.getActiveSession() is None:
-        os.environ.setdefault(
-            "PYSPARK_PYTHON", sys.executable
-        )  # Spark would take the first python3 of the path
+        # Spark would take the first python3 of the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = sql.SparkSession.builder.appName("fairsieve")
         session = builder.master(f"spark://{place}" if place else "local[*]").getOrCreate()
         stack.callback(session.stop)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from fairsieve.errors import FairsieveWarning, InvalidInputError, MissingExtraError
+from fairsieve.errors import FairsieveWarning, InvalidInputError
 from fairsieve.estimators.classifier import FairRobustClassifier
+from fairsieve.optional import require
 from fairsieve.paper.methods.contract import Trained, TrainingInput
 from fairsieve.samples import Samples
 
@@ -28,6 +28,7 @@ MOMENTS = {
     "demographic_parity": ("DemographicParity", "demographic_parity"),
     "equal_opportunity": ("TruePositiveRateParity", "true_positive_rate_parity"),
 }
+EPS = 0.01  # how far a group's rate may lie from the overall rate, for ExponentiatedGradient
 
 
 def train_plain(given: TrainingInput) -> Trained:
@@ -45,53 +46,46 @@ def train_reweighing(given: TrainingInput) -> Trained:
 
 def _train_weighted(data: Samples, weights: NDArray[np.float64] | None) -> Trained:
     model = _regression().fit(data.features, data.labels, sample_weight=weights)
-    return Trained(
-        predict_labels=lambda features, groups: model.predict(features), indices=np.arange(len(data))
-    )
+    return Trained(predict=lambda samples: model.predict(samples.features), indices=np.arange(len(data)))
 
 
 def train_fairsieve(given: TrainingInput) -> Trained:
     """Train as ``fairsieve train`` does: the classifier with its defaults, which estimates which labels are wrong."""
     data, settings = given.data, given.settings
     model = FairRobustClassifier(settings.fairness, pos_label=settings.pos_label, random_state=given.seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairsieveWarning)
+    with warnings.catch_warnings(action="ignore", category=FairsieveWarning):
         model.fit(data.features, data.labels, sensitive_features=data.groups)
     return Trained(
-        predict_labels=lambda features, groups: model.predict(features),
-        indices=np.asarray(model.sample_indices_),
+        predict=lambda samples: model.predict(samples.features), indices=np.asarray(model.sample_indices_)
     )
 
 
-def train_exponentiated_gradient(given: TrainingInput, eps: float = 0.01, max_iter: int = 50) -> Trained:
-    """Train a mixture of regressions; ``eps`` is how far a group's rate may lie from the overall rate."""
-    data, settings = given.data, given.settings
-    reductions, positive = _import_fairlearn("reductions"), _positive(given)
-    moment = getattr(reductions, MOMENTS[settings.fairness][0])(difference_bound=eps)
-    model = reductions.ExponentiatedGradient(_regression(), moment, eps=eps, max_iter=max_iter)
+def train_exponentiated_gradient(given: TrainingInput) -> Trained:
+    """Train a mixture of regressions."""
+    data, reductions = given.data, _import_fairlearn("reductions")
+    moment = getattr(reductions, MOMENTS[given.settings.fairness][0])(difference_bound=EPS)
+    model = reductions.ExponentiatedGradient(_regression(), moment, eps=EPS, max_iter=50)
     with _quiet():
-        model.fit(data.features, _targets(data, positive), sensitive_features=data.cells.group_codes)
+        model.fit(data.features, data.cells.label_codes, sensitive_features=data.cells.group_codes)
 
-    def predict(features: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
-        return _decode(model.predict(features, random_state=given.seed), data, positive)
+    def predict(samples: Samples) -> NDArray[Any]:
+        return _decode(model.predict(samples.features, random_state=given.seed), data)
 
-    return Trained(predict_labels=predict, indices=np.arange(len(data)))
+    return Trained(predict=predict, indices=np.arange(len(data)))
 
 
 def train_threshold_optimizer(given: TrainingInput) -> Trained:
     """Train one regression with thresholds for each group; a group that lacks a class keeps the regression's own."""
-    data, settings = given.data, given.settings
-    postprocessing, positive = _import_fairlearn("postprocessing"), _positive(given)
-    targets, groups = _targets(data, positive), data.cells.group_codes
+    data, targets, groups = given.data, given.data.cells.label_codes, given.data.cells.group_codes
     complete = np.flatnonzero((data.cells.counts > 0).all(axis=0))
     if not len(complete):
         raise InvalidInputError(
             "threshold-optimizer needs a group with samples of both classes; there is none"
         )
     regression, rows = _regression().fit(data.features, targets), np.isin(groups, complete)
-    model = postprocessing.ThresholdOptimizer(
+    model = _import_fairlearn("postprocessing").ThresholdOptimizer(
         estimator=regression,
-        constraints=MOMENTS[settings.fairness][1],
+        constraints=MOMENTS[given.settings.fairness][1],
         prefit=True,
         predict_method="predict_proba",
     )
@@ -99,36 +93,23 @@ def train_threshold_optimizer(given: TrainingInput) -> Trained:
         model.fit(data.features[rows], targets[rows], sensitive_features=groups[rows])
     codes = {str(value): code for code, value in enumerate(data.cells.groups)}
 
-    def predict(features: NDArray[Any], shown: NDArray[Any]) -> NDArray[Any]:
-        asked = np.array([codes[str(value)] for value in shown])
-        wide = features.astype(np.float64)  # fairlearn writes chances of double precision over the scores
+    def predict(samples: Samples) -> NDArray[Any]:
+        asked = np.array([codes[str(value)] for value in samples.groups])
+        wide = samples.features.astype(
+            np.float64
+        )  # fairlearn writes chances of double precision over the scores
         found = model.predict(wide, sensitive_features=asked, random_state=given.seed)
-        return _decode(
-            np.where(np.isin(asked, complete), found, regression.predict(features)), data, positive
-        )
+        return _decode(np.where(np.isin(asked, complete), found, regression.predict(samples.features)), data)
 
-    return Trained(predict_labels=predict, indices=np.arange(len(data)))
+    return Trained(predict=predict, indices=np.arange(len(data)))
 
 
 def _regression() -> Any:
     return LogisticRegression(max_iter=1000)
 
 
-def _positive(given: TrainingInput) -> int:
-    """Return the index of the positive class, of two that are both in the data."""
-    cells = given.data.cells
-    if not (cells.shape[0] == 2 and (cells.counts.sum(axis=1) > 0).all()):
-        raise InvalidInputError(f"data must have two classes, both of them present; got {cells.classes}")
-    return cells.class_index(given.settings.pos_label)
-
-
-def _targets(data: Samples, positive: int) -> NDArray[np.int64]:
-    return np.asarray(data.cells.label_codes == positive).astype(np.int64)
-
-
-def _decode(found: NDArray[Any], data: Samples, positive: int) -> NDArray[Any]:
-    chosen = np.where(np.asarray(found) == 1, positive, 1 - positive)
-    return np.asarray(data.cells.classes)[chosen]
+def _decode(found: NDArray[Any], data: Samples) -> NDArray[Any]:
+    return np.asarray(data.cells.classes)[np.asarray(found, np.int64)]
 
 
 @contextmanager
@@ -141,8 +122,5 @@ def _quiet() -> Iterator[None]:
 
 
 def _import_fairlearn(part: str) -> Any:
-    try:
-        with _quiet():
-            return import_module(f"fairlearn.{part}")
-    except ImportError as error:
-        raise MissingExtraError("fairlearn", extra="fairlearn", purpose=f"fairlearn's {part}") from error
+    with _quiet():
+        return require(f"fairlearn.{part}", extra="fairlearn", purpose=f"fairlearn's {part}")

@@ -23,20 +23,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.errors import FairsieveError, InvalidInputError
+from fairsieve.errors import FairsieveError
 from fairsieve.optional import require
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
-from fairsieve.paper.methods.selection import loop_trainer
+from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
+from fairsieve.paper.methods.selection import train_loop
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
 from fairsieve.training.settings import Settings
-from fairsieve.validation import check_at_least, check_share
 
 HIDDEN, LEAK = 16, 0.2
 COIN = 2 * math.log(2.0)  # loss of a robustness discriminator that cannot tell anything
 UPDATE_EVERY, WEIGH_EVERY = 5, 100
 PRETRAIN_EPOCHS, PRETRAIN_SHARE = 500, 0.1
 CLASSIFIER_RATE = 0.001
+ROBUSTNESS_WEIGHT = 0.4
 BATCH_LIMIT = 2_000  # an update looks at all samples, or at parts of a shuffle of this size in turn
 
 Floats = NDArray[np.float64]
@@ -236,43 +236,24 @@ def _compiled() -> Any:
     return globals()["_play"]
 
 
-def fr_train_trainer(setting: str) -> TrainFunction:
-    """Make the train function of FR-Train with ``"ours"`` or ``"published"`` settings."""
-    published = setting == "published"
-
-    def train(
-        given: TrainingInput,
-        fairness_weight: float = 0.3 if published else 0.4,
-        robustness_weight: float = 0.4,
-        game_epochs: int = 10_000,
-    ) -> Trained:
-        check_share("fairness_weight", fairness_weight)
-        check_share("robustness_weight", robustness_weight)
-        check_at_least("game_epochs", game_epochs, 1)
-        if fairness_weight + robustness_weight > 1 + 1e-9:
-            raise InvalidInputError(
-                f"fairness_weight and robustness_weight must sum to at most 1; got {fairness_weight} and "
-                f"{robustness_weight}"
-            )
-        play = _compiled()
-        game = _new_game(given, published, float(fairness_weight), float(robustness_weight))
-        play(game, game_epochs)
-        found = game.classifier
-        if not np.isfinite(found).all():
-            raise FairsieveError("training diverged: losses are not numbers. Scale the features")
-        return trained_linear(found, given.data, epochs=game_epochs)
-
-    return train
+def train_fr_train(
+    given: TrainingInput, fairness_weight: float = 0.4, game_epochs: int = 10_000, *, published: bool = False
+) -> Trained:
+    """Train FR-Train with settings of ours, or the published ones."""
+    play = _compiled()
+    game = _new_game(given, published, fairness_weight)
+    play(game, game_epochs)
+    if not np.isfinite(game.classifier).all():
+        raise FairsieveError("training diverged: losses are not numbers. Scale the features")
+    return trained_linear(game.classifier, given.data, epochs=game_epochs)
 
 
-def _new_game(
-    given: TrainingInput, published: bool, fairness_weight: float, robustness_weight: float
-) -> _Game:
+def _new_game(given: TrainingInput, published: bool, fairness_weight: float) -> _Game:
     """Prepare the arrays, and draw the players' first parameters."""
     data, validation, settings = given.data, given.validation, given.settings
     assert validation is not None
     rng = np.random.default_rng(given.seed)
-    x, real = (part.features.reshape(len(part), -1).astype(np.float64) for part in (data, validation))
+    x, real = (part.features.astype(np.float64) for part in (data, validation))
     inputs, real_inputs = x, real
     if not published:  # indicators are not centred
         scale = x.std(axis=0)
@@ -291,10 +272,8 @@ def _new_game(
         fair = np.append(rng.normal(0, 0.2, 2), 0.0)
     else:
         reach, reach_out = 1 / np.sqrt(k), 1 / np.sqrt(HIDDEN)
-        entry, exit_ = (
-            rng.uniform(-reach, reach, (k + 1, HIDDEN)),
-            rng.uniform(-reach_out, reach_out, HIDDEN + 1),
-        )
+        entry = rng.uniform(-reach, reach, (k + 1, HIDDEN))
+        exit_ = rng.uniform(-reach_out, reach_out, HIDDEN + 1)
         fair = np.zeros(3)
     shuffle = np.random.default_rng([given.seed, 1])
     parts, real_parts = _parts(len(data), shuffle), _parts(len(validation), shuffle)
@@ -311,7 +290,7 @@ def _new_game(
         published,
         sees_label,
         fairness_weight,
-        robustness_weight,
+        ROBUSTNESS_WEIGHT,
         0.001 if published else 0.05,
         np.append(rng.normal(0, 0.2, x.shape[1]), 0.0),
         fair,
@@ -331,7 +310,7 @@ def _parts(samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.permutation(samples)[: samples // size * size].reshape(-1, size)
 
 
-def clean_with_itlm(validation: Samples, clean_ratio: float, *, seed: int = 0) -> Samples:
+def clean_with_itlm(validation: Samples, clean_ratio: float) -> Samples:
     """Return what ITLM selects of a noisy validation set after training on it (Table 3).
 
     Batches are a twentieth of the set, so that a small one gets as many updates as the paper's 2,000 samples in batches
@@ -339,5 +318,5 @@ def clean_with_itlm(validation: Samples, clean_ratio: float, *, seed: int = 0) -
     """
     batch_size = max(1, len(validation) // 20)
     settings = Settings(clean_ratio=clean_ratio, batch_size=batch_size)
-    given = TrainingInput(data=validation, settings=settings, seed=seed)
-    return validation.take(loop_trainer("itlm")(given).indices)
+    given = TrainingInput(data=validation, settings=settings, seed=0)
+    return validation.take(train_loop(given, "itlm").indices)

@@ -16,7 +16,7 @@ nothing is promised. Two classes, two groups.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from fairsieve.errors import InvalidInputError
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
+from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.training.linear import Adam, adam_step
 
@@ -56,28 +55,21 @@ def estimate_noise_rates(data: Samples) -> Floats:
         if min(np.bincount(cells.label_codes[rows], minlength=2)) < 5:
             continue  # too few to tell
         labels, model = cells.label_codes[rows], LogisticRegression(max_iter=1000)
-        order = np.argsort(
-            cross_val_predict(model, data.features[rows], labels, method="decision_function", cv=5)
-        )
+        scores = cross_val_predict(model, data.features[rows], labels, method="decision_function", cv=5)
+        order = np.argsort(scores)
         ends = max(1, round(CERTAIN * len(order)))
         rates[:, group] = labels[order[:ends]].mean(), 1 - labels[order[-ends:]].mean()
     return rates
 
 
-def noise_loss_trainer(loss: Literal["surrogate", "peer"]) -> TrainFunction:
-    """Make the train function of a loss; ``rates`` are (classes, groups), estimated when None."""
-
-    def train(given: TrainingInput, mu: float = 1.0, rates: Floats | None = None) -> Trained:
-        data = given.data
-        known = estimate_noise_rates(data) if rates is None else np.asarray(rates, dtype=np.float64)
-        if known.shape != data.cells.shape or not ((known >= 0) & (known < 1)).all():
-            raise InvalidInputError(
-                f"rates must be noise rates of classes × groups, {data.cells.shape}, in [0, 1); got {known.tolist()}"
-            )
-        known = known * np.minimum(1, MOST / np.maximum(known.sum(axis=0, keepdims=True), MOST))
-        return trained_linear(_minimise(data, loss, known, mu, given.settings.fairness), data)
-
-    return train
+def train_noise_loss(
+    given: TrainingInput, loss: Literal["surrogate", "peer"], mu: float = 1.0, rates: Any | None = None
+) -> Trained:
+    """Train the linear model by a loss; ``rates`` are (classes, groups), estimated when None."""
+    data = given.data
+    known = estimate_noise_rates(data) if rates is None else np.asarray(rates)
+    known = known * np.minimum(1, MOST / np.maximum(known.sum(axis=0, keepdims=True), MOST))
+    return trained_linear(_minimise(data, loss, known, mu, given.settings.fairness), data)
 
 
 def _minimise(data: Samples, loss: str, rates: Floats, mu: float, fairness: str) -> Floats:
@@ -126,9 +118,10 @@ def _minimise(data: Samples, loss: str, rates: Floats, mu: float, fairness: str)
 # it; weights are divided by their sum. It knows nothing of fairness beyond what the validation set shows.
 
 RATE = 0.01  # of Adam
+REWEIGHT_EPOCHS = 100
 
 
-def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100) -> Trained:
+def train_learning_to_reweight(given: TrainingInput) -> Trained:
     """Train the linear model; of the settings the batch size counts."""
     data, validation, rng = given.data, given.validation, np.random.default_rng(given.seed)
     assert validation is not None
@@ -139,7 +132,7 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
     weights = np.append(rng.normal(0, 0.2, x.shape[1] - 1), 0.0)
     adam, late = Adam.new(weights.size), []
     size = min(given.settings.batch_size, len(data))
-    for epoch in range(reweight_epochs):
+    for epoch in range(REWEIGHT_EPOCHS):
         for rows in np.array_split(rng.permutation(len(data)), max(1, len(data) // size)):
             wrong = expit(x[rows] @ weights) - y[rows]
             target = (expit(clean @ weights) - right) @ clean / len(clean)
@@ -147,7 +140,7 @@ def train_learning_to_reweight(given: TrainingInput, reweight_epochs: int = 100)
             if not gains.any():  # nothing in this batch helps
                 continue
             adam_step(weights, (gains / gains.sum() * wrong) @ x[rows], adam, RATE)
-            if epoch >= reweight_epochs * 3 // 4:  # the last quarter is averaged: steps do not get smaller
+            if epoch >= REWEIGHT_EPOCHS * 3 // 4:  # the last quarter is averaged: steps do not get smaller
                 late.append(weights.copy())
     found = np.mean(late, axis=0) if late else weights
-    return trained_linear(found, data, epochs=reweight_epochs)
+    return trained_linear(found, data, epochs=REWEIGHT_EPOCHS)

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from fairsieve.paper.methods.contract import Trained, TrainFunction, TrainingInput, trained_linear
+from fairsieve.paper.methods.contract import Trained, TrainingInput, trained_linear
 from fairsieve.samples import Samples
 from fairsieve.selection.select import select_cells
 from fairsieve.training.fit import fit
-from fairsieve.training.linear import Adam, adam_step
-from fairsieve.training.linear_model import initial_parameters
-from fairsieve.training.settings import TrainingSpec, selection_method
+from fairsieve.training.linear import LinearTrainer
+from fairsieve.training.settings import Settings, TrainingSpec, selection_method
 
 # LR and ITLM train this many times as long as the others: after the others' epochs ITLM has not converged.
 LONGER = 4
@@ -36,67 +34,45 @@ except ImportError:
     COMPILED = False
 
 
-def loop_trainer(method: str, *, penalty_weight: float = 0.0, longer: bool = False) -> TrainFunction:
-    """Make the train function of a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`.
-
-    ``penalty_weight`` adds the covariance penalty, with that weight unless the settings have one; ``longer`` trains
-    four times as long.
-    """
-
-    def train(given: TrainingInput, **hyperparameters: Any) -> Trained:
-        settings = replace(given.settings, **hyperparameters)
-        weight = (settings.penalty_weight or penalty_weight) if penalty_weight else 0.0
-        settings = replace(settings, penalty_weight=weight)
-        if longer:
-            most = LONGEST if settings.batch_size >= LARGE_BATCH else settings.epochs * LONGER
-            settings = replace(settings, epochs=max(settings.epochs, min(settings.epochs * LONGER, most)))
-        fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **vars(settings))
-        if fitted.interrupted:  # half a training is a model, but not a result
-            raise KeyboardInterrupt
-        history = fitted.history
-        shown = np.arange(0, settings.epochs, max(1, settings.epochs // TRACED))
-        return Trained(
-            predict_labels=lambda features, groups: fitted.predict(features),
-            indices=fitted.indices,
-            epochs=settings.epochs,
-            trace={
-                "classes": [str(label) for label in history.classes],
-                "groups": [str(group) for group in history.groups],
-                "counts": history.counts[0].tolist(),
-                "epochs": shown.tolist(),
-                "cell_losses": history.cell_losses[shown].round(4).tolist(),
-            },
-        )
-
-    return train
+def train_loop(given: TrainingInput, method: str, *, longer: bool = False) -> Trained:
+    """Train by a method of :data:`~fairsieve.training.settings.SELECTION_METHODS`; ``longer``, four times as long."""
+    settings = given.settings
+    if longer:
+        most = LONGEST if settings.batch_size >= LARGE_BATCH else settings.epochs * LONGER
+        settings = replace(settings, epochs=max(settings.epochs, min(settings.epochs * LONGER, most)))
+    fitted = fit(None, given.data, method, seed=given.seed, compiled=COMPILED, **vars(settings))
+    if fitted.interrupted:  # half a training is a model, but not a result
+        raise KeyboardInterrupt
+    history = fitted.history
+    shown = np.arange(0, settings.epochs, max(1, settings.epochs // TRACED))
+    return Trained(
+        predict=lambda samples: fitted.predict(samples.features),
+        indices=fitted.indices,
+        epochs=settings.epochs,
+        trace={
+            "classes": [str(label) for label in history.classes],
+            "groups": [str(group) for group in history.groups],
+            "counts": history.counts[0].tolist(),
+            "epochs": shown.tolist(),
+            "cell_losses": history.cell_losses[shown].round(4).tolist(),
+        },
+    )
 
 
-# The last cleaning: its data, what it was asked for, and what it selected. It is the same for both notions of fairness
-# and for all hyperparameters of the second step.
-_last_cleaning: list[tuple[Samples, Any, NDArray[np.int64]]] = []
+def train_two_steps(given: TrainingInput, then: str, cleaning_penalty_weight: float = 0.0) -> Trained:
+    """Clean with ITLM, with a penalty that has some weight, and train on what it selected with another method."""
+    settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
+    if not cleaning_penalty_weight:  # plain ITLM knows no fairness
+        settings = replace(settings, fairness="equalized_odds")
+    kept = _clean(given.data, settings, given.seed)
+    second = train_loop(replace(given, data=given.data.take(kept)), then)
+    return replace(second, indices=kept[second.indices])
 
 
-def two_step_trainer(then: TrainFunction, *, penalised: bool = False) -> TrainFunction:
-    """Make a train function that cleans with ITLM and trains on what it selected with another method.
-
-    ``penalised`` adds the penalty to the cleaning step, whose weight is the hyperparameter
-    ``cleaning_penalty_weight``.
-    """
-    clean = loop_trainer("itlm", penalty_weight=0.3 if penalised else 0.0, longer=True)
-
-    def train(given: TrainingInput, cleaning_penalty_weight: float = 0.0, **hyperparameters: Any) -> Trained:
-        settings = replace(given.settings, penalty_weight=cleaning_penalty_weight, step_size=0.0)
-        if not penalised:  # plain ITLM knows no fairness
-            settings = replace(settings, fairness="equalized_odds")
-        asked = (penalised, settings, given.seed)
-        if not (_last_cleaning and _last_cleaning[0][0] is given.data and _last_cleaning[0][1] == asked):
-            found = clean(replace(given, settings=settings)).indices
-            _last_cleaning[:] = [(given.data, asked, found)]
-        kept = _last_cleaning[0][2]
-        second = then(replace(given, data=given.data.take(kept)), **hyperparameters)
-        return replace(second, indices=kept[second.indices])
-
-    return train
+@lru_cache(maxsize=1)
+def _clean(data: Samples, settings: Settings, seed: int) -> NDArray[np.int64]:
+    """Return what ITLM selects: the same for both notions of fairness and all hyperparameters of the second step."""
+    return train_loop(TrainingInput(data=data, settings=settings, seed=seed), "itlm", longer=True).indices
 
 
 def authors_prefix(
@@ -117,45 +93,34 @@ def authors_prefix(
     return np.sort(order[: min(size, budget)])
 
 
-def train_as_authors(given: TrainingInput, *, as_text: bool = False, **hyperparameters: Any) -> Trained:
-    """Train the paper's method step by step in NumPy, selecting as the authors' code does (two classes).
+def train_as_authors(given: TrainingInput, *, as_text: bool = False) -> Trained:
+    """Train the paper's method epoch by epoch in NumPy, selecting as the authors' code does (two classes).
 
     ``as_text`` selects by Algorithm 1 as printed, for the trace of how far its selections are from the lowest losses.
     """
-    data, cells = given.data, given.data.cells
-    offset = int(
-        given.settings.fairness == "equalized_odds" and not as_text
-    )  # their code divides by count + 1
-    settings = replace(given.settings, penalty_weight=0.0, count_offset=offset, **hyperparameters)
+    data = given.data
+    # Their code divides by count + 1.
+    offset = int(given.settings.fairness == "equalized_odds" and not as_text)
+    settings = replace(given.settings, count_offset=offset)
     spec = TrainingSpec(data=data, method=selection_method("fairsieve"), settings=settings, seed=given.seed)
-    plan, parameters = spec.new_plan(), initial_parameters(data.features.shape[1], 2, given.seed)
-    x, signs = data.features.astype(np.float64), 2.0 * cells.label_codes - 1
-    adam, apart, selecting, started = Adam.new(parameters.size), [], 0.0, time.perf_counter()
+    trainer, apart, selecting, started = LinearTrainer(spec), [], 0.0, time.perf_counter()
+    plan = trainer.plan
     for _ in range(settings.epochs):
-        scores = x @ parameters[:-1] + parameters[-1]
-        losses = np.logaddexp(0, -2 * signs * scores)
-        signals = [losses if target < 0 else np.logaddexp(0, -2 * (2 * target - 1) * scores)
-                   for target in plan.comparisons.targets]  # fmt: skip
-        began = time.perf_counter()
+        measured, began = trainer.measure(), time.perf_counter()
         if not plan.in_warmup:
-            plan.update(losses, np.stack(signals))
+            plan.update(measured.losses, measured.signals)
             if not as_text:
-                plan.indices = authors_prefix(losses, data, plan.ratios, settings.clean_ratio)
-            lowest = select_cells(losses, cells, None, len(plan.indices) / len(data)).indices
+                plan.indices = authors_prefix(measured.losses, data, plan.ratios, settings.clean_ratio)
+            lowest = select_cells(measured.losses, data.cells, None, len(plan.indices) / len(data)).indices
             apart.append(len(np.setdiff1d(lowest, plan.indices)))
         selecting += time.perf_counter() - began
-        for rows in plan.batches():
-            pull = 2 * (expit(2 * (x[rows] @ parameters[:-1] + parameters[-1])) - cells.label_codes[rows])
-            slope = np.append(pull @ x[rows], pull.sum()) / len(rows)
-            adam_step(parameters, slope, adam, settings.learning_rate)
+        trainer.train(plan.batches())
         plan.epoch += 1
+    seconds = time.perf_counter() - started
     return trained_linear(
-        parameters,
+        trainer.parameters,
         data,
         indices=np.asarray(plan.indices),
         epochs=settings.epochs,
-        trace={
-            "prefix_differences": apart,
-            "selecting": round(selecting / (time.perf_counter() - started), 4),
-        },
+        trace={"prefix_differences": apart, "selecting": round(selecting / seconds, 4)},
     )

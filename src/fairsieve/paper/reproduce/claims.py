@@ -17,24 +17,11 @@ from scipy import stats
 from fairsieve.paper.measures import standard_error
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.experiments import OURS, Experiment, variant_experiment
+from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.published import paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
-from fairsieve.paper.reproduce.statistics import (
-    LEVEL,
-    MARGIN,
-    MUCH,
-    Gain,
-    Pairing,
-    Word,
-    holm,
-    judge,
-    pool,
-    read_gain,
-)
+from fairsieve.paper.reproduce.statistics import BEYOND, LEVEL, Gain, Pairing, holm, judge, pool, read_gain
 from fairsieve.report.text import number
 
-BEYOND = {"": 0.0, "much": MUCH, "margin": -MARGIN, "same": -MARGIN}
 Outcome = bool | None | str  # holds, does not, inconclusive; "not comparable"
 
 
@@ -46,7 +33,7 @@ class Answer:
     p: float | None
     summary: str
     gains: Sequence[Gain] = ()
-    words: Sequence[Word] = ()
+    words: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -102,12 +89,9 @@ class Claim:
             return [each for each in sets.compas_rate_experiments(method) if each.rate > 0]
         found = []
         for name in self.columns:
-            table, _, data = name.removeprefix("table").partition("-")
-            found += [
-                variant_experiment(method, column)
-                for column in paper_tables()[int(table)].columns
-                if data in ("", column.data) and not column.noise.endswith(":Female")
-            ]
+            table, _, data = name.partition("-")
+            columns = paper_tables()[table].columns
+            found += [column_experiment(method, column) for column in columns if data in ("", column.data)]
         return found
 
 
@@ -167,7 +151,7 @@ def _signed(value: float) -> str:
 
 
 def _open_or(
-    claim: Claim, holds: Outcome, p: float, told: str, gains: Sequence[Gain] = (), words: Sequence[Word] = ()
+    claim: Claim, holds: Outcome, p: float, told: str, gains: Sequence[Gain] = (), words: Sequence[str] = ()
 ) -> Answer:
     """Answer a claim; an open one has no p-value, and says what would decide it."""
     if holds is None:
@@ -180,10 +164,9 @@ def _compare(claim: Claim, results: Results) -> Answer:
     """Judge comparisons: on the whole by each measure, and, unless the paper says "usually", one by one."""
     gains = [read_gain(pairing, results) for pairing in claim.pairings()]
     words = judge(gains)
-    parts = [
-        [gain for gain in gains if (gain.pairing.measure == "accuracy") == right] for right in (True, False)
-    ]
-    pooled = [pool(part, results) for part in parts if part]
+    right = [gain for gain in gains if gain.pairing.measure == "accuracy"]
+    fair = [gain for gain in gains if gain.pairing.measure != "accuracy"]
+    pooled = [pool(part, results) for part in (right, fair) if part]
     said = judge(pooled)
     behind = [gain for gain in gains if claim.every and not gain.speaks_for]
     p_against = [gain.p for gain, word in zip(pooled, said, strict=True) if word in ("against", "alike")]
@@ -198,13 +181,7 @@ def _compare(claim: Claim, results: Results) -> Answer:
     return Answer(holds, p, _tell(gains, words, pooled, holds, behind), gains, words)
 
 
-def _tell(
-    gains: Sequence[Gain],
-    words: Sequence[Word],
-    pooled: Sequence[Gain],
-    holds: Outcome,
-    behind: Sequence[Gain],
-) -> str:
+def _tell(gains: list[Gain], words: list[str], pooled: list[Gain], holds: Outcome, behind: list[Gain]) -> str:
     """Say what was found on the whole, how many comparisons speak for it, and what would decide an open claim."""
     parts = []
     for gain in pooled:
@@ -236,7 +213,7 @@ def _ranks(claim: Claim, results: Results) -> Answer:
     """
     pairs, rivals = claim.pairings(), len(claim.others)
     gains: list[Gain] = []
-    words: list[Word] = []
+    words: list[str] = []
     columns, deciding = [], []
     for place in range(len(pairs) // rivals):
         own = pairs[place :: len(pairs) // rivals]
@@ -266,10 +243,8 @@ def _smallest_set(claim: Claim, results: Results) -> Answer:
     counts = np.array(history["counts"])
     label, group = np.unravel_index(counts.argmin(), counts.shape)
     name = (history["classes"][label], history["groups"][group])
-    told = (
-        f"the smallest set is (y = {name[0]}, {name[1]}), {counts.min()} of {counts.sum()} training samples"
-    )
-    return Answer(name == ("1", "Female"), None, told)
+    size = f"{counts.min()} of {counts.sum()} training samples"
+    return Answer(name == ("1", "Female"), None, f"the smallest set is (y = {name[0]}, {name[1]}), {size}")
 
 
 def _highest_loss(claim: Claim, results: Results) -> Answer:
@@ -340,7 +315,7 @@ def _either_or(claim: Claim, results: Results) -> Answer:
     cases, gains = [], [read_gain(pair, results) for pair in pairs]
     for place in range(0, len(pairs), 2):  # accuracy and disparity of one case
         right, fair = judge(gains[place : place + 2])
-        (much,) = judge([read_gain(replace(pairs[place + 1], beyond=MUCH), results)])
+        (much,) = judge([read_gain(replace(pairs[place + 1], beyond=BEYOND["much"]), results)])
         good = fair == "for" and "for" in (right, much)
         cases.append("for" if good else "against" if fair in ("against", "alike") else "open")
     told = f"{cases.count('for')} of {len(cases)} cases for it, {cases.count('against')} against it"
@@ -351,11 +326,13 @@ def _either_or(claim: Claim, results: Results) -> Answer:
 def _fairer_at_equal_accuracy(claim: Claim, results: Results) -> Answer:
     """Most points of FR-Train's curve have a fairer point of ours that is at most .01 less accurate."""
     rows = []
-    for noise in ("label", "group-targeted"):
+    for noise in sets.CURVE_FLIPS:
         mine = sets.curve_experiments(OURS, noise)
         for theirs in sets.curve_experiments("fr-train", noise):
             close = [
-                one for one in mine if read_gain(Pairing(one, theirs, "accuracy"), results).mean >= -MARGIN
+                one
+                for one in mine
+                if read_gain(Pairing(one, theirs, "accuracy"), results).mean >= BEYOND["margin"]
             ]
             rows.append([read_gain(Pairing(one, theirs, "equalized_odds"), results) for one in close])
     flat = [gain for row in rows for gain in row]
@@ -389,14 +366,7 @@ def _wider_spread(claim: Claim, results: Results) -> Answer:
 
 
 CHECKS: dict[str, Callable[[Claim, Results], Answer]] = {
-    "compare": _compare,
-    "ranks": _ranks,
-    "smallest_set": _smallest_set,
-    "highest_loss": _highest_loss,
-    "growing_gain": _growing_gain,
-    "not_comparable": _not_comparable,
-    "same_order": _same_order,
-    "either_or": _either_or,
-    "fairer_at_equal_accuracy": _fairer_at_equal_accuracy,
-    "wider_spread": _wider_spread,
-}
+    check.__name__.removeprefix("_"): check
+    for check in (_compare, _ranks, _smallest_set, _highest_loss, _growing_gain, _not_comparable, _same_order,
+                  _either_or, _fairer_at_equal_accuracy, _wider_spread)
+}  # fmt: skip

@@ -1,16 +1,20 @@
-"""Experiments (everything that identifies a run except its seed), how many are asked for, and what they make up."""
+"""Experiments (everything that identifies a run except its seed), what they make up, and their results in records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
-from fairsieve.errors import InvalidInputError
+import numpy as np
+from numpy.typing import NDArray
+
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.records import Record, fingerprint
 from fairsieve.paper.reproduce.published import PaperColumn, paper_tables
 from fairsieve.paper.run import Comparison, ValidationKind
-from fairsieve.validation import closest_hint
+from fairsieve.validation import check_choice
 
 OURS, AUTHORS = "sample-selection", "sample-selection-authors"
 ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
@@ -18,8 +22,8 @@ ABLATIONS = (OURS, f"{OURS}-no-constraints", f"{OURS}-no-weights", AUTHORS)
 # Rows beside the paper's: the published settings of FR-Train, the authors' selection, and the group that they attacked,
 # where the rule leaves another on some draws.
 EXTRA_LINES = {
-    1: ("fr-train-published", AUTHORS, f"{OURS} z=1"),
-    2: ("fr-train-published", AUTHORS),
+    "table1": ("fr-train-published", AUTHORS, f"{OURS} z=1"),
+    "table2": ("fr-train-published", AUTHORS),
 }
 
 # Methods that the paper does not compare with.
@@ -50,7 +54,7 @@ CURVES: dict[str, tuple[str, tuple[float, ...]]] = {
     OURS: ("step_size", (0.0, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002)),
     "fr-train": ("fairness_weight", (0.0, 0.15, 0.3, 0.45, 0.59)),
 }
-RATE_FIGURES = {"figure3": "demographic_parity", "figure6": "equalized_odds"}
+CURVE_FLIPS = ("label", "group-targeted")
 RATE_METHODS = ("lr", "itlm", "fr-train", OURS)
 
 
@@ -95,42 +99,36 @@ class Experiment:
             object.__setattr__(self, "noise", "none")
 
 
-def column_experiment(method: str, column: PaperColumn, **changes: Any) -> Experiment:
-    """Return the experiment of a method in a column of a table."""
-    return Experiment(method, column.data, column.noise, column.fairness, **changes)
-
-
-def variant_experiment(name: str, column: PaperColumn) -> Experiment:
-    """Return the experiment of a method in a column, by a name that may say more: "fr-train noisy".
+def column_experiment(name: str, column: PaperColumn, **changes: Any) -> Experiment:
+    """Return the experiment of a method in a column of a table, by a name that may say more: "fr-train noisy".
 
     After the method's name may stand its validation set, ``longer`` (trained about twice as long, Sec. A.3),
     ``traced``, or ``z=1``, the group that is attacked in place of the one by the paper's rule.
     """
     method, _, variant = name.partition(" ")
-    if variant == "z=1":
-        attacked = "group-targeted:1" if column.noise == "group-targeted" else column.noise
-        return column_experiment(method, replace(column, noise=attacked))
     variants: dict[str, dict[str, Any]] = {
+        "": {},
         "longer": {"fixed": (("epochs", LONGER_EPOCHS),)},
         "traced": {"traced": True},
+        "z=1": {"noise": column.noise.replace("group-targeted", "group-targeted:1")},
     }
-    return column_experiment(method, column, **variants.get(variant, {"validation": variant or "clean"}))
+    return Experiment(method, **(vars(column) | variants.get(variant, {"validation": variant}) | changes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scope:
     """How much is asked for, and on which data.
 
     Attributes
     ----------
     seeds : int, optional
-        Draws and splits; when None, those of ``SEEDS``.
-    method_seeds : mapping
-        The same for single methods.
+        Draws and splits at most; when None, those of ``SEEDS``.
     quick : bool
         One seed, fewer epochs, no choice of hyperparameters: for a look.
     arrays : str, optional
         Folder of the authors' synthetic arrays, in place of draws: five trainings on one draw, as in the paper.
+    method_seeds : mapping
+        Draws and splits of single methods.
     attacked : mapping
         The group to attack of a data set, in place of the one by the paper's rule.
     as_authors : bool
@@ -160,8 +158,8 @@ class Scope:
         synthetic = experiment.data == "synthetic"
         if self.arrays is not None and synthetic:
             return range(TRAININGS)
-        asked = SEEDS[experiment.data] if self.seeds is None else self.seeds
-        asked = min(asked, FEWER_SEEDS.get(experiment.method, SEEDS)[experiment.data])
+        most = FEWER_SEEDS.get(experiment.method, SEEDS)[experiment.data]
+        asked = most if self.seeds is None else min(most, self.seeds)
         on_curve = experiment.rate != 0.1 or experiment.fixed
         if experiment.method == "fr-train" and synthetic and on_curve:
             asked = min(asked, CURVE_SEEDS)
@@ -173,14 +171,17 @@ class Scope:
         The choice is made once, at a rate of 10 %, for each method and column of a table. On the synthetic data ours
         has the authors' own settings, which are the defaults, and its ablations always have what it has.
         """
-        method = METHODS[experiment.method]
-        single = all(len(values) == 1 for values in method.candidates.values())
+        single = len(METHODS[experiment.method].options()) == 1
         ours = experiment.method in ABLATIONS
         if self.quick or single or experiment.fixed or (ours and experiment.data == "synthetic"):
             return None
         noise = "label" if experiment.noise == "none" else experiment.noise
         name = OURS if ours else experiment.method
         return replace(experiment, method=name, rate=0.1, noise=noise, traced=False)
+
+    def method(self, experiment: Experiment) -> str:
+        """Return the method that is run: the authors' variant in place of ours, where it is asked for."""
+        return AUTHORS if self.as_authors and experiment.method == OURS else experiment.method
 
     def noise(self, experiment: Experiment) -> str:
         """Return the attack of an experiment, whose regression does not see the group, as the authors' did not."""
@@ -201,7 +202,7 @@ class Scope:
 
     def comparison(self, experiment: Experiment, chosen: dict[str, Any] | None = None) -> Comparison:
         """Return what to run for an experiment, with the hyperparameters chosen for it."""
-        fixed = METHODS[experiment.method].defaults | (chosen or {}) | dict(experiment.fixed)
+        fixed = METHODS[experiment.method].options()[0] | (chosen or {}) | dict(experiment.fixed)
         return Comparison(
             data=experiment.data,
             noise=self.noise(experiment),
@@ -215,10 +216,6 @@ class Scope:
             history=experiment.traced,
         )
 
-    def method(self, name: str) -> str:
-        """Return the method that is run under a name: the authors' variant in place of ours, where it is asked for."""
-        return AUTHORS if name == OURS and self.as_authors else name
-
 
 @dataclass(frozen=True)
 class Item:
@@ -226,7 +223,7 @@ class Item:
 
     name: str
     title: str
-    experiments: tuple[Experiment, ...]
+    experiments: Sequence[Experiment]
 
 
 def find_items(name: str) -> list[Item]:
@@ -237,14 +234,8 @@ def find_items(name: str) -> list[Item]:
     >>> [item.title for item in find_items("table4")]
     ['Seconds of the method and FR-Train']
     """
-    if name == "all":
-        return list(ITEMS.values())
-    if name not in ITEMS:
-        raise InvalidInputError(
-            f"what must be list, all, or one of {', '.join(ITEMS)}; got {name!r}"
-            f"{closest_hint(name, ['list', 'all', *ITEMS])}"
-        )
-    return [ITEMS[name]]
+    check_choice("what", name, ["list", "all", *ITEMS])
+    return list(ITEMS.values()) if name == "all" else [ITEMS[name]]
 
 
 def collect_experiments(items: Iterable[Item]) -> list[Experiment]:
@@ -278,56 +269,126 @@ def clean_ratio_experiments(column: PaperColumn) -> list[Experiment]:
     ]
 
 
+def _in_columns(names: Iterable[str], columns: Sequence[PaperColumn]) -> list[Experiment]:
+    return [column_experiment(name, column) for name in names for column in columns]
+
+
+def _catalogue() -> Iterator[Item]:
+    """Yield all tables and figures."""
+    for name in (f"table{number}" for number in range(1, 8)):
+        tables = [table for table in paper_tables().values() if table.name.startswith(name)]  # Adult has two
+        found = (_in_columns([*each.lines, *EXTRA_LINES.get(name, ())], each.columns) for each in tables)
+        yield Item(name, tables[0].title, list(chain.from_iterable(found)))
+    yield Item("figure1", "Cell sizes and losses on COMPAS", [PLAIN_COMPAS])
+    rates = [*compas_rate_experiments("lr"), *compas_rate_experiments("itlm")]
+    yield Item("figure2", "LR and ITLM on COMPAS by noise rate", rates)
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "demographic_parity")]
+    yield Item("figure3", "Synthetic data by noise rate, demographic parity", rates)
+    yield Item("figure4", "The synthetic data", [])
+    points = [each for name in CURVES for noise in CURVE_FLIPS for each in curve_experiments(name, noise)]
+    yield Item("figure5", "Accuracy against EO disparity, the method and FR-Train", points)
+    rates = [each for method in RATE_METHODS for each in rate_experiments(method, "equalized_odds")]
+    yield Item("figure6", "Synthetic data by noise rate, equalized odds", rates)
+    full = _in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
+    told = [each for column in TABLE1 for each in clean_ratio_experiments(column)]
+    yield Item("constraints", "What the fairness constraints do (not in the paper)", full + told)
+    longer = _in_columns((OURS, f"{OURS} longer"), TABLE1)
+    yield Item("convergence", "Training about twice as long (not in the paper)", longer)
+    others = _in_columns((OURS, "lr", *RIVALS), (*TABLE1, *TABLE2))
+    yield Item("rivals", "Methods since 2018 (not in the paper)", others)
+
+
 PLAIN_COMPAS = Experiment("lr", "compas", rate=0, traced=True)  # Fig. 1
-TABLE1, TABLE2 = (paper_tables()[number].columns for number in (1, 2))
-TITLES = {
-    "table1": "Synthetic data",
-    "table2": "COMPAS",
-    "table3": "FR-Train's three validation sets on COMPAS",
-    "table4": "Seconds of the method and FR-Train",
-    "table5": "Ablation on the synthetic data and COMPAS",
-    "table6": "The other two-step methods on the synthetic data",
-    "table7": "AdultCensus",
-    "figure1": "Cell sizes and losses on COMPAS",
-    "figure2": "LR and ITLM on COMPAS by noise rate",
-    "figure3": "Synthetic data by noise rate, demographic parity",
-    "figure4": "The synthetic data",
-    "figure5": "Accuracy against EO disparity, the method and FR-Train",
-    "figure6": "Synthetic data by noise rate, equalized odds",
-    "constraints": "What the fairness constraints do (not in the paper)",
-    "convergence": "Training about twice as long (not in the paper)",
-    "rivals": "Methods since 2018 (not in the paper)",
-}
+TABLE1, TABLE2 = (paper_tables()[name].columns for name in ("table1", "table2"))
+ITEMS = {item.name: item for item in _catalogue()}
 
 
-def _experiments(item: str) -> Iterator[Experiment]:
-    """Yield the experiments of a table or figure."""
+class Results:
+    """Records, looked up by experiment and seed.
 
-    def in_columns(names: Iterable[str], columns: Iterable[PaperColumn]) -> Iterator[Experiment]:
-        return (variant_experiment(name, column) for name in names for column in columns)
+    Records of errors do not count: what failed (for want of an extra, say) is tried again.
 
-    if item.startswith("table"):
-        table = paper_tables()[int(item.removeprefix("table"))]
-        yield from in_columns([*table.lines, *EXTRA_LINES.get(table.number, ())], table.columns)
-    elif item == "figure1":
-        yield PLAIN_COMPAS
-    elif item == "figure2":
-        yield from (each for method in ("lr", "itlm") for each in compas_rate_experiments(method))
-    elif item in RATE_FIGURES:
-        for method in RATE_METHODS:
-            yield from rate_experiments(method, RATE_FIGURES[item])
-    elif item == "figure5":
-        for method in CURVES:
-            yield from (
-                each for noise in ("label", "group-targeted") for each in curve_experiments(method, noise)
-            )
-    elif item == "constraints":
-        yield from in_columns((OURS, f"{OURS} traced", f"{AUTHORS} traced"), TABLE1)
-        yield from (each for column in TABLE1 for each in clean_ratio_experiments(column))
-    elif item == "convergence":
-        yield from in_columns((OURS, f"{OURS} longer"), TABLE1)
-    elif item == "rivals":
-        yield from in_columns((OURS, "lr", *RIVALS), (*TABLE1, *TABLE2))
+    Examples
+    --------
+    >>> results = Results([], Scope(seeds=2))
+    >>> results.values(Experiment("lr", "compas"), "accuracy")
+    array([nan, nan])
+    """
+
+    def __init__(self, records: Iterable[Record], scope: Scope) -> None:
+        self.scope = scope
+        self.records: dict[str, Record] = {}
+        self.names: dict[tuple[Experiment, int], str] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Add a record."""
+        if "error" not in record:
+            self.records[record["run"]] = record
+            if "tuning" in record["settings"]:
+                self.names.clear()  # a choice of hyperparameters names runs anew
+
+    def choice(self, experiment: Experiment) -> Record | None:
+        """Return the record of the choice of hyperparameters that an experiment uses, if there is one."""
+        tuned = self.scope.tuned_as(experiment)
+        return None if tuned is None else self.records.get(fingerprint(self.scope.tuning_settings(tuned)))
+
+    def chosen(self, experiment: Experiment) -> dict[str, Any] | None:
+        """Return the hyperparameters chosen for an experiment: empty for its defaults, None before the choice."""
+        if self.scope.tuned_as(experiment) is None:
+            return {}
+        record = self.choice(experiment)
+        return None if record is None else dict(record["hyperparameters"])
+
+    def name(self, experiment: Experiment, seed: int) -> str:
+        """Return the name of a run in records; experiments with the same hyperparameters share it."""
+        if (experiment, seed) not in self.names:
+            comparison = self.scope.comparison(experiment, self.chosen(experiment))
+            asked = comparison.run_settings(METHODS[self.scope.method(experiment)], seed)
+            self.names[experiment, seed] = fingerprint(asked)
+        return self.names[experiment, seed]
+
+    def run(self, experiment: Experiment, seed: int) -> Record | None:
+        """Return the record of a run."""
+        return None if self.chosen(experiment) is None else self.records.get(self.name(experiment, seed))
+
+    def runs(self, experiment: Experiment) -> list[Record]:
+        """Return the records of an experiment that are there, by seed."""
+        found = (self.run(experiment, seed) for seed in self.scope.seeds_for(experiment))
+        return [record for record in found if record is not None]
+
+    def collect(self, experiments: Iterable[Experiment]) -> list[Record]:
+        """Collect the records behind some experiments, each once: choices and runs."""
+        found = (record for each in experiments for record in (self.choice(each), *self.runs(each)))
+        return list({record["run"]: record for record in found if record is not None}.values())
+
+    def values(self, experiment: Experiment, measure: str) -> NDArray[np.float64]:
+        """Return a measure (or ``cpu_seconds``) of an experiment, one value per seed; NaN where it is missing."""
+        found = [self.run(experiment, seed) or {} for seed in self.scope.seeds_for(experiment)]
+        if measure != "cpu_seconds":
+            found = [record.get("metrics", {}) for record in found]
+        return np.array([record.get(measure, np.nan) for record in found])
 
 
-ITEMS = {name: Item(name, title, tuple(_experiments(name))) for name, title in TITLES.items()}
+@dataclass(frozen=True)
+class Protocols:
+    """The results of both protocols.
+
+    Attributes
+    ----------
+    fresh : Results
+        A draw of the synthetic data for each seed, or a split of the other data sets.
+    authors : Results, optional
+        Five trainings on the authors' arrays, where those are there.
+    """
+
+    fresh: Results
+    authors: Results | None = None
+
+    def each(self, data: str) -> list[tuple[str, Results]]:
+        """Return the protocols that a data set has, with their names."""
+        found = [("fresh" if data == "synthetic" else "splits", self.fresh)]
+        if data == "synthetic" and self.authors is not None:
+            found.insert(0, ("authors'", self.authors))
+        return found

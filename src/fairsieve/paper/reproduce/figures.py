@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.reproduce import experiments as sets
-from fairsieve.paper.reproduce.experiments import OURS, Experiment, column_experiment
-from fairsieve.paper.reproduce.results import Protocols, Results
+from fairsieve.paper.reproduce.experiments import OURS, Experiment, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.tables import FLIPS, column_title
 from fairsieve.report.document import Figure, Panel, Series
 from fairsieve.report.looks import Look
 from fairsieve.selection.fairness import ABBREVIATIONS
 
-PROTOCOLS = {"fresh": "fresh draws", "authors'": "the authors' draw"}
+PROTOCOLS = {"fresh": ", fresh draws", "authors'": ", the authors' draw", "splits": ""}
+Curves = Sequence[Sequence[Experiment]]  # of each method
 
 
 def _cells_figure(protocols: Protocols) -> Figure:
@@ -40,17 +41,18 @@ def _cells_figure(protocols: Protocols) -> Figure:
     )
 
 
+def _title(measure: str) -> str:
+    return f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
+
+
 def _means(
     results: Results, experiments: Sequence[Experiment], measure: str
 ) -> tuple[list[float], list[float]]:
     """Return the means of some experiments and their standard errors; 0 for a single run."""
-    means, errors = [], []
-    for experiment in experiments:
-        row = results.values(experiment, measure)
-        there = row[~np.isnan(row)]
-        means.append(float(there.mean()) if len(there) else np.nan)
-        errors.append(float(there.std(ddof=1) / np.sqrt(len(there))) if len(there) > 1 else 0.0)
-    return means, errors
+    rows = [results.values(experiment, measure) for experiment in experiments]
+    there = [row[~np.isnan(row)] for row in rows]
+    means = [float(row.mean()) if len(row) else np.nan for row in there]
+    return means, [float(row.std(ddof=1) / np.sqrt(len(row))) if len(row) > 1 else 0.0 for row in there]
 
 
 def _line(results: Results, experiments: Sequence[Experiment], measure: str, x: Sequence[float]) -> Series:
@@ -60,41 +62,37 @@ def _line(results: Results, experiments: Sequence[Experiment], measure: str, x: 
     return Series(method.short, list(x), means, "line", deviation=errors, look=method.look)
 
 
-def _rates_panel(
-    results: Results, curves: Iterable[Sequence[Experiment]], measure: str, where: str = ""
-) -> Panel:
-    """Make a panel of a measure by noise rate, with a line for each method."""
-    title = f"{ABBREVIATIONS[measure]} disparity" if measure in ABBREVIATIONS else measure
-    lines = [_line(results, each, measure, [round(100 * one.rate, 1) for one in each]) for each in curves]
-    return Panel(f"{title}{where}", "labels flipped, %", title, lines)
+def _rates_figure(
+    protocols: Protocols, name: str, curves: Curves, measures: Sequence[str], caption: str
+) -> Figure:
+    """Draw measures by noise rate, with a line for each method."""
+    panels = []
+    for whose, results in protocols.each(curves[0][0].data):
+        for measure in measures:
+            lines = [
+                _line(results, each, measure, [round(100 * one.rate, 1) for one in each]) for each in curves
+            ]
+            title = _title(measure)
+            panels.append(Panel(f"{title}{PROTOCOLS[whose]}", "labels flipped, %", title, lines))
+    return Figure(name, caption, panels)
 
 
 def _compas_rates_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 2: LR and ITLM on COMPAS by noise rate."""
     curves = [sets.compas_rate_experiments(method) for method in ("lr", "itlm")]
     measures = ("accuracy", "equalized_odds", "demographic_parity")
-    panels = [_rates_panel(protocols.fresh, curves, measure) for measure in measures]
-    caption = (
-        "Figure 2. COMPAS: LR with and without ITLM by noise rate; shaded, the standard error over splits."
-    )
-    return Figure("figure2", caption, panels)
+    caption = "COMPAS: LR with and without ITLM by noise rate; shaded, the standard error over splits."
+    return _rates_figure(protocols, "figure2", curves, measures, f"Figure 2. {caption}")
 
 
-def _rates_figure(protocols: Protocols, name: str) -> Figure:
+def _synthetic_rates_figure(protocols: Protocols, name: str, fairness: str) -> Figure:
     """Draw Figs. 3 and 6: methods on the synthetic data by noise rate."""
-    fairness = sets.RATE_FIGURES[name]
     curves = [sets.rate_experiments(method, fairness) for method in sets.RATE_METHODS]
-    panels = [
-        _rates_panel(results, curves, measure, f", {PROTOCOLS[whose]}")
-        for whose, results in protocols.each("synthetic")
-        for measure in ("accuracy", fairness)
-    ]
-    short = ABBREVIATIONS[fairness]
     caption = (
-        f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for {short}; shaded, the "
-        "standard error over draws, or over trainings on the authors' draw."
+        f"Figure {name[-1]}. Synthetic data by noise rate (label flips), methods trained for "
+        f"{ABBREVIATIONS[fairness]}; shaded, the standard error over draws, or over trainings on the authors' draw."
     )
-    return Figure(name, caption, panels)
+    return _rates_figure(protocols, name, curves, ("accuracy", fairness), caption)
 
 
 def _data_figure(protocols: Protocols) -> Figure:
@@ -115,7 +113,7 @@ def _curves_figure(protocols: Protocols) -> Figure:
     """Draw Fig. 5: accuracy against disparity as each method is made fairer."""
     panels = []
     for whose, results in protocols.each("synthetic"):
-        for noise in ("label", "group-targeted"):
+        for noise in sets.CURVE_FLIPS:
             series = []
             for name, (weight, values) in sets.CURVES.items():
                 points, method = sets.curve_experiments(name, noise), METHODS[name]
@@ -123,7 +121,7 @@ def _curves_figure(protocols: Protocols) -> Figure:
                 y, errors = _means(results, points, "accuracy")
                 labels = [f"{weight.replace('_', ' ')} {value:g}" for value in values]
                 series.append(Series(method.short, x, y, "curve", errors, x_errors, labels, look=method.look))
-            panels.append(Panel(f"{FLIPS[noise]}, {PROTOCOLS[whose]}", "EO disparity", "accuracy", series))
+            panels.append(Panel(f"{FLIPS[noise]}{PROTOCOLS[whose]}", "EO disparity", "accuracy", series))
     caption = (
         "Figure 5. Synthetic data: accuracy against EO disparity. Along a curve the method's step size grows from 0 "
         "to .002, and FR-Train's weight of fairness from 0 to .59; bars, the standard error over draws or trainings."
@@ -136,12 +134,12 @@ def _constraints_figure(protocols: Protocols) -> Figure:
     panels, results, ratios = [], protocols.fresh, list(sets.CLEAN_RATIOS)
     for column in sets.TABLE1:
         full = [column_experiment(OURS, column)] * 2
-        for title, measure in (("accuracy", "accuracy"), (f"{column.short} disparity", column.fairness)):
+        for measure in ("accuracy", column.fairness):
             ablation = _line(results, sets.clean_ratio_experiments(column), measure, ratios)
             means, errors = _means(results, full, measure)
             ends, name = [ratios[0], ratios[-1]], "the method, clean ratio .9"
             level = Series(name, ends, means, deviation=errors, look=Look("orange"))
-            panels.append(Panel(column_title(column), "clean ratio τ", title, [ablation, level]))
+            panels.append(Panel(column_title(column), "clean ratio τ", _title(measure), [ablation, level]))
     caption = (
         "Synthetic data, 10 % flips, fresh draws: the ablation without fairness constraints by the clean ratio it is "
         "told, and the full method, which is told .9; shaded, the standard error."
@@ -152,9 +150,9 @@ def _constraints_figure(protocols: Protocols) -> Figure:
 FIGURES: dict[str, Callable[[Protocols], Figure]] = {
     "figure1": _cells_figure,
     "figure2": _compas_rates_figure,
-    "figure3": lambda protocols: _rates_figure(protocols, "figure3"),
+    "figure3": partial(_synthetic_rates_figure, name="figure3", fairness="demographic_parity"),
     "figure4": _data_figure,
     "figure5": _curves_figure,
-    "figure6": lambda protocols: _rates_figure(protocols, "figure6"),
+    "figure6": partial(_synthetic_rates_figure, name="figure6", fairness="equalized_odds"),
     "constraints": _constraints_figure,
 }

@@ -14,18 +14,10 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.files import write_output
+from fairsieve.paper.reproduce import tables
 from fairsieve.paper.reproduce.claims import Judgement, judgements, verdict_word
-from fairsieve.paper.reproduce.experiments import Item, collect_experiments
+from fairsieve.paper.reproduce.experiments import Item, Protocols, collect_experiments
 from fairsieve.paper.reproduce.figures import FIGURES
-from fairsieve.paper.reproduce.results import Protocols
-from fairsieve.paper.reproduce.tables import (
-    choices_table,
-    claims_table,
-    comparisons_table,
-    paper_blocks,
-    prefixes_table,
-    rivals_table,
-)
 from fairsieve.report.document import Block, Document, Facts, Figure, Section, Series, Table, Text, Verdict
 from fairsieve.report.looks import SYMBOLS, Look, colour, pyplot
 from fairsieve.report.page import write_page
@@ -66,8 +58,8 @@ def count_verdicts(found: Sequence[Judgement]) -> str:
     )
 
 
-def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path) -> Path:
-    """Write the page, and every table and figure into files of its own; return the path of the page."""
+def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path) -> tuple[Path, str]:
+    """Write the page, and every table and figure into files of its own; return the page, and how many claims hold."""
     found = judgements(protocols)
     document = _document(protocols, items, found)
     for block in (block for section in document.sections for block in section.blocks):
@@ -76,11 +68,11 @@ def write_reproduction(protocols: Protocols, items: Sequence[Item], folder: Path
         elif isinstance(block, Figure):
             _write_figure(block, folder)
     if found:
-        _write_table(claims_table(found), folder)
-        _write_table(comparisons_table(found), folder, only_csv=True)
+        _write_table(tables.claims_table(found), folder)
+        write_output(folder / "comparisons.csv", tables.comparisons(found).to_csv(index=False).encode())
     page = folder / "reproduction.html"
     write_page(document, page)
-    return page
+    return page, count_verdicts(found)
 
 
 def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judgement]) -> Document:
@@ -88,10 +80,8 @@ def _document(protocols: Protocols, items: Sequence[Item], found: Sequence[Judge
     sections = []
     if found:
         missing = [] if protocols.authors is not None else [Text(MISSING)]
-        blocks = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
-        sections.append(
-            Section("claims", "The paper's claims", [*blocks, *(_verdict(each) for each in found)])
-        )
+        lead = [Text(PROTOCOLS), *missing, Text(count_verdicts(found) + ".")]
+        sections.append(Section("claims", "The paper's claims", [*lead, *map(_verdict, found)]))
     sections += [Section(item.name, item.title, _item_blocks(item, protocols)) for item in items]
     sections.append(Section("made", "How this was made", _made(protocols, items)))
     return Document(
@@ -119,11 +109,11 @@ def _item_blocks(item: Item, protocols: Protocols) -> list[Block]:
     if item.experiments and not found:
         return []
     if item.name.startswith("table"):
-        return list(paper_blocks(protocols, int(item.name.removeprefix("table"))))
+        return list(tables.paper_blocks(protocols, item.name))
     if item.name == "constraints":
-        return [Text(CONSTRAINTS), FIGURES[item.name](protocols), prefixes_table(protocols)]
+        return [Text(CONSTRAINTS), FIGURES[item.name](protocols), tables.prefixes_table(protocols)]
     if item.name == "rivals":
-        return [rivals_table(protocols.fresh)]
+        return [tables.rivals_table(protocols.fresh)]
     return [FIGURES[item.name](protocols)] if item.name in FIGURES else []
 
 
@@ -135,33 +125,25 @@ def _made(protocols: Protocols, items: Sequence[Item]) -> list[Block]:
         records += protocols.authors.collect(each for each in experiments if each.data == "synthetic")
     seconds = sum(record.get("cpu_seconds", 0) + record.get("tuning_seconds", 0) for record in records)
     versions = pd.DataFrame([record["versions"] for record in records if "versions" in record])
-    seeds = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
-    if not results.scope.quick:
-        seeds = (
-            "30 draws, 20 splits of COMPAS, 10 of Adult, fewer for some methods (each table says how many)"
-        )
+    one = "one, with fewer epochs and no tuning (--quick): nothing can be significant"
+    many = "30 draws, 20 splits of COMPAS, 10 of Adult, fewer for some methods (each table says how many)"
     values = {
-        "seeds": seeds,
+        "seeds": one if results.scope.quick else many,
         "model": "logistic regression, Adam; batches of 100 (synthetic), 200 (COMPAS), 2,000 (Adult)",
         "runs": f"{len(records):,} records, {seconds / 60:.0f} minutes of training and tuning on one core each",
         "this page was made on": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
     } | {f"version of {name}": ", ".join(found.dropna().unique()) for name, found in versions.items()}
-    choices = choices_table(records)
+    choices = tables.choices_table(records)
     return [Facts("Settings and versions", values), *([choices] if choices.rows else [])]
 
 
-def _write_table(table: Table, folder: Path, *, only_csv: bool = False) -> None:
+def _write_table(table: Table, folder: Path) -> None:
     """Write a table as ``<name>.md``, ``<name>.csv`` and ``<name>.tex``."""
-    frame = pd.DataFrame(
-        [
-            [f"{cell.text} ({cell.reference})" if cell.reference else cell.text for cell in row]
-            for row in table.rows
-        ],
-        columns=[column.full_title for column in table.columns],
-    )
+    rows = [
+        [one.text + (f" ({one.reference})" if one.reference else "") for one in row] for row in table.rows
+    ]
+    frame = pd.DataFrame(rows, columns=[column.full_title for column in table.columns])
     write_output(folder / f"{table.name}.csv", frame.to_csv(index=False).encode())
-    if only_csv:
-        return
     latex = frame.to_latex(index=False, escape=True, caption=table.caption, label=f"tab:{table.name}")
     write_output(folder / f"{table.name}.tex", latex.encode())
     write_output(folder / f"{table.name}.md", table_markdown(table).encode())
@@ -179,14 +161,10 @@ def _write_figure(figure: Figure, folder: Path) -> None:
         axis.set(title=panel.title, xlabel=panel.x_title, ylabel=panel.y_title)
         for place, series in enumerate(panel.series):
             handles.setdefault(series.name, _draw(axis, series, looks[series.name], place))
-    drawn.legend(
-        list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), 6)
-    )
+    drawn.legend(handles.values(), handles, loc="outside upper center", ncols=min(len(handles), 6))
     stream = io.BytesIO()
-    try:
-        drawn.savefig(stream, format="svg", metadata={"Date": None})
-    finally:
-        plt.close(drawn)
+    drawn.savefig(stream, format="svg", metadata={"Date": None})
+    plt.close(drawn)
     write_output(folder / f"{figure.name}.svg", stream.getvalue())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal, NamedTuple
@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 from fairsieve.selection.fairness import ABBREVIATIONS
 
 MARKS: dict[str, Literal["", "best", "second"]] = {"": "", "¹": "best", "²": "second"}
-ADULT_GROUPS = ("Male", "Female")  # the paper's rule picks men; women are shown beside them
 NUMBER = re.compile(r"(\d*\.\d+)(?:±(\.\d+))?([¹²]?)")
 
 
@@ -31,11 +30,6 @@ class PaperColumn:
     noise: str
     fairness: str
 
-    @property
-    def short(self) -> str:
-        """EO or DP."""
-        return ABBREVIATIONS[self.fairness]
-
 
 @dataclass(frozen=True)
 class PaperTable:
@@ -43,48 +37,40 @@ class PaperTable:
 
     Attributes
     ----------
-    number : int
+    name, title : str
     columns : tuple of PaperColumn
     lines : dict
         For each method, for each column: accuracy and disparity (Table 4: seconds). Behind the name of a method may
         stand its validation set, as in "fr-train noisy".
     """
 
-    number: int
+    name: str
+    title: str
     columns: tuple[PaperColumn, ...]
     lines: dict[str, tuple[tuple[Number, ...], ...]]
 
-    def pick(self, places: list[int]) -> PaperTable:
-        """Return a table of some columns."""
-        lines = {name: tuple(cells[place] for place in places) for name, cells in self.lines.items()}
-        return PaperTable(self.number, tuple(self.columns[place] for place in places), lines)
-
 
 @cache
-def paper_tables() -> dict[int, PaperTable]:
+def paper_tables() -> dict[str, PaperTable]:
     """Read Tables 1 to 7 of the paper.
 
     Examples
     --------
-    >>> table = paper_tables()[1]
+    >>> table = paper_tables()["table1"]
     >>> accuracy, disparity = table.lines["sample-selection"][0]
     >>> table.columns[0].fairness, accuracy.value, disparity.deviation, disparity.mark
     ('equalized_odds', 0.727, 0.005, 'best')
     """
     text = resources.files(__package__).joinpath("paper_numbers.txt").read_text(encoding="utf-8")
-    tables: dict[int, PaperTable] = {}
+    tables: dict[str, PaperTable] = {}
     for line in text.splitlines():
         name, *cells = (part.strip() for part in line.partition("#")[0].split("|"))
-        if name.startswith("table "):
-            table = PaperTable(int(name.split()[1]), tuple(map(_parse_column, cells)), {})
-            tables[table.number] = table
+        if name.startswith("table"):
+            name, title = name.split(": ")
+            table = tables[name] = PaperTable(name, title, tuple(map(_parse_column, cells)), {})
         elif name:
             table.lines[name] = tuple(tuple(map(_parse_number, cell.split())) for cell in cells)
-    # The paper names a rule for the group that is attacked, and not whom it picked: Adult is shown for both.
-    adult = tables[7].pick([0, 1, 2, 3, 2, 3])
-    groups = [replace(column, noise=f"{column.noise}:{ADULT_GROUPS[i // 2]}")
-              for i, column in enumerate(adult.columns[2:])]  # fmt: skip
-    return tables | {7: replace(adult, columns=(*adult.columns[:2], *groups))}
+    return tables
 
 
 def _parse_column(text: str) -> PaperColumn:

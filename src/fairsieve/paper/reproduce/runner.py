@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -15,24 +13,13 @@ import numpy as np
 from fairsieve.paper.methods.registry import METHODS
 from fairsieve.paper.problems import make_problem
 from fairsieve.paper.records import Record, fingerprint
-from fairsieve.paper.reproduce.experiments import Experiment, Scope
-from fairsieve.paper.reproduce.results import Results
-from fairsieve.paper.run import candidates, fold_scores, package_versions, pick, run_one
+from fairsieve.paper.reproduce.experiments import Experiment, Results, Scope
+from fairsieve.paper.run import fold_scores, package_versions, pick, run_one
 from fairsieve.paper.workers import Work, run_and_record
 
 # Seconds of a run, roughly; FR-Train and choosing hyperparameters take so many times as long.
 EXPECTED = {"adult": 5.0, "compas": 0.5, "synthetic": 0.2}
 FR_TRAIN_FACTOR, TUNING_FACTOR = 20, 25
-
-
-@dataclass(frozen=True)
-class _Progress:
-    """Where the work stands: runs done and in all, seconds left, and what was done last."""
-
-    done: int
-    total: int
-    seconds_left: float
-    latest: str
 
 
 @dataclass(frozen=True)
@@ -60,11 +47,6 @@ class _Job:
         each, seed = self.experiment, -1 if self.seed is None else self.seed
         return list(EXPECTED).index(each.data), not self.is_slow, each.noise, each.rate, seed, each.method
 
-    @property
-    def shares_problem(self) -> bool:
-        """Whether a worker makes all runs on its problem: loading Adult and cleaning it take longer than most."""
-        return self.experiment.data == "adult" and self.seed is not None and not self.is_slow
-
     def __str__(self) -> str:
         doing = "choosing hyperparameters" if self.seed is None else f"seed {self.seed}"
         return f"{self.experiment.data}, {METHODS[self.experiment.method].short}, {doing}"
@@ -78,72 +60,64 @@ def check_data_sets(experiments: Sequence[Experiment], scope: Scope) -> None:
 
 def reproduce(
     experiments: Sequence[Experiment], results: Results, path: Path, *, jobs: int = 1
-) -> Iterator[_Progress]:
-    """Make the runs that ``results`` do not hold yet, record them in ``path``, and yield the progress after each.
+) -> Iterator[tuple[int, int, str]]:
+    """Make the runs that ``results`` do not hold yet, and record them in ``path``.
 
+    Yield after each how many are done, how many there are in all, and what is left and was done last in words.
     Hyperparameters are chosen first, then all runs are made with them. New records are added to ``results``, so that
     nothing is made twice, and a reproduction that was stopped continues.
     """
     began, made, done = time.perf_counter(), 0.0, 0
     for find in (_tuning_jobs, _run_jobs):
-        todo = find(experiments, results)
+        todo = sorted(find(experiments, results), key=lambda job: job.order)
         later = [] if find is _run_jobs else _run_jobs(experiments, results)
         left, total = sum(job.expected for job in [*todo, *later]), done + len(todo) + len(later)
-        for sharing, found in groupby(todo, lambda job: job.shares_problem):
-            part = list(found)
-            problems = Counter((job.experiment.noise, job.seed) for job in part)
-            together = max(problems.values()) if sharing else 1
-            for place, record in run_and_record(
-                [job.work for job in part], path, jobs=jobs, together=together
-            ):
-                results.add(record)
-                job = part[place]
-                done, made, left = done + 1, made + job.expected, left - job.expected
-                yield _Progress(done, total, (time.perf_counter() - began) * left / made, str(job))
+        for place, record in run_and_record([job.work for job in todo], path, jobs=jobs):
+            results.add(record)
+            job = todo[place]
+            done, made, left = done + 1, made + job.expected, left - job.expected
+            seconds = (time.perf_counter() - began) * left / made
+            until = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+            yield done, total, f"about {until} left; {job}"
 
 
 def _tuning_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
     """List the choices of hyperparameters that are not recorded yet."""
     wanted = dict.fromkeys(results.scope.tuned_as(experiment) for experiment in experiments)
-    todo = [
+    return [
         _Job(each, None, partial(_choose_once, each, results.scope))
         for each in wanted
         if each is not None and results.chosen(each) is None
     ]
-    return sorted(todo, key=lambda job: job.order)
 
 
 def _run_jobs(experiments: Sequence[Experiment], results: Results) -> list[_Job]:
     """List the runs that are not recorded yet, each once."""
-    scope = results.scope
-    todo = {
-        results.name(each, seed): _Job(
-            each, seed, partial(run_one, results.comparison(each), scope.method(each.method), seed)
-        )
-        for each in experiments
-        for seed in scope.seeds_for(each)
-        if results.run(each, seed) is None
-    }
-    return sorted(todo.values(), key=lambda job: job.order)
+    scope, todo = results.scope, {}
+    for each in experiments:
+        comparison, method = scope.comparison(each, results.chosen(each)), scope.method(each)
+        for seed in scope.seeds_for(each):
+            if results.run(each, seed) is None:
+                todo[results.name(each, seed)] = _Job(each, seed, partial(run_one, comparison, method, seed))
+    return list(todo.values())
 
 
 def _choose_once(experiment: Experiment, scope: Scope) -> Record:
     """Choose hyperparameters for an experiment, on draws or splits that are not reported on."""
     started, method = time.process_time(), METHODS[experiment.method]
     asked, comparison = scope.tuning_settings(experiment), scope.comparison(experiment)
-    given = (comparison.training_input(comparison.problem(seed), method, seed) for seed in asked["seeds"])
+    given = (comparison.training_input(method, seed) for seed in asked["seeds"])
     scores = [fold_scores(method, each, asked["folds"]) for each in given]
     accuracies, disparities = np.concatenate(scores, axis=1)
+    tried = zip(method.options(), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True)
     return {
         "run": fingerprint(asked),
         "settings": asked,
         "versions": package_versions(),
-        "hyperparameters": candidates(method)[pick(accuracies, disparities)],
+        "hyperparameters": method.options()[pick(accuracies, disparities)],
         "tuning_seconds": round(time.process_time() - started, 4),
         "candidates": [
             values | {"accuracy": round(float(right), 4), "disparity": round(float(apart), 4)}
-            for values, right, apart in zip(
-                candidates(method), accuracies.mean(axis=0), disparities.mean(axis=0), strict=True
-            )
+            for values, right, apart in tried
         ],
     }

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from fairsieve.paper.measures import standard_error
-from fairsieve.paper.reproduce.experiments import Experiment
-from fairsieve.paper.reproduce.results import Results
+from fairsieve.paper.reproduce.experiments import Experiment, Results
 
 LEVEL = 0.05  # of a claim's tests together
 MARGIN = 0.01  # "at least as", "similar", "comparable"; and a gain below it is no gain
-MUCH = 0.03  # "much", "far", "very", "noticeably"
-
-Word = Literal["for", "against", "alike", "open"]
+# How much better a method is claimed to be: by more than this, or at most so much worse.
+BEYOND = {"": 0.0, "much": 0.03, "margin": -MARGIN, "same": -MARGIN}  # "much", "far", "very", "noticeably"
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,7 @@ class Gain:
         margin = -self.pairing.beyond
         if self.pairing.equivalent:
             inside = margin - abs(self.mean)
-            one_sided = self._tail(inside)
-            return one_sided if inside > 0 else min(1.0, 2 * self._tail(-inside))
+            return self._tail(inside) if inside > 0 else min(1.0, 2 * self._tail(-inside))
         return min(1.0, 2 * self._tail(abs(self.mean + margin)))
 
     def _tail(self, distance: float) -> float:
@@ -97,10 +93,9 @@ class Gain:
 
     def needed(self) -> float:
         """Return how many times as many independent draws a test at 5 % would need, were the differences these."""
-        sides = (
-            (-self.pairing.beyond, self.pairing.beyond) if self.pairing.equivalent else (self.pairing.beyond,)
-        )
-        distance = min(abs(self.mean - side) for side in sides)
+        distance = abs(self.mean - self.pairing.beyond)
+        if self.pairing.equivalent:
+            distance = min(distance, abs(self.mean + self.pairing.beyond))
         return (1.96 * self.error / distance) ** 2 if self.n > 1 and distance > 0 else np.inf
 
 
@@ -141,17 +136,12 @@ def pool(gains: Sequence[Gain], results: Results) -> Gain:
         each = np.mean([row[:paired] for row in rows], axis=0)
         each, weight = each[~np.isnan(each)], len(mine) / len(gains)
         fewest = min(fewest, len(each))
-        if len(each) < 2:
-            mean += weight * float(each.mean()) if len(each) else np.nan
-            continue
-        own = (weight * _error(each, mine[0].pairing.one, results)) ** 2
-        mean += weight * float(each.mean())
-        variance, squares = variance + own, squares + own**2 / (len(each) - 1)
-    one, other = (float(np.mean([getattr(gain, name) for gain in gains])) for name in ("one", "other"))
+        mean += weight * float(each.mean()) if len(each) else np.nan
+        if len(each) > 1:
+            own = (weight * _error(each, mine[0].pairing.one, results)) ** 2
+            variance, squares = variance + own, squares + own**2 / (len(each) - 1)
     freedom = variance**2 / squares if squares > 0 else max(fewest - 1, 1)
-    return replace(
-        gains[0], one=one, other=other, mean=mean, error=float(np.sqrt(variance)), freedom=freedom, n=fewest
-    )
+    return replace(gains[0], mean=mean, error=float(np.sqrt(variance)), freedom=freedom, n=fewest)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -168,18 +158,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in found]
 
 
-def judge(gains: Sequence[Gain]) -> list[Word]:
+def judge(gains: Sequence[Gain]) -> list[str]:
     """Say of each comparison of a claim whether it speaks for it.
 
     For or against where the test, corrected for the number of comparisons, says so; alike where a gain is claimed
     and even the upper end of its interval is below .01; else open.
     """
-    words: list[Word] = []
+    words: list[str] = []
     for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True):
-        gain_claimed = gain.pairing.beyond >= 0
         if p < LEVEL:
             words.append("for" if gain.speaks_for else "against")
-        elif gain_claimed and gain.mean + gain.half < MARGIN:
+        elif gain.pairing.beyond >= 0 and gain.mean + gain.half < MARGIN:
             words.append("alike")
         else:
             words.append("open")

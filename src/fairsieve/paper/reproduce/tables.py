@@ -7,21 +7,13 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairsieve.paper.methods.registry import METHODS
+from fairsieve.paper.reproduce import experiments as sets
 from fairsieve.paper.reproduce.claims import Judgement, verdict_word
-from fairsieve.paper.reproduce.experiments import (
-    AUTHORS,
-    EXTRA_LINES,
-    ITEMS,
-    OURS,
-    RIVALS,
-    TABLE1,
-    TABLE2,
-    variant_experiment,
-)
+from fairsieve.paper.reproduce.experiments import OURS, Protocols, Results, column_experiment
 from fairsieve.paper.reproduce.published import Number, PaperColumn, PaperTable, paper_tables
-from fairsieve.paper.reproduce.results import Protocols, Results
 from fairsieve.paper.reproduce.statistics import Gain
 from fairsieve.report.document import Cell, Column, Table
 from fairsieve.report.text import number
@@ -36,9 +28,7 @@ FLIPS = {
     "group-targeted:Male": "flips among men",
 }
 VARIANTS = {
-    "": "",
     "z=1": ", z = 1 attacked",
-    "clean": "",
     "noisy": ", noisy validation set",
     "cleaned": ", noisy validation set cleaned by ITLM",
 }
@@ -50,54 +40,46 @@ FR_TRAIN = (
 
 def column_title(column: PaperColumn, *, with_data: bool = False) -> str:
     """Return a column's title, for example "label flips, EO"."""
-    title = f"{FLIPS[column.noise]}, {column.short}"
+    title = f"{FLIPS[column.noise]}, {ABBREVIATIONS[column.fairness]}"
     return f"{TITLES[column.data]}, {title}" if with_data else title
 
 
 def line_title(name: str) -> str:
     """Return a method's title, with what is special about its runs."""
     method, _, variant = name.partition(" ")
-    return METHODS[method].short + VARIANTS[variant]
+    return METHODS[method].short + VARIANTS.get(variant, "")
 
 
-def paper_blocks(protocols: Protocols, what: int) -> list[Table]:
+def paper_blocks(protocols: Protocols, item: str) -> list[Table]:
     """Make Table 1 to 7 as a table or two: Adult has one for flips among women."""
-    table = paper_tables()[what]
-    if what == 4:
-        return [_seconds_table(protocols.fresh, table)]
-    if what != 7:
-        return [_paper_table(protocols, table, f"table{what}")]
-    women = [place for place, column in enumerate(table.columns) if column.noise.endswith(":Female")]
-    rest = [place for place in range(len(table.columns)) if place not in women]
-    return [
-        _paper_table(protocols, table.pick(rest), "table7"),
-        _paper_table(protocols, table.pick(women), "table7-women"),
-    ]
+    if item == "table4":
+        return [_seconds_table(protocols.fresh, paper_tables()[item])]
+    return [_paper_table(protocols, table) for name, table in paper_tables().items() if name.startswith(item)]
 
 
-def _paper_table(protocols: Protocols, table: PaperTable, name: str) -> Table:
+def _paper_table(protocols: Protocols, table: PaperTable) -> Table:
     """Make a table: the paper's numbers, those on the authors' draw, and those on fresh draws or splits."""
     several = len({column.data for column in table.columns}) > 1
     whose = list(dict.fromkeys(one for column in table.columns for one, _ in protocols.each(column.data)))
     rows = []
-    for line in (*table.lines, *EXTRA_LINES.get(table.number, ())):
-        title = Cell("w/o both (ITLM)" if (table.number, line) == (5, "itlm") else line_title(line))
+    for line in (*table.lines, *sets.EXTRA_LINES.get(table.name, ())):
+        title = Cell("w/o both (ITLM)" if (table.name, line) == ("table5", "itlm") else line_title(line))
         printed = [number for pair in table.lines.get(line, ()) for number in pair]
         if printed:
-            rows.append([title, Cell("paper"), *map(_printed_cell, printed)])
+            cells = [Cell(_plus_minus(*one[:2]), value=one.value, mark=one.mark) for one in printed]
+            rows.append([title, Cell("paper"), *cells])
         for protocol in whose:
             row: list[Cell] = []
             for place, column in enumerate(table.columns):
-                results = dict(protocols.each(column.data)).get(protocol)
-                row += _cells(results, line, column, printed[2 * place : 2 * place + 2])
+                results, theirs = dict(protocols.each(column.data)), printed[2 * place : 2 * place + 2]
+                empty = [Cell("")] * 2  # a data set that the protocol has not
+                row += _cells(results[protocol], line, column, theirs) if protocol in results else empty
             if any(cell.text not in ("", "–") for cell in row):
                 rows.append([title, Cell(protocol), *row])
-    what = ITEMS[f"table{table.number}"].title
-    if name.endswith("-women"):
-        what += ", flips among women (by the paper's rule men are attacked)"
     note = FR_TRAIN if "fr-train" in table.lines else ""
-    caption = f"Table {table.number}. {what}. {_runs_in_words(protocols, table)}{note}"
-    return Table(name, caption, [Column("method"), Column("whose"), *_heads(table.columns, several)], rows)
+    caption = f"Table {table.name[5]}. {table.title}. {_runs_in_words(protocols, table)}{note}"
+    heads = [Column("method"), Column("whose"), *_heads(table.columns, several)]
+    return Table(table.name, caption, heads, rows)
 
 
 def _heads(columns: Iterable[PaperColumn], with_data: bool) -> list[Column]:
@@ -116,7 +98,7 @@ def _runs_in_words(protocols: Protocols, table: PaperTable) -> str:
         columns = [column for column in table.columns if column.data == data]
         for name, results in protocols.each(data):
             counts = {
-                max((len(results.runs(variant_experiment(line, column))) for column in columns), default=0)
+                max((len(results.runs(column_experiment(line, column))) for column in columns), default=0)
                 for line in table.lines
             } - {0}
             what = {"authors'": "trainings on the authors' draw", "fresh": "fresh draws"}.get(name, name)
@@ -131,23 +113,12 @@ def _plus_minus(mean: float, deviation: float | None) -> str:
     return number(mean) if deviation is None else f"{number(mean)}±{number(deviation)}"
 
 
-def _printed_cell(printed: Number) -> Cell:
-    return Cell(_plus_minus(printed.value, printed.deviation), value=printed.value, mark=printed.mark)
-
-
 def _cells(
-    results: Results | None,
-    line: str,
-    column: PaperColumn,
-    printed: Sequence[Number] = (),
-    most: int | None = None,
+    results: Results, line: str, column: PaperColumn, printed: Sequence[Number] = (), most: int | None = None
 ) -> Iterator[Cell]:
     """Make the cells of a method's accuracy and disparity, shaded by how far they are from the paper's."""
     for measure, theirs in zip_longest(("accuracy", column.fairness), printed):
-        if results is None:
-            yield Cell("")
-            continue
-        values = results.values(variant_experiment(line, column), measure)[:most]
+        values = results.values(column_experiment(line, column), measure)[:most]
         found = values[~np.isnan(values)]
         if not len(found):
             yield Cell("–")
@@ -167,23 +138,22 @@ def _seconds_table(results: Results, table: PaperTable) -> Table:
     for line, printed in table.lines.items():
         row = [Cell(line_title(line))]
         for column, (seconds,) in zip(table.columns, printed, strict=True):
-            values = results.values(variant_experiment(line, column), "cpu_seconds")
+            values = results.values(column_experiment(line, column), "cpu_seconds")
             here = np.nan if np.isnan(values).all() else float(np.nanmedian(values))
             text = "–" if np.isnan(here) else f"{here:.2f}"
             row.append(Cell(text, value=here, reference=f"{seconds.value:.1f}"))
         rows.append(row)
     heads = [Column(f"{TITLES[column.data]}: seconds ↓", True) for column in table.columns]
-    caption = (
-        "Table 4. Seconds of one training: medians of one core, compiled; not comparable with the paper's"
-    )
-    return Table("table4", caption, [Column("method"), *heads], rows, reference_title="the paper's")
+    heads.insert(0, Column("method"))
+    caption = "Seconds of one training: medians of one core, compiled; not comparable with the paper's"
+    return Table("table4", f"Table 4. {caption}", heads, rows, reference_title="the paper's")
 
 
 def rivals_table(results: Results) -> Table:
     """Make a table of methods that the paper does not compare with, beside the method and LR."""
-    columns = (*TABLE1, *TABLE2)
+    columns = (*sets.TABLE1, *sets.TABLE2)
     rows = []
-    for name in (OURS, "lr", *RIVALS):
+    for name in (OURS, "lr", *sets.RIVALS):
         title = METHODS[name].title if name != OURS else METHODS[name].short
         cells = (cell for column in columns for cell in _cells(results, name, column, most=10))
         rows.append([Cell(title), *cells])
@@ -195,12 +165,10 @@ def rivals_table(results: Results) -> Table:
     return Table("rivals", caption, [Column("method"), *_heads(columns, True)], rows)
 
 
-def _text_table(
-    name: str, caption: str, titles: str, rows: Iterable[Sequence[str | Cell]], **more: Any
-) -> Table:
-    """Make a table of texts; the titles of its columns stand between bars."""
-    made = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    return Table(name, caption, [Column(title) for title in titles.split("|")], made, **more)
+def _text_table(name: str, caption: str, titles: str, rows: Iterable[Iterable[str]]) -> Table:
+    """Make a table of texts that can be searched; the titles of its columns stand between bars."""
+    cells = [[Cell(text) for text in row] for row in rows]
+    return Table(name, caption, [Column(title) for title in titles.split("|")], cells, filterable=True)
 
 
 def claims_table(judgements: Sequence[Judgement]) -> Table:
@@ -219,45 +187,40 @@ def claims_table(judgements: Sequence[Judgement]) -> Table:
     ]
     titles = "claim|where|what it says|verdict|corrected over all claims|the authors' draw|numbers"
     caption = "The paper's claims, and whether they hold on fresh draws or splits, against FR-Train with our settings"
-    return _text_table("claims", caption, titles, rows, filterable=True)
+    return _text_table("claims", caption, titles, rows)
 
 
-def comparisons_table(judgements: Sequence[Judgement]) -> Table:
-    """Make a table of every comparison: both means, the gain and its interval."""
+def comparisons(judgements: Sequence[Judgement]) -> pd.DataFrame:
+    """List every comparison behind the claims: both means, the gain and its interval."""
     rows = [
         (each.claim.id, *_comparison(gain), each.fresh.words[i] if i < len(each.fresh.words) else "")
         for each in judgements
         for i, gain in enumerate(each.fresh.gains)
     ]
     titles = "claim|data|flips|rate|measure|first|second|mean of first|mean of second|gain|low|high|runs|says"
-    return _text_table("comparisons", "Every comparison behind the claims", titles, rows)
+    return pd.DataFrame(rows, columns=titles.split("|"))
 
 
 def _comparison(gain: Gain) -> list[str]:
     pair = gain.pairing
     texts = [pair.one.data, FLIPS[pair.one.noise], f"{pair.one.rate:g}", pair.measure]
-    texts += [
-        line_title(f"{each.method} {each.validation}") + _fixed(each.fixed) for each in (pair.one, pair.other)
-    ]
+    for each in (pair.one, pair.other):
+        fixed = [f", {name} {value:g}" for name, value in each.fixed]
+        texts.append("".join([line_title(f"{each.method} {each.validation}"), *fixed]))
     numbers = (gain.one, gain.other, gain.mean, gain.mean - gain.half, gain.mean + gain.half)
     return [*texts, *(f"{value:.4f}" for value in numbers), str(gain.n)]
 
 
-def _fixed(fixed: Sequence[tuple[str, float]]) -> str:
-    return "".join(f", {name} {value:g}" for name, value in fixed)
-
-
 def prefixes_table(protocols: Protocols) -> Table:
     """Make a table of how many of the lowest losses a selection lacks, in every epoch after the warm-up."""
-    titles = ("epochs", "of them pure prefixes", "samples apart: mean", "at most", "selected of 2,000: mean")
-    heads = [Column(title) for title in ("column", "whose", "selection")] + [
-        Column(title, True) for title in titles
-    ]
+    counted = "epochs|of them pure prefixes|samples apart: mean|at most|selected of 2,000: mean"
+    heads = [Column(title) for title in ("column", "whose", "selection")]
+    heads += [Column(title, True) for title in counted.split("|")]
     rows = []
-    for column in TABLE1:
+    for column in sets.TABLE1:
         for whose, results in protocols.each("synthetic"):
-            for method, title in ((OURS, "as the text"), (AUTHORS, "as the authors' code")):
-                records = results.runs(variant_experiment(f"{method} traced", column))
+            for method, title in ((OURS, "as the text"), (sets.AUTHORS, "as the authors' code")):
+                records = results.runs(column_experiment(f"{method} traced", column))
                 apart = np.array([n for one in records for n in one["history"]["prefix_differences"]])
                 if len(apart):
                     kept = 2000 * float(np.mean([one["metrics"]["kept"] for one in records]))
@@ -275,8 +238,8 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         asked = record["settings"].get("tuning")
         if asked is None:
             continue
-        chosen = record["hyperparameters"]
-        ends = [name for name, value in chosen.items() if at_an_end(value, record["settings"]["grid"][name])]
+        chosen, grid = record["hyperparameters"], record["settings"]["grid"]
+        ends = [name for name, value in chosen.items() if value in (min(grid[name]), max(grid[name]))]
         draw = ", the authors' draw" if record["settings"]["arrays"] else ""
         noise = asked["noise"].replace("-without-group", "")
         rows.append(
@@ -290,15 +253,4 @@ def choices_table(records: Iterable[dict[str, Any]]) -> Table:
         )
     caption = "Hyperparameters, chosen once for each method and column"
     titles = "data|column|method|chosen|at an end"
-    return _text_table("choices", caption, titles, sorted(rows), filterable=True)
-
-
-def at_an_end(value: float, grid: Sequence[float]) -> bool:
-    """Return whether a value is the smallest or the largest of its candidates.
-
-    Examples
-    --------
-    >>> at_an_end(3.0, [1.0, 0.1, 3.0]), at_an_end(1.0, [1.0, 0.1, 3.0])
-    (True, False)
-    """
-    return value in (min(grid), max(grid))
+    return _text_table("choices", caption, titles, sorted(rows))
