@@ -50,7 +50,7 @@ def test_everything_is_written_and_judged_again_from_the_records(tmp_path, monke
     ("options", "message"),
     [
         (["all", "--seeds", "many"], "--seeds must be a number of at least 1, or METHOD=N; got 'many'"),
-        (["all", "--attacked", "men"], "--attacked must be DATA=GROUP"),
+        (["all", "--attacked", "men"], "--attacked must be synthetic=GROUP or compas=GROUP"),
         (["all", "--judge-only"], "--judge-only needs records"),
     ],
 )

@@ -131,6 +131,8 @@ def _parse_seeds(texts: list[str]) -> dict[str, int]:
 
 def _parse_group(text: str) -> tuple[str, str]:
     data, _, group = text.partition("=")
-    if not (data and group):
-        raise InvalidInputError(f"--attacked must be DATA=GROUP, such as adult=Female; got {text!r}")
+    if data not in ("synthetic", "compas") or not group:  # of Adult, both groups are shown
+        raise InvalidInputError(
+            f"--attacked must be synthetic=GROUP or compas=GROUP, such as compas=Male; got {text!r}"
+        )
     return data, group
