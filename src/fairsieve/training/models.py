@@ -114,8 +114,14 @@ def make_module(
     if isinstance(model, nn.Module):
         made: Any = copy.deepcopy(model)
     elif callable(model):
-        with random_numbers({}, seed):
-            made = model(torch.Generator().manual_seed(seed))
+        try:
+            with random_numbers({}, seed):
+                made = model(torch.Generator().manual_seed(seed))
+        except TypeError as error:  # most often a class
+            raise InvalidInputError(
+                "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
+                f"{shown(model)}, which a generator alone does not make one of ({error}): pass a module that is made"
+            ) from error
     else:
         made = model
     if not isinstance(made, nn.Module):
@@ -167,7 +173,16 @@ class AutogradTrainer(Trainer):
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
         """Compute the logits of all samples."""
-        return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
+        try:
+            return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
+        except RuntimeError as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            shape = tuple(features[: self.settings.chunk_size].shape)
+            raise InvalidInputError(
+                f"model must take batches of the features; it could not be applied to one of the shape {shape} "
+                f"({error}): pass a model that is made for them"
+            ) from error
 
     def measure(self) -> Measurement:
         outputs = self.outputs(self.features)
