@@ -53,7 +53,7 @@ def check_samples(
         check_classification_targets(labels)
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
-    check_classes(labels if len(rows) == len(labels) else labels[rows])
+    check_classes(labels, rows)
     data = Samples(features if keep_sparse else dense(features), labels, groups, missing="own")
     return Checked(data if len(rows) == len(data) else data.take(rows), weights, rows, len(data))
 
@@ -86,13 +86,20 @@ def check_labels_known(y: Any) -> None:
             refuse_missing("y", labels)
 
 
-def check_classes(labels: NDArray[Any]) -> None:
-    """Check that there are two or more classes to learn."""
-    if not (labels != labels[0]).any():
+def check_classes(labels: NDArray[Any], rows: NDArray[np.int64]) -> None:
+    """Check that there are two or more classes to learn, in the rows that have a weight."""
+    kept = labels if len(rows) == len(labels) else labels[rows]
+    if (kept != kept[0]).any():
+        return
+    if (labels != labels[0]).any():
         raise InvalidInputError(
-            f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column "
-            "that says what to predict"
+            "sample_weight must be above zero for samples of two or more classes; got only samples of the class "
+            f"{shown(kept[0])} with a weight: a weight of 0 leaves a sample out"
         )
+    raise InvalidInputError(
+        f"y must have two or more classes to tell apart; got one class, {shown(labels[0])}: look for the column that "
+        "says what to predict"
+    )
 
 
 def warn_of_groups(cells: Cells) -> None:

@@ -10,9 +10,10 @@ from examples import lightning_trainer
 from examples.lightning_trainer import Classifier, train
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 from fairsieve.adapters.lightning import FairRobustCallback
+from fairsieve.adapters.sieve import Sieve
 from fairsieve.errors import FairsieveWarning, InvalidInputError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on workers and logging
@@ -88,3 +89,12 @@ def test_every_precision_of_the_trainer(precision, observes, monkeypatch):
 def test_a_warm_up_as_long_as_the_training_warns():
     with pytest.warns(FairsieveWarning, match="warmup_epochs=5 is not less than the 2 epochs to train"):
         train(epochs=2, enable_checkpointing=False, **QUIET)
+
+
+def test_a_training_without_effect_warns():
+    sieve = Sieve(
+        TensorDataset(torch.zeros(8, 2)), [0, 1] * 4, list("aabb") * 2, 4, clean_ratio=1.0, epochs=1
+    )
+    sieve.begin_epoch(torch.nn.Linear(2, 2))
+    with pytest.warns(FairsieveWarning, match="in 1 epochs no sample was left out and no ratio moved"):
+        list(sieve.loader())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import torch
+from sklearn import config_context
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -16,7 +18,9 @@ from fairsieve import (
     FairRobustClassifier,
     FairRobustResampler,
     Samples,
+    SelectionDisplay,
     SieveClassifier,
+    TradeoffDisplay,
     equal_opportunity_disparity,
     equalized_odds_disparity,
     estimate_clean_ratio,
@@ -47,6 +51,16 @@ def sieve(estimator=None, y=LABELS, **options):
     return SieveClassifier(estimator or DecisionTreeClassifier(max_depth=2), **options).fit(X, y, GROUPS)
 
 
+def scorer(**options):
+    with config_context(enable_metadata_routing=True):
+        return fairness_scorer(**options)
+
+
+def tradeoff(estimators=None, **options):
+    known = {"plain": DecisionTreeClassifier().fit(X, LABELS)} if estimators is None else estimators
+    return TradeoffDisplay.from_estimators(known, X, LABELS, sensitive_features=GROUPS, **options)
+
+
 ENTRIES = [
     Bad("fit: features for samples", lambda: fit(None, X),
         "data", "must be Samples", "got ndarray", "Samples(features, labels, groups)"),
@@ -63,6 +77,11 @@ ENTRIES = [
         "model", "must have parameters to train", "got Linear(", "requires_grad_(True)"),
     Bad("fit: a model with too many outputs", lambda: trained(torch.nn.Linear(3, 5)),
         "outputs", "one per class (2)", "got the shape (40, 5)", "for two classes, one per sample"),
+    Bad("fit: a class", lambda: trained(torch.nn.Linear),
+        "model", "must be None, an nn.Module, or a callable", "Linear'>", "pass a module that is made"),
+    Bad("fit: a model of other features", lambda: trained(torch.nn.Linear(4, 2)),
+        "model", "must take batches of the features", "shape (40, 3) (mat1 and mat2",
+        "pass a model that is made for them"),
     Bad("fit: a device that is not there", lambda: trained(device="gpu"),
         "device", "must be one that torch can use here", "got 'gpu'", "leave it out"),
     Bad("fit: a negative weight", lambda: trained(sample_weight=[-1.0, *[1.0] * 39]),
@@ -106,6 +125,9 @@ ENTRIES = [
         "FairRobustClassifier", "has no parameter 'epochs'", "since 0.2", "use max_iter"),
     Bad("FairRobustClassifier: weights of zero", lambda: classifier(weights=np.zeros(40)),
         "sample_weight", "must be above zero for some sample", "all weights are zero", "leave it out"),
+    Bad("FairRobustClassifier: weights of one class", lambda: classifier(weights=LABELS),
+        "sample_weight", "must be above zero for samples of two or more classes", "got only samples of the class 1",
+        "a weight of 0 leaves a sample out"),
     Bad("FairRobustClassifier: predicting first", lambda: FairRobustClassifier().predict(X),
         "FairRobustClassifier", "is not fitted yet", "instance", "Call 'fit'", NotFittedError),
     Bad("SieveClassifier: a classifier without weights", lambda: sieve(KNeighborsClassifier()),
@@ -125,6 +147,18 @@ ENTRIES = [
     Bad("fairness_scorer: no metadata routing", lambda: fairness_scorer(),
         "fairness_scorer", "metadata routing", "is off", "sklearn.set_config(enable_metadata_routing=True)",
         NotReadyError),
+    Bad("fairness_scorer: no", lambda: scorer(with_accuracy="no"),
+        "with_accuracy", "must be True or False", "got 'no'", "True or False"),
+    Bad("TradeoffDisplay: a list", lambda: tradeoff([DecisionTreeClassifier().fit(X, LABELS)]),
+        "estimators", "must be a mapping from the names of models", "got list", "pass a dict such as {'fair': …}"),
+    Bad("TradeoffDisplay: no estimator", lambda: tradeoff({}),
+        "estimators", "one or more", "got none", "pass a dict such as {'fair': …}"),
+    Bad("TradeoffDisplay: a positive label that is none", lambda: tradeoff(pos_label="yes"),
+        "pos_label", "must be one of", "got 'yes'", "[0, 1]"),
+    Bad("SelectionDisplay: another estimator",
+        lambda: SelectionDisplay.from_estimator(LogisticRegression().fit(X, LABELS)),
+        "estimator", "must be a fitted FairRobustClassifier or SieveClassifier", "got LogisticRegression",
+        "of a pipeline, pass the last step"),
     Bad("estimate_clean_ratio: a column of texts", lambda: estimate_clean_ratio(TEXTS, LABELS),
         "X", "must hold numbers", "column 'job'", "encode it first"),
     Bad("estimate_clean_ratio: a text for a seed", lambda: estimate_clean_ratio(X, LABELS, random_state="a"),

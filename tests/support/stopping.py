@@ -16,6 +16,7 @@ SHORT = {
     "clean_ratio": 0.9,
     "batch_size": 50,
     "step_size": 0.01,
+    "average_last": 5,
 }
 
 

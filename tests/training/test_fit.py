@@ -94,16 +94,52 @@ def test_the_history_records_what_was_trained_on(noisy):
     assert history.train.accuracy.tolist() == history.evaluation.accuracy.tolist()
 
 
+def test_averaging_a_linear_model_is_the_mean_of_its_last_states(noisy):
+    states = [weights(fit(None, noisy, **(SHORT | {"epochs": e}))).astype(float) for e in (10, 11, 12)]
+    averaged = weights(fit(None, noisy, average_last=3, **SHORT))
+    assert averaged == pytest.approx(np.mean(states, axis=0), abs=1e-6)
+    assert weights(fit(None, noisy, average_last=99, **SHORT)).size == 4
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_averaging_a_module_is_the_mean_of_its_last_predictions(noisy, outputs):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, outputs))
+    options = SHORT | {"learning_rate": 0.1}
+    chances = [
+        fit(model, noisy, **(options | {"epochs": e})).predict_proba(noisy.features) for e in (10, 11, 12)
+    ]
+    averaged = fit(model, noisy, average_last=3, **options)
+    assert averaged.predict_proba(noisy.features) == pytest.approx(np.mean(chances, axis=0), abs=1e-6)
+    assert averaged.predict(noisy.features).tolist() == np.mean(chances, axis=0).argmax(axis=1).tolist()
+
+
 @KINDS
 @pytest.mark.parametrize("stop", [0, 1, 3, 8])
 @pytest.mark.filterwarnings("ignore:warmup_epochs must be below epochs")
-def test_an_interruption_returns_the_model_as_far_as_it_is_trained(noisy, model, stop):
+def test_an_interruption_returns_the_best_state_so_far(noisy, model, stop):
     with stop_after(stop, KeyboardInterrupt):
         fitted = fit(model, noisy, **SHORT)
     assert fitted.interrupted
     assert len(fitted.history) == stop
-    if stop:
-        assert weights(fitted).tolist() == weights(fit(model, noisy, **(SHORT | {"epochs": stop}))).tolist()
+    if stop:  # a state since epoch 4, when selection began
+        states = [
+            fit(model, noisy, **(SHORT | {"epochs": done}))
+            for done in ([4, 5, 6, 7] if stop == 8 else [stop])
+        ]
+        assert weights(fitted).tolist() in [weights(state).tolist() for state in states]
+
+
+@KINDS
+def test_the_best_state_is_the_one_of_highest_accuracy_less_disparity(noisy, model):
+    options = SHORT | {"learning_rate": 0.1}
+    with stop_after(8, KeyboardInterrupt):
+        fitted = fit(model, noisy, "lr", **options)  # selects everything, so that the history has all numbers
+    train = fitted.history.train
+    best = int((train.accuracy - train.disparity["equalized_odds"]).argmax())
+    assert (
+        weights(fitted).tolist() == weights(fit(model, noisy, "lr", **(options | {"epochs": best}))).tolist()
+    )
 
 
 def test_the_progress_bar_does_not_change_the_result(noisy, capsys):
@@ -144,7 +180,7 @@ def test_divergence_is_an_error_that_says_what_to_do():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be"),
+        ({"average_last": 0}, "average_last must be"),
         ({"engine": "compiled"}, "engine is no setting any more.*compiled=True"),
         ({"clean_ratio": 0.001}, r"clean_ratio must select.*0.001 of 400.*nobody: pass 0.0025 or more"),
         ({"clean_ratio": 0.0025}, r"clean_ratio must leave samples.*0.0025 of 400.*selects nobody: raise it"),

@@ -81,8 +81,8 @@ def test_three_loops_are_the_same(data, method, fairness, signal):
 
 
 @pytest.mark.parametrize("fairness", NOTIONS)
-def test_offsets_are_compiled(data, fairness):
-    compile_too(data, fairness=fairness, count_offset=1, evaluation=data)
+def test_averages_and_offsets_are_compiled(data, fairness):
+    compile_too(data, fairness=fairness, average_last=3, count_offset=1, evaluation=data)
 
 
 @pytest.mark.parametrize("fairness", NOTIONS[:2])

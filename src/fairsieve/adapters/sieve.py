@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -12,10 +11,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from fairsieve.errors import FairsieveWarning
 from fairsieve.sampling.losses import Forward, LossFunction, cross_entropy, forward_features
 from fairsieve.sampling.observed import check_dataset
 from fairsieve.sampling.sharded import ShardedBatchSampler
+from fairsieve.sampling.summary import pass_warnings
 from fairsieve.sampling.workers import shard_of
 from fairsieve.selection.batches import batch_count
 from fairsieve.selection.cells import as_array, check_lengths
@@ -95,11 +94,10 @@ class Sieve:
         """Warn when a framework will train no longer than the warm-up; None is without an end."""
         warmup = self.sampler.plan.rules.warmup_epochs
         if epochs is not None and 0 <= epochs <= warmup:
-            warnings.warn(
+            self.sampler._tell(
+                "nothing",
                 f"warmup_epochs={warmup} is not less than the {epochs:g} epochs to train: every epoch trains on all "
                 "samples and none is selected. Lower warmup_epochs or train longer",
-                FairsieveWarning,
-                stacklevel=2,
             )
 
     def continue_epoch(self, skip: int = 0) -> None:
@@ -157,6 +155,8 @@ class _FilledBatches(ShardedBatchSampler):
         if not self.is_open:
             return
         found = self.plan.batches(len(self))
+        for kind, message in pass_warnings(self.plan, len(found), self.epochs):
+            self._tell(kind, message)
         self.plan.epoch += 1
         self.own_sizes = [len(batch) for batch in found]
         spare = self.plan.indices[:1] if len(self.plan.indices) else np.zeros(1, np.int64)

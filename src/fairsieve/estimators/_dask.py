@@ -80,6 +80,8 @@ class _Part:
 class DaskRows:
     """The rows of all partitions, with the answers of :class:`~fairsieve.training.linear_rows.LinearRows`."""
 
+    shift = 0.0
+
     def __init__(
         self, parts: list[Any], sizes: list[int], shape: tuple[int, int], first: NDArray[Any]
     ) -> None:
@@ -105,6 +107,9 @@ class DaskRows:
     hessian_times = partialmethod(sum, "hessian_times")
     confusion = partialmethod(sum, "confusion")
     loss_counts = partialmethod(sum, "loss_counts")
+
+    def on_device(self, device: str | None) -> DaskRows:
+        return self
 
     def reference(self) -> Floats:
         return self.first

@@ -119,7 +119,7 @@ def check_sieve_samples(
     """
     groups = check_groups(sensitive_features, len(labels))
     rows, weights = weighted_rows(sample_weight, len(labels))
-    check_classes(labels[rows])
+    check_classes(labels, rows)
     features = encode_table(_safe_indexing(X, rows))
     data = Samples(features, labels[rows], groups[rows], missing="own")
     return Checked(data, weights, rows, len(labels))

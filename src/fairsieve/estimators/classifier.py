@@ -285,7 +285,8 @@ class FairRobustClassifier(FairEstimator):
         Labels of a table in partitions are not corrected: where some are wrong, rows are selected.
         """
         data, estimate = checked.data, self.estimate_
-        plain = LinearRows.of(data, checked.weights).on_device(self.device) if table is None else table.rows
+        plain = LinearRows.of(data, checked.weights).near_zero() if table is None else table.rows
+        plain = plain.on_device(self.device)
         if estimate is None:
             return plain, plain, self.clean_ratio_
         if estimate.acts and table is None:

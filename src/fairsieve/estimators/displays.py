@@ -23,6 +23,7 @@ from fairsieve.metrics import (
 )
 from fairsieve.optional import require
 from fairsieve.report.looks import SYMBOLS, THEMES, Look, looks_of
+from fairsieve.selection.cells import Cells
 from fairsieve.selection.fairness import fairness_name
 
 HUES, MUTED = THEMES["light"].hues, THEMES["light"].muted
@@ -142,6 +143,7 @@ class TradeoffDisplay:
         X, y : samples that were not trained on, with labels that are right
         **options : ``sensitive_features``, ``fairness``, ``ax`` and others, as in :meth:`from_predictions`
         """
+        _check_named("estimators", estimators)
         predictions = {name: estimator.predict(X) for name, estimator in estimators.items()}
         return cls.from_predictions(y, predictions, **options)
 
@@ -169,6 +171,7 @@ class TradeoffDisplay:
         ax : matplotlib Axes, optional
         **style : passed on to ``ax.scatter``
         """
+        _check_named("predictions", predictions)
         name, each = fairness_name(fairness), predictions.values()
         options: Any = {"sensitive_features": sensitive_features, "method": method, "pos_label": pos_label}
         bounds = np.reshape([_bootstrap(name, y_true, one, **options) for one in each], (-1, 2, 2))
@@ -208,6 +211,16 @@ class TradeoffDisplay:
             self.ax_.step(x, y, "--", scalex=False, scaley=False, **line)
         self.ax_.legend(**OUTSIDE)
         return self
+
+
+def _check_named(name: str, values: Any) -> None:
+    """Check that there is a mapping from names, with something in it."""
+    if not isinstance(values, Mapping) or not values:
+        given = "none" if isinstance(values, Mapping) else type(values).__name__
+        raise InvalidInputError(
+            f"{name} must be a mapping from the names of models, one or more; got {given}: pass a dict such as "
+            "{'fair': …}"
+        )
 
 
 def _span(*values: ArrayLike) -> tuple[float, float]:
@@ -267,6 +280,11 @@ class SelectionDisplay:
         **style : passed on to ``ax.barh``
         """
         check_is_fitted(estimator)
+        if not hasattr(estimator, "effective_weights_"):
+            raise InvalidInputError(
+                "estimator must be a fitted FairRobustClassifier or SieveClassifier, which knows what each cell "
+                f"weighed; got {type(estimator).__name__}: of a pipeline, pass the last step"
+            )
         tables = estimator.effective_weights_, estimator.ratios_
         return cls(*tables, estimator.classes_, estimator.sensitive_values_).plot(ax=ax, **style)
 
@@ -299,7 +317,8 @@ def _bootstrap(
 ) -> NDArray[np.float64]:
     """Compute 95 % intervals of accuracy and disparity: their percentiles over samples drawn again."""
     table, classes, values = confusion_table(y_true, y_pred, sensitive_features)
-    positive = len(classes) - 1 if pos_label is None else classes.index(pos_label)
+    cells = Cells(np.zeros(0, np.uint8), classes, values)
+    positive = -1 if pos_label is None else cells.class_index(pos_label)
     share = table.reshape(-1) / table.sum()
     drawn = np.random.default_rng(0).multinomial(round(table.sum()), share, size=DRAWS)
     tables = drawn.reshape(DRAWS, *table.shape).astype(np.float64)

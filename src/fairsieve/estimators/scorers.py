@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
@@ -11,7 +12,7 @@ from sklearn.metrics import make_scorer
 from fairsieve import metrics
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.fairness import fairness_name
-from fairsieve.validation import check_choice
+from fairsieve.validation import check_choice, shown
 
 
 def fairness_scorer(
@@ -47,6 +48,8 @@ def fairness_scorer(
             "fairness_scorer gets the groups by scikit-learn's metadata routing, which is off: call "
             "sklearn.set_config(enable_metadata_routing=True) first"
         )
+    if not isinstance(with_accuracy, (bool, np.bool_)):
+        raise InvalidInputError(f"with_accuracy must be True or False; got {shown(with_accuracy)}")
     options: dict[str, Any] = {
         "fairness": fairness_name(fairness),
         "method": check_choice("method", method, ("to_overall", "between_groups")),

@@ -204,6 +204,10 @@ def run_in_chunks(
     forward: Forward | None = None,
 ) -> Iterator[tuple[Any, torch.Tensor]]:
     """Yield batches, on the device of the model, and its outputs, in evaluation mode and without gradients."""
+    if not isinstance(model, nn.Module):
+        raise InvalidInputError(
+            f"model must be an nn.Module; got {type(model).__name__}: pass the model first, and then the dataset"
+        )
     if device is None:
         device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     for batch in batches:

@@ -295,6 +295,8 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             )
         own, (outputs, labels, groups) = self.plan.cells, validation
         held_out = Cells.of(labels, groups, classes=own.classes, group_values=own.groups)
+        if not len(held_out):
+            raise InvalidInputError("validation must have at least one sample; got none: leave it out")
         outputs = self._checked(outputs, len(held_out))
         targets = torch.from_numpy(held_out.label_codes).to(outputs.device)
         backend = NumpyBackend(held_out)

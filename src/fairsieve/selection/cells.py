@@ -216,6 +216,11 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError:
+        if not isinstance(values, (list, tuple)):  # such as a dataset
+            raise InvalidInputError(
+                f"{name} must be an array of one value per sample; got {type(values).__name__}: pass the values "
+                "themselves, such as dataset.tensors[1]"
+            ) from None
         raise InvalidInputError(
             f"{name} must have rows of one length; got {shown(values)}: fill up the short ones"
         ) from None

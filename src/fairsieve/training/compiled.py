@@ -251,13 +251,14 @@ def train_epochs(
     selected: Integers,
     counts: Integers,
     first: int,
-    epochs: int,
     recording: Recording,
+    parameters_by_epoch: Floats,
 ) -> Any:
-    """Train so many epochs, from epoch ``first`` on.
+    """Train as many epochs as ``parameters_by_epoch`` has room for, from epoch ``first`` on.
 
-    ``parameters``, ``adam``, ``ratios`` and ``recording`` are updated in place. Returns the last selection, and whether
-    all losses were numbers: training ends at an epoch that begins with one that is not.
+    ``parameters``, ``adam``, ``ratios``, ``recording`` and ``parameters_by_epoch`` (the parameters as each epoch
+    begins) are updated in place. Returns the last selection, and whether all losses were numbers: training ends at an
+    epoch that begins with one that is not.
     """
     rules, n, outputs = problem.rules, problem.labels.size, parameters.size // (problem.columns + 1)
     out, predicted, losses = np.empty((n, outputs)), np.empty(n, np.int64), np.empty(n)
@@ -265,7 +266,8 @@ def train_epochs(
     measured = Measurement(losses, signals, predicted)
     shown = np.empty(problem.shown_codes.size, np.int64)
     shown_out = np.empty((shown.size, outputs))
-    for epoch in range(first, first + epochs):
+    for epoch in range(first, first + len(parameters_by_epoch)):
+        parameters_by_epoch[epoch - first] = parameters
         _predict(problem.rows, parameters, out, predicted)
         _measure(problem, out, measured)
         if np.isnan(losses.sum()):

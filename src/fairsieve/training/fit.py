@@ -81,12 +81,13 @@ def fit(
         Epochs from one checkpoint to the next; a twentieth of all when None.
     **settings
         See :class:`~fairsieve.training.settings.Settings`: ``fairness``, ``clean_ratio``,
-        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``, …
+        ``epochs``, ``warmup_epochs``, ``batch_size``, ``learning_rate``, ``step_size``,
+        ``average_last``, …
 
     Returns
     -------
     Fitted
-        After an interruption (Ctrl-C) too: then with the model as far as it is trained.
+        After an interruption (Ctrl-C) too: then with the best state so far.
 
     Examples
     --------
@@ -128,13 +129,14 @@ def fit(
             if kept is not None:
                 kept.write_if_due()
             report(trainer.done)
+    interrupted = trainer.done < wanted.epochs
     return Fitted(
-        predictor=trainer.finish(),
+        predictor=trainer.finish(interrupted=interrupted),
         history=trainer.history(),
         indices=rows[trainer.plan.indices],
         ratios=trainer.plan.ratios,
         classes=spec.data.cells.classes,
-        interrupted=trainer.done < wanted.epochs,
+        interrupted=interrupted,
     )
 
 

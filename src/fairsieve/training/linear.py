@@ -126,6 +126,8 @@ class LinearTrainer(Trainer):
         self.outputs = 1 if classes <= 2 else classes
         self.parameters = initial_parameters(self.features.shape[1], classes, spec.seed)
         self.adam = Adam.new(self.parameters.size)
+        # The parameters as each epoch began.
+        self.begun = np.zeros((self.settings.epochs, self.parameters.size))
         penalised = self.settings.penalty_weight != 0
         self.directions = self.find_directions() if penalised else np.zeros((0, self.parameters.size))
         # Wrong decisions change from epoch to epoch, and so does the selection.
@@ -147,6 +149,7 @@ class LinearTrainer(Trainer):
             at_once = 1 if self.renews_directions else max(1, epochs // SLICES)
             self.run_compiled(self.problem, min(at_once, epochs - self.done))
             return
+        self.begun[self.done] = self.parameters
         super().run_epoch()
 
     def measure(self) -> Measurement:
@@ -212,8 +215,9 @@ class LinearTrainer(Trainer):
         from fairsieve.training.compiled import train_epochs
 
         plan, first = self.plan, self.done
+        begun = self.begun[first : first + epochs]
         state = (self.parameters, self.adam, plan.ratios, plan.indices, plan.counts)
-        selected, finite = train_epochs(problem, *state, first, epochs, self.recording)
+        selected, finite = train_epochs(problem, *state, first, self.recording, begun)
         if not finite:
             raise self.diverged()
         plan.indices = selected
@@ -221,8 +225,14 @@ class LinearTrainer(Trainer):
         plan.epoch = first + epochs
         plan.is_selective = plan.epoch > plan.rules.warmup_epochs
 
-    def finish(self) -> LinearModel:
-        return LinearModel.from_parameters(self.parameters, self.outputs)
+    def finish(self, *, interrupted: bool) -> LinearModel:
+        first, done = self.plan.rules.warmup_epochs, self.done
+        if interrupted and first < done:
+            parameters = self.begun[first + int(self.merits(first, done).argmax())]
+        else:  # averaging the parameters of a linear model is averaging its decisions
+            ends = np.concatenate([self.begun[1:done], self.parameters[None]])
+            parameters = ends[-self.settings.average_last :].mean(axis=0)
+        return LinearModel.from_parameters(parameters, self.outputs)
 
 
 def _scores(features: NDArray[Any], parameters: Floats, outputs: int) -> Floats:

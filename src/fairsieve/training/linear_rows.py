@@ -20,7 +20,7 @@ from scipy import sparse
 
 from fairsieve.inputs import dense
 from fairsieve.optional import is_tensor, require
-from fairsieve.samples import Samples
+from fairsieve.samples import Samples, draw_rows
 from fairsieve.training.threads import MOST_THREADS, map_in_threads
 
 Array = Any  # a NumPy array or a torch tensor
@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 CHUNK_BYTES = 4 * 2**20  # of features in one product: they stay in a processor's cache
 DEVICE_CHUNK_BYTES = 256 * 2**20
 CHUNK_ROWS = 2**15
+LOOKED_AT = 1000  # rows by which a column is judged to be far from zero
+FAR = 1e4  # spreads: the squares of what is farther would leave half of a double's digits
 THREADS_PAY = 2**20  # numbers in the features from which on threads share a product
 
 
@@ -70,6 +72,8 @@ class LinearRows:
     chances : array of shape (n, classes), optional
         How likely each class is the true one; the labels are certain when None. A row trains, and is judged, as every
         class in proportion to its chance.
+    shift : array of shape (d,), or 0
+        What was taken off the features, see :meth:`near_zero`.
     """
 
     def __init__(
@@ -80,8 +84,9 @@ class LinearRows:
         shape: tuple[int, int],
         weights: Array | None = None,
         chances: Array | None = None,
+        shift: Any = 0.0,
     ) -> None:
-        self.features, self.shape, self.chances = features, shape, chances
+        self.features, self.shape, self.chances, self.shift = features, shape, chances, shift
         self.samples, self.columns = features.shape
         self.outputs = 1 if shape[0] <= 2 else shape[0]
         self.is_sparse = sparse.issparse(features)
@@ -102,6 +107,22 @@ class LinearRows:
         """Make rows of samples."""
         return cls(data.features, data.cells.label_codes, data.cells.group_codes, data.cells.shape, weights)
 
+    def near_zero(self) -> LinearRows:
+        """Shift the dense columns that are far from zero for their spread, as numbers of accounts are.
+
+        A copy is made only where there are such columns.
+        """
+        if self.is_sparse:
+            return self
+        some = self.features[draw_rows(self.samples, LOOKED_AT)].astype(np.float64)
+        mean, spread = some.mean(axis=0), some.std(axis=0)
+        far = np.abs(mean) > FAR * np.where(spread > 0, spread, 1.0)
+        if not far.any():
+            return self
+        shift = np.where(far, mean, 0.0).astype(self.features.dtype)
+        arrays = self.features - shift, self.labels, self.groups
+        return LinearRows(*arrays, self.shape, self.weights, self.chances, shift.astype(np.float64))
+
     def on_device(self, device: str | None) -> LinearRows:
         """Return the rows on a device of torch; in memory when None."""
         if device in (None, "cpu"):
@@ -109,14 +130,14 @@ class LinearRows:
         torch = require("torch", extra="torch", purpose=f"training on the device {device!r}")
         arrays = dense(self.features), self.labels, self.groups, self.weights
         features, labels, groups, weights = (torch.tensor(values, device=device) for values in arrays)
-        return LinearRows(features, labels, groups, self.shape, weights)
+        return LinearRows(features, labels, groups, self.shape, weights, shift=self.shift)
 
     def take(self, rows: NDArray[np.int64]) -> LinearRows:
         """Return some of the rows."""
         at = self._array(rows)
         chances = None if self.chances is None else self.chances[at]
         arrays = self.features[at], self.labels[at], self.groups[at]
-        return LinearRows(*arrays, self.shape, self.weights[at], chances)
+        return LinearRows(*arrays, self.shape, self.weights[at], chances, self.shift)
 
     def with_labels(self, labels: NDArray[Any], chances: Floats | None = None) -> LinearRows:
         """Return the rows under other labels, or with chances of each class."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn import functional as F
 from torch.nn.utils import skip_init
 
 from fairsieve.errors import CheckpointError, InvalidInputError
@@ -21,6 +22,7 @@ from fairsieve.sampling.losses import (
     compute_outputs,
     compute_signals,
     cross_entropy,
+    is_single,
     predicted_classes,
 )
 from fairsieve.training.linear_model import LinearModel, initial_parameters
@@ -112,8 +114,14 @@ def make_module(
     if isinstance(model, nn.Module):
         made: Any = copy.deepcopy(model)
     elif callable(model):
-        with random_numbers({}, seed):
-            made = model(torch.Generator().manual_seed(seed))
+        try:
+            with random_numbers({}, seed):
+                made = model(torch.Generator().manual_seed(seed))
+        except TypeError as error:  # most often a class
+            raise InvalidInputError(
+                "model must be None, an nn.Module, or a callable (torch.Generator) → nn.Module; got "
+                f"{shown(model)}, which a generator alone does not make one of ({error}): pass a module that is made"
+            ) from error
     else:
         made = model
     if not isinstance(made, nn.Module):
@@ -156,6 +164,8 @@ class AutogradTrainer(Trainer):
             else settings.optimizer(self.model.parameters())
         )
         self.random: State = {}
+        self.best: tuple[float, list[State]] = (-np.inf, [])  # of the epochs after the warm-up, as they began
+        self.last: list[State] = []  # after each of the epochs whose predictions are averaged
 
     def run_epoch(self) -> None:
         with random_numbers(self.random, self.spec.seed, self.device):
@@ -163,7 +173,16 @@ class AutogradTrainer(Trainer):
 
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
         """Compute the logits of all samples."""
-        return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
+        try:
+            return compute_outputs(self.model, features, chunk_size=self.settings.chunk_size)
+        except RuntimeError as error:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                raise
+            shape = tuple(features[: self.settings.chunk_size].shape)
+            raise InvalidInputError(
+                f"model must take batches of the features; it could not be applied to one of the shape {shape} "
+                f"({error}): pass a model that is made for them"
+            ) from error
 
     def measure(self) -> Measurement:
         outputs = self.outputs(self.features)
@@ -178,9 +197,15 @@ class AutogradTrainer(Trainer):
         return predicted_classes(self.outputs(self.shown)).cpu().numpy()
 
     def train(self, batches: NDArray[np.int64]) -> None:
+        if not self.plan.in_warmup:
+            merit = float(self.merits(self.done, self.done + 1)[0])
+            if merit > self.best[0]:
+                self.best = merit, [self.copy_state()]
         self.model.train()
         for batch in torch.from_numpy(batches).to(self.device):
             self.train_step(batch)
+        if self.settings.epochs - self.done <= self.settings.average_last > 1:
+            self.last.append(self.copy_state())
 
     def train_step(self, batch: torch.Tensor) -> None:
         """Take one step of the optimiser on a batch."""
@@ -192,13 +217,27 @@ class AutogradTrainer(Trainer):
         losses.mean().backward()
         self.optimizer.step()
 
-    def finish(self) -> nn.Module:
-        return self.model.eval()
+    def finish(self, *, interrupted: bool) -> nn.Module:
+        made = []
+        for state in self.best[1] if interrupted else self.last:
+            self.put_back(state)
+            made.append(copy.deepcopy(self.model))
+        return (AveragedModule(made) if len(made) > 1 else [*made, self.model][0]).eval()
 
     def live_tensors(self) -> State:
         """Return the tensors themselves that training changes, but for the optimiser's."""
         # Buffers that a module does not keep in its state change too.
         return dict(self.model.named_buffers()) | self.model.state_dict()
+
+    def copy_state(self) -> State:
+        """Copy everything that the model has learned."""
+        return {name: value.detach().clone() for name, value in self.live_tensors().items()}
+
+    def put_back(self, state: State) -> None:
+        """Let the model be what it was."""
+        with torch.no_grad():
+            for name, value in self.live_tensors().items():
+                value.copy_(state[name])
 
     def checkpoint(self) -> State:
         """Return all that training changes, in plain values and tensors."""
@@ -207,6 +246,8 @@ class AutogradTrainer(Trainer):
             "live": self.live_tensors(),
             "optimizer": self.optimizer.state_dict(),
             "random": self.random,
+            "best": self.best,
+            "last": self.last,
             "plan": plan | {name: torch.from_numpy(plan[name]) for name in ("ratios", "indices")},
             "recording": {name: torch.from_numpy(part) for name, part in self.recording._asdict().items()},
         }
@@ -214,11 +255,9 @@ class AutogradTrainer(Trainer):
     def restore(self, state: State) -> None:
         """Put back what :meth:`checkpoint` returned."""
         try:
-            with torch.no_grad():
-                for name, value in self.live_tensors().items():
-                    value.copy_(state["live"][name])
+            self.put_back(state["live"])
             self.optimizer.load_state_dict(state["optimizer"])
-            self.random = state["random"]
+            self.random, self.best, self.last = state["random"], state["best"], state["last"]
             self.plan.load_state_dict(state["plan"])
             for name, part in self.recording._asdict().items():
                 part[...] = state["recording"][name].numpy()
@@ -226,3 +265,17 @@ class AutogradTrainer(Trainer):
             raise CheckpointError(
                 f"checkpoint_dir must hold checkpoints that fit the model; {error!r}: pass another folder"
             ) from error
+
+
+class AveragedModule(nn.Module):
+    """Several states of one module, whose probabilities are averaged (Sec. A.3): gives the logits of the mean."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(modules)
+
+    def forward(self, *inputs: Any) -> torch.Tensor:
+        outputs = torch.stack([member(*inputs) for member in self.members])
+        if is_single(outputs[0]):
+            return F.logsigmoid(outputs).logsumexp(dim=0) - F.logsigmoid(-outputs).logsumexp(dim=0)
+        return torch.log_softmax(outputs, dim=-1).logsumexp(dim=0)

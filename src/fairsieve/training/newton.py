@@ -150,9 +150,9 @@ class Newton:
         change = np.kron(np.eye(outputs), self._raw(np.eye(size)))
         hessian = change @ rows.derivatives(self._raw(at), table, hessian=True).hessian @ change.T
         penalties = np.full(at.shape, RIDGE)
-        penalties[:, -1] = 0.0
+        penalties[:, -1] = 1e-300
         hessian[np.diag_indices(len(hessian))] += penalties.reshape(-1)
-        scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+        scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), penalties.reshape(-1)))  # less is rounding
         scaled = hessian * scale[:, None] * scale
         for jitter in JITTERS:
             scaled[np.diag_indices(len(scaled))] = 1.0 + jitter
@@ -161,6 +161,8 @@ class Newton:
                 break
             except LinAlgError:  # collinear columns, or a curvature of almost nothing
                 continue
+        else:  # rounding is all that is left of it but the diagonal
+            factor = np.eye(len(scaled)), False
 
         def solve(gradient: Floats) -> Floats:
             solved = cho_solve(factor, gradient.reshape(-1) * scale, check_finite=False)

@@ -96,7 +96,7 @@ class Fitted:
     classes : list
         What the model's outputs stand for.
     interrupted : bool
-        Whether training was stopped early; the model is then as far as it was trained.
+        Whether training was stopped early; the model is then the best state so far.
 
     Examples
     --------

@@ -97,6 +97,9 @@ class Settings:
     count_offset : int
         Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its
         authors' code has 1 for equalized odds, and agrees with ours at every step where this is 1.
+    average_last : int
+        The result averages the predictions after each of the last so many epochs (those of the linear model by its mean
+        parameters); 1 for none.
     penalty_weight : float
         μ of the covariance penalty that is added to the training loss, see
         :mod:`~fairsieve.training.linear`; 0 for none. The warm-up has none. For the linear model only.
@@ -121,6 +124,7 @@ class Settings:
     step_size: float = 0.001
     signal: SignalName = "loss"
     count_offset: int = 0
+    average_last: int = 1
     penalty_weight: float = 0.0
     pos_label: Any | None = None
     loss: LossFunction | None = None
@@ -150,6 +154,7 @@ class Settings:
         check_at_least("batch_size", self.batch_size, 1)
         check_positive("learning_rate", self.learning_rate)
         check_share("step_size", self.step_size)
+        check_at_least("average_last", self.average_last, 1)
         if self.penalty_weight != 0:
             check_positive("penalty_weight", self.penalty_weight)
         check_at_least("chunk_size", self.chunk_size, 1)

@@ -59,11 +59,16 @@ class Point(State):
     """A point of the way: the model of all rows and, with folds, those that left one out, which are judged then."""
 
     models: list[Model]
+    shift: Any = 0.0  # of the features that the models were trained on
 
     @property
     def linear(self) -> LinearModel:
-        """The model of all rows. Of many classes only the differences between intercepts matter: their mean is 0."""
+        """The model of all rows, for features that are not shifted.
+
+        Of many classes only the differences between intercepts matter: their mean is 0.
+        """
         parameters = self.models[0].parameters.copy()
+        parameters[:, -1] -= (parameters[:, :-1] * self.shift).sum(axis=1)
         if len(parameters) > 1:
             parameters[:, -1] -= parameters[:, -1].mean()
         return LinearModel(parameters[:, :-1], parameters[:, -1])
@@ -253,7 +258,8 @@ class _Search(RatioSearch[Point]):
             by_labels = settings.fairness != "demographic_parity"
             judged = rows.select(model.parameters, model.limit) if by_labels else rows
             tables.append(judged.confusion(model.parameters))
-        return Point(ratios, *settings.measure(self.correct(np.sum(tables, axis=0))), models)
+        measured = settings.measure(self.correct(np.sum(tables, axis=0)))
+        return Point(ratios, *measured, models, self.newtons[0].rows.shift)
 
     def correct(self, table: Floats) -> Floats:
         """Count by true class, where it is known how often labels are flipped."""

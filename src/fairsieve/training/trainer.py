@@ -33,6 +33,7 @@ class Recording(NamedTuple):
     ratios: Floats  # (epochs, cells)
     counts: Integers  # (epochs, cells)
     tables: Floats  # (epochs, cells, classes): predictions by cell
+    selected_tables: Floats  # the same over the selection before
     evaluation_tables: Floats  # the same over the evaluation samples
 
 
@@ -48,6 +49,7 @@ def record_model(
 ) -> None:
     """Record how the model does as an epoch begins, by cell."""
     count_predictions(measured.predicted, codes, recording.tables[epoch])
+    count_predictions(measured.predicted[selected], codes[selected], recording.selected_tables[epoch])
     sums = np.bincount(codes[selected], measured.losses[selected], minlength=counts.size)
     recording.cell_losses[epoch] = sums / np.maximum(counts.reshape(-1), 1)
 
@@ -81,6 +83,7 @@ class Trainer(ABC):
             ratios=by_cell.copy(),
             counts=by_cell.astype(np.int64),
             tables=by_class,
+            selected_tables=by_class.copy(),
             evaluation_tables=by_class.copy(),
         )
 
@@ -102,8 +105,8 @@ class Trainer(ABC):
         """Take one optimiser step for each batch."""
 
     @abstractmethod
-    def finish(self) -> Any:
-        """Return the model, as far as it is trained."""
+    def finish(self, *, interrupted: bool) -> Any:
+        """Return the trained model, averaged over the last epochs; if interrupted, the best so far."""
 
     def run_epoch(self) -> None:
         """Measure, plan and train for one epoch; in compiled code for some."""
@@ -137,6 +140,11 @@ class Trainer(ABC):
         grouped, notions = grouped_part(tables, cells.groups), get_args(FairnessName)
         disparity = {name: disparity_from_table(grouped, name, positive=positive) for name in notions}
         return Scores(accuracy_from_table(tables), disparity)
+
+    def merits(self, first: int, last: int) -> Floats:
+        """Compute accuracy less disparity over the selected samples, as each epoch began."""
+        found = self.scores(self.recording.selected_tables[first:last])
+        return found.accuracy - found.disparity[self.settings.fairness]
 
     def history(self) -> History:
         """Return what happened in the epochs that are finished."""
