@@ -62,6 +62,14 @@ def test_labels_that_are_pure_noise_are_told():
     assert "chance" in kinds(decision)
 
 
+def test_a_single_test_row_decides_nothing(noisy):
+    decision = trained(noisy, test=0.0005, tolerance=0.02, clean_ratio=0.95).decision
+    assert decision.outcome == "inconclusive"
+    assert kinds(decision)["one_label_of_few"] == "inconclusive"
+    assert {one.name: one.status for one in decision.verdicts}["accuracy"] == "inconclusive"
+    assert "1 test row is too few" in decision.sentence
+
+
 def test_a_column_that_duplicates_the_label_decides(noisy):
     decision = trained(noisy.assign(code=np.where(noisy["label"] == "yes", 7, 3))).decision
     assert decision.outcome == "do-not-use"

@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, list_gaps
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, Share, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import few_notes
@@ -76,6 +76,8 @@ def _accuracy(run: TableRun) -> Iterator[TableVerdict | Reason]:
     change, price = run.change["accuracy"], max(PRICE, run.asked.max_accuracy_loss or 0.0)
     low, high = change.interval
     status: Status = "holds" if low > -price else "fails" if high < -price else "inconclusive"
+    if len(run.problem.test) < FEW:  # a bootstrap of one row has no width
+        status = "inconclusive"
     facts = {"price": price, "run": run}
     yield TableVerdict("accuracy", status, *change, facts)
     if status == "fails":
@@ -190,12 +192,15 @@ def _judge_dropping(run: TableRun) -> Iterator[TableVerdict]:
 
 
 def _one_label(run: TableRun) -> Iterator[Reason]:
-    """Refuse a model that predicts one label for everyone: it is fair and of no use."""
+    """Refuse a model that predicts one label for everyone: it is fair and of no use. Of few rows, that may be chance."""
     plain, fair = run.predicted
     if len(fair) > 1:
         return
     (label,) = fair
     facts = {"run": run, "label": label, "plain": plain}
+    if Share(0, len(run.problem.test)).interval[1] > RARE:
+        yield Reason("one_label_of_few", "inconclusive", facts, (Step("more_rows", {"needed": None}),))
+        return
     yield Reason("one_label", "do-not-use", facts, (*_threshold_steps(run, label), *_rare_steps(run)))
 
 
@@ -248,7 +253,7 @@ def _commonest_label(run: TableRun) -> Iterator[Reason]:
     kept = run.scores[-1]["accuracy"]
     if kept.value > share or len(run.predicted[1]) == 1 or not run.asked.threshold.is_default:
         return
-    worse = kept.interval[1] < share
+    worse = kept.interval[1] < share and len(run.problem.test) >= FEW
     facts = {"label": label, "share": share, "accuracy": kept, "worse": worse}
     yield Reason("commonest_label", "do-not-use" if worse else "inconclusive", facts, _rare_steps(run))
 
