@@ -88,6 +88,18 @@ def test_an_audit_of_wrong_and_of_right_labels(noisy):
     assert "up to 1 % of them" in found.decision.sentence
 
 
+def test_labels_are_judged_by_the_share_that_is_told():
+    def label(features, random):
+        truth = features @ [4, 3, 2] + 0.3 * random.logistic(size=len(features)) > 0
+        return truth ^ (random.random(len(features)) < 0.008)
+
+    found = tabular.audit(table(label, 3000, seed=3), label="label", sensitive="sex")
+    told = found.metrics["estimate"]
+    assert told["clean_ratio"] < 0.99 < 1 - told["share_wrong"]
+    assert found.decision.outcome == "use"
+    assert "about 0.9 % of the labels look wrong" in found.decision.sentence
+
+
 @pytest.fixture(scope="module")
 def unlike_groups():
     """A seventh of all labels are wrong, at random; few of one group are truly labelled yes."""

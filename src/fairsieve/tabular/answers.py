@@ -275,7 +275,8 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
 def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
     """Collect what was found of the labels."""
     names = ("clean_ratio", "interval", "covers", "aimed")
-    told = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
     return told | {name: getattr(estimate, name) for name in names}
 
 

@@ -192,7 +192,7 @@ def _judge_dropping(run: TableRun) -> Iterator[TableVerdict]:
 
 
 def _one_label(run: TableRun) -> Iterator[Reason]:
-    """Refuse a model that predicts one label for everyone: it is fair and of no use. Of few rows, that may be chance."""
+    """Refuse a model that predicts one label for everyone: it is fair and of no use. Few rows tell nothing."""
     plain, fair = run.predicted
     if len(fair) > 1:
         return
@@ -335,7 +335,7 @@ def _labels(audit: Audit) -> Iterator[Reason]:
     if not estimate.credible:
         yield Reason("unknown_labels", "inconclusive", told, steps)
         return
-    if 1 - estimate.clean_ratio >= MUCH_WRONG:
+    if round(estimate.wrong.mean(), 3) >= MUCH_WRONG:  # the share in the sentence, as it is written
         yield Reason("wrong_labels", "do-not-use", told, steps)
         yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:
