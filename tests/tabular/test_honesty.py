@@ -167,6 +167,29 @@ def test_the_folder_names_the_model_the_decision_and_nobody(on_noisy, noisy, tmp
         assert "7000001" not in text.replace(",", "")
 
 
+@pytest.mark.parametrize("model", ["logistic", "hist-gradient-boosting"])
+def test_a_plain_model_that_is_kept_is_called_plain_and_compared_with_nothing(model, tmp_path):
+    def label(features, random):
+        return features[:, 0] + random.logistic(size=len(features)) / 2 > 0
+
+    result = trained(table(label, 600), clean_ratio=0.95, model=model, trees=5)
+    assert result.run.keeps_plain
+    record = result.metrics
+    assert (record["model"]["holds"], record["fair"]) == ("plain model", record["plain"])
+    assert record["change"]["accuracy"] == {"value": 0.0, "interval": [0.0, 0.0]}
+    folder = result.save(tmp_path / "run")
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    for text in (card, page):
+        assert "the plain model, in which every row counts the same" in text
+        assert "The plain model is measured on" in text
+        for wrong in ("Both models", "both models", "change |", ">change<", "fair model |", ">fair model<"):
+            assert wrong not in text
+    assert "| measure | plain model |\n" in card
+    assert '"fair model"' not in page  # nor in a figure
+    assert "fair model</th>" not in result._repr_html_()
+
+
 def test_the_sentence_has_the_absolute_rates_of_every_group(on_noisy):
     for rate in on_noisy.decision.facts["rates"]:
         after = round(100 * rate.fair.value)

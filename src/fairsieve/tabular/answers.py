@@ -268,7 +268,10 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
         "rates": rate_records(run.estimate),
         "true_labels": _measure_problem(problem, predicted),
     }
-    true_labels = tell_true_labels(found["true_labels"], run.asked.fairness)
+    told = found["true_labels"]
+    if told is not None and run.keeps_plain:  # the same numbers twice
+        told = {name: one for name, one in told.items() if name != "fair model"}
+    true_labels = tell_true_labels(told, run.asked.fairness)
     return found, [_say().counted(found), *true_labels, *tell_rates(run.estimate)]
 
 

@@ -449,6 +449,8 @@ def _measured_run(
     scores, change = evaluation.score_models(
         test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place
     )
+    if place == 0:  # nothing changes between a model and itself
+        change = dict.fromkeys(change, Score(0.0, (0.0, 0.0)))
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []

@@ -50,6 +50,11 @@ def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
     return [Text(text) for text in tell("page.j2", name, facts, in_python=in_python)]
 
 
+def models_of(run: TableRun) -> Sequence[str]:
+    """Name the models that a page has columns of: one where the plain model is kept, which nothing is compared with."""
+    return MODELS[:1] if run.keeps_plain else MODELS
+
+
 def notice(decision: Decision, *lines: str) -> Notice:
     """Put the decision on top of a page, with the next step."""
     steps = [f"Next: {step}" for step in decision.next_steps[:1]]
@@ -73,17 +78,20 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    groups, fairness = run.test_groups, run.asked.fairness
+    groups, fairness, models = run.test_groups, run.asked.fairness, models_of(run)
+    both = len(models) > 1
     measures = order_rates(run.measures, fairness, main_gaps(run) or ())
     gaps = order_gaps(list_gaps(run.measures, fairness, run.problem.test.cells.named_groups))
     told_apart = "How well labels are told apart on the test part"
-    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE])
-    calibration = calibration_figures(run.calibration, {"plain": MODELS[0], "fair": MODELS[1]}, groups)
+    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE], models)
+    calibration = calibration_figures(
+        run.calibration, dict(zip(("plain", "fair"), models, strict=False)), groups
+    )
     rates: list[Block] = [
         *paragraphs("guide_groups"),
-        rates_figure("groups", measures, groups),
-        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups),
-        gaps_table(gaps, groups),
+        rates_figure("groups", measures, groups, both=both),
+        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups, models),
+        gaps_table(gaps, groups, models),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = _items("Notes", [advise(note, in_python=decision.in_python) for note in notes])
@@ -100,9 +108,10 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if not run.is_inconclusive:
         suspects += suspects_table(run.suspects)
-    first = rates_figure("rates", measures[:1], groups)
+    first = rates_figure("rates", measures[:1], groups, both=both)
+    title = "What changes, for whom" if both else "Group by group"
     sections = [
-        Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
+        Section("rates", title, [first, *paragraphs("guide_rates")]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
         Section("dropped", "Who was dropped, and who counts", [*dropped, dropped_table(run.dropped)]),
         Section("suspects", "Labels to check", suspects),
@@ -190,12 +199,13 @@ def _cell(value: Any) -> Cell:
 
 
 def overall_table(run: TableRun) -> Table:
-    """Lay out accuracy and disparity of both models."""
+    """Lay out accuracy and disparity of both models, and what changes; of one where the plain model is kept."""
     titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
-    columns = run.scores[0], run.scores[-1], run.change
+    names = models_of(run) if run.keeps_plain else [*MODELS, "change"]
+    columns = (run.scores[0], run.scores[-1], run.change)[: len(names)]
     rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
-    caption = "Both models on the test part, with 95 % intervals (bootstrap)"
-    return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
+    caption = "Accuracy and disparity on the test part, with 95 % intervals (bootstrap)"
+    return plain_table("overall", caption, ["measure", *names], rows)
 
 
 def measures_table(
