@@ -215,3 +215,13 @@ def test_the_card_says_how_to_load_the_model(on_noisy, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(code.partition("```")[0], names)
     assert names["model"].classes_.tolist() == ["no", "yes"]
+
+
+def test_columns_are_shown_when_asked_for_but_never_names(noisy, tmp_path):
+    folder = trained(noisy, show_columns=True).save(tmp_path / "run")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "this page holds personal data" in page
+    assert "Town1" in page
+    assert "Surname1" not in page
+    assert "7000001" not in page.replace(",", "")
+    assert "Town1" not in (folder / "card.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from fairsieve.tabular.decision import Decision, advise, estimate_sentence, grou
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
+from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import DroppedCell, TableRun
@@ -43,6 +45,12 @@ MOST_GROUPS = 12
 MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_SUSPECTS = 500  # on the page; the file has all
+MOST_FEATURES = 8  # of a label to check, where columns are shown
+PERSONAL = re.compile(
+    r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
+    r"passport|licen[cs]e|birth|dob|surname|forename|lastname|firstname|username|user|login|ip)([^a-z]|$)|name",
+    re.IGNORECASE,
+)
 
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
@@ -107,7 +115,7 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if not run.is_inconclusive:
-        suspects += suspects_table(run.suspects)
+        suspects += suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {})
     first = rates_figure("rates", measures[:1], groups, both=both)
     title = "What changes, for whom" if both else "Group by group"
     sections = [
@@ -149,7 +157,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
         measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
         gaps_table(found.gaps(), groups, ["difference"]),
     ]
-    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects)]
+    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects, {})]
     settings = {
         "table": data_name(asked.data),
         "label": asked.label,
@@ -261,18 +269,33 @@ def scores_table(found: Sequence[Calibration]) -> Table:
     return plain_table("calibration", "Scores and what is found, by group", titles, rows)
 
 
-def suspects_table(suspects: pd.DataFrame) -> list[Block]:
-    """List the rows of the labels to look at first, where there are any."""
+def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
+    """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
+    table, found = run.problem.table, run.suspects.head(MOST_SUSPECTS)
+    rows = table.take(np.searchsorted(table.rows, found["row"]))
+    names = [
+        one.column
+        for one in used(run.problem.features)
+        if not PERSONAL.search(one.column) and (one.kind == "numbers" or 2 * one.distinct <= len(table))
+    ]
+    own = {"label": found["label"], "suggested label": found["suggested_label"], "group": found["group"]}
+    return {**own, **{one: rows.cells(one) for one in names[:MOST_FEATURES]}}
+
+
+def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> list[Block]:
+    """List the rows of the labels to look at first, where there are any: by number, or with ``values`` of columns."""
     if not len(suspects):
         return []
     first, count = suspects.head(MOST_SUSPECTS), len(suspects)
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
     rows = [
         [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance))]
-        for row, chance in zip(first["row"], first["probability"], strict=True)
+        + [None if one is None else str(one) for one in more]
+        for row, chance, *more in zip(first["row"], first["probability"], *values.values(), strict=True)
     ]
     caption = f"Labels to check, {shown}; suspects.csv has every row and column"
-    return [plain_table("suspects", caption, ["row", "chance of another label"], rows)._replace(folded=True)]
+    titles = ["row", "chance of another label", *values]
+    return [plain_table("suspects", caption, titles, rows)._replace(folded=True)]
 
 
 def columns_table(run: TableRun) -> Table:
