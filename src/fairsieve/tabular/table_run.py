@@ -85,7 +85,7 @@ def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TradeOffPoint:
-    """A model on the way from the plain one to the fairest.
+    """The plain model, or one on the way to the fairest.
 
     Attributes
     ----------
