@@ -119,7 +119,7 @@ def test_rows_measured_on_that_were_learnt_from_are_counted(tmp_path):
         assert ("other rows." in page) == (not seen)
         if seen:
             assert told[0].startswith(f"{seen} of the {len(result.run.problem.test)} rows measured on equal")
-            words = f"{seen} of which equal{'s' * (seen == 1)} a row that was learnt from"
+            words = f" {seen} equal{'s' * (seen == 1)} a row that was learnt from"
             assert words in page
             assert words in card
 

@@ -273,7 +273,8 @@ def _count_seen(whole: TableProblem, table: InputTable, test: TablePart) -> int:
     for part, its in ((whole.train, whole.table), (test, table)):
         rest = sorted(set(whole.table.columns) & set(table.columns) - set(part.values))
         texts = {name: canonical(its.frame.loc[part.rows, name], its.reading.decimal) for name in rest}
-        hashes.append(pd.util.hash_pandas_object(part.values.assign(**texts), index=False))
+        rows = pd.concat([part.values, pd.DataFrame(texts)], axis=1)
+        hashes.append(pd.util.hash_pandas_object(rows, index=False))
     return int(hashes[1].isin(hashes[0]).sum())
 
 
