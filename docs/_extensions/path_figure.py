@@ -36,7 +36,7 @@ def draw() -> None:
     ax.set(xlabel="widest gap between groups", ylabel="accuracy", xlim=(0, None))
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(
-        "One fit: from the plain model (right) to the fair one (left)", loc="left"
+        "One fit: from the cleaned model (right) to the fair one (left)", loc="left"
     )
     fig.savefig(FILE, metadata={"Date": None})
 

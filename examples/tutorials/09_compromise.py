@@ -2,7 +2,7 @@
 9. One fit, every compromise
 ============================
 
-How much accuracy does fairness cost here, and how fair is fair enough? Most methods answer with a grid of fits. A fit of fairsieve walks from the plain model to the fair one and
+How much accuracy does fairness cost here, and how fair is fair enough? Most methods answer with a grid of fits. A fit of fairsieve walks from the cleaned model to the fair one and
 remembers the way, so that you can look first and choose afterwards.
 """
 

@@ -62,6 +62,14 @@ def test_labels_that_are_pure_noise_are_told():
     assert "chance" in kinds(decision)
 
 
+def test_a_single_test_row_decides_nothing(noisy):
+    decision = trained(noisy, test=0.0005, tolerance=0.02, clean_ratio=0.95).decision
+    assert decision.outcome == "inconclusive"
+    assert kinds(decision)["one_label_of_few"] == "inconclusive"
+    assert {one.name: one.status for one in decision.verdicts}["accuracy"] == "inconclusive"
+    assert "1 test row is too few" in decision.sentence
+
+
 def test_a_column_that_duplicates_the_label_decides(noisy):
     decision = trained(noisy.assign(code=np.where(noisy["label"] == "yes", 7, 3))).decision
     assert decision.outcome == "do-not-use"
@@ -78,6 +86,18 @@ def test_an_audit_of_wrong_and_of_right_labels(noisy):
     # Never said to a fraction of a percent.
     assert 1 - found.audit.estimate.interval[0] < 0.01
     assert "up to 1 % of them" in found.decision.sentence
+
+
+def test_labels_are_judged_by_the_share_that_is_told():
+    def label(features, random):
+        truth = features @ [4, 3, 2] + 0.3 * random.logistic(size=len(features)) > 0
+        return truth ^ (random.random(len(features)) < 0.008)
+
+    found = tabular.audit(table(label, 3000, seed=3), label="label", sensitive="sex")
+    told = found.metrics["estimate"]
+    assert told["clean_ratio"] < 0.99 < 1 - told["share_wrong"]
+    assert found.decision.outcome == "use"
+    assert "about 0.9 % of the labels look wrong" in found.decision.sentence
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +167,29 @@ def test_the_folder_names_the_model_the_decision_and_nobody(on_noisy, noisy, tmp
         assert "7000001" not in text.replace(",", "")
 
 
+@pytest.mark.parametrize("model", ["logistic", "hist-gradient-boosting"])
+def test_a_plain_model_that_is_kept_is_called_plain_and_compared_with_nothing(model, tmp_path):
+    def label(features, random):
+        return features[:, 0] + random.logistic(size=len(features)) / 2 > 0
+
+    result = trained(table(label, 600), clean_ratio=0.95, model=model, trees=5)
+    assert result.run.keeps_plain
+    record = result.metrics
+    assert (record["model"]["holds"], record["fair"]) == ("plain model", record["plain"])
+    assert record["change"]["accuracy"] == {"value": 0.0, "interval": [0.0, 0.0]}
+    folder = result.save(tmp_path / "run")
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    for text in (card, page):
+        assert "the plain model, in which every row counts the same" in text
+        assert "The plain model is measured on" in text
+        for wrong in ("Both models", "both models", "change |", ">change<", "fair model |", ">fair model<"):
+            assert wrong not in text
+    assert "| measure | plain model |\n" in card
+    assert '"fair model"' not in page  # nor in a figure
+    assert "fair model</th>" not in result._repr_html_()
+
+
 def test_the_sentence_has_the_absolute_rates_of_every_group(on_noisy):
     for rate in on_noisy.decision.facts["rates"]:
         after = round(100 * rate.fair.value)
@@ -172,3 +215,13 @@ def test_the_card_says_how_to_load_the_model(on_noisy, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     exec(code.partition("```")[0], names)
     assert names["model"].classes_.tolist() == ["no", "yes"]
+
+
+def test_columns_are_shown_when_asked_for_but_never_names(noisy, tmp_path):
+    folder = trained(noisy, show_columns=True).save(tmp_path / "run")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "this page holds personal data" in page
+    assert "Town1" in page
+    assert "Surname1" not in page
+    assert "7000001" not in page.replace(",", "")
+    assert "Town1" not in (folder / "card.md").read_text(encoding="utf-8")

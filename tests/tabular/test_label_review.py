@@ -129,6 +129,10 @@ def test_answers_are_used_and_what_they_say_is_told(sheet, truth, data, tmp_path
     assert low <= everywhere <= high  # although labels in doubt were drawn more often
     assert run.notes[0].startswith(f"Of 79 checked labels {sum(wrong)} are wrong")
     assert "1 without an answer" in run.notes[0]
+    # Two shares on one page, each of what it is.
+    assert "of the labels of the whole table are wrong" in run.notes[0]
+    card = (result.save(tmp_path / "run") / "card.md").read_text(encoding="utf-8")
+    assert "of the labels trained on are wrong" in card
     test = run.problem.test
     measured = [row for row in test.rows.tolist() if row in checked]
     assert found["in_test"] == len(measured) > 0

@@ -101,10 +101,27 @@ def test_other_codes_for_nearly_all_of_the_same_values_are_a_copy(classes, other
     assert any("duplicates the label" in note for note in notes) == expected
 
 
-def test_a_test_file_that_is_the_table_is_told(people_csv):
-    first = train_notes(people_csv, test_file=people_csv)[0]
-    assert first.kind == "warning"
-    assert first.startswith("Measured on the rows that were learnt from")
+def test_rows_measured_on_that_were_learnt_from_are_counted(tmp_path):
+    table = pd.DataFrame(people()).assign(
+        id=range(7000, 7600)
+    )  # nobody learns from it, but it tells rows apart
+    path, half, moved = tmp_path / "all.csv", table[::2].copy(), table.assign(id=range(8000, 8600))
+    table.to_csv(path, index=False)
+    half["hours"] = half["hours"] + "0"  # the same numbers
+    for test, seen in ((path, 600), (half, 300), (table[:1], 1), (moved, 0)):
+        result = tabular.train(
+            path, **ROLES, clean_ratio=0.9, max_iter=1, test_file=test, small_groups="ignore"
+        )
+        told = [note for note in result.run.notes if "measured on" in note]
+        assert [note.kind for note in told] == ["warning"] * bool(seen)
+        folder = result.save(tmp_path / "run", force=True)
+        page, card = ((folder / name).read_text(encoding="utf-8") for name in ("report.html", "card.md"))
+        assert ("other rows." in page) == (not seen)
+        if seen:
+            assert told[0].startswith(f"{seen} of the {len(result.run.problem.test)} rows measured on equal")
+            words = f" {seen} equal{'s' * (seen == 1)} a row that was learnt from"
+            assert words in page
+            assert words in card
 
 
 @pytest.mark.parametrize("size", ["1e301", "9e306", "1e308"])

@@ -37,6 +37,7 @@ OTHER = {  # than the defaults
     "separator": ";",
     "decimal": ",",
     "missing": ["unknown", "-99"],
+    "show_columns": True,
 }
 
 

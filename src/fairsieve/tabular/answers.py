@@ -268,14 +268,18 @@ def describe_answers(run: TableRun) -> tuple[dict[str, Any], list[str]]:
         "rates": rate_records(run.estimate),
         "true_labels": _measure_problem(problem, predicted),
     }
-    true_labels = tell_true_labels(found["true_labels"], run.asked.fairness)
+    told = found["true_labels"]
+    if told is not None and run.keeps_plain:  # the same numbers twice
+        told = {name: one for name, one in told.items() if name != "fair model"}
+    true_labels = tell_true_labels(told, run.asked.fairness)
     return found, [_say().counted(found), *true_labels, *tell_rates(run.estimate)]
 
 
 def estimate_record(estimate: CleanRatioEstimate) -> dict[str, Any]:
     """Collect what was found of the labels."""
     names = ("clean_ratio", "interval", "covers", "aimed")
-    told = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told: dict[str, Any] = {"conclusive": bool(estimate.credible), "reason": str(estimate.credible)}
+    told["share_wrong"] = float(estimate.wrong.mean()) if estimate.credible else None
     return told | {name: getattr(estimate, name) for name in names}
 
 

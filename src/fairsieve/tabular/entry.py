@@ -283,7 +283,11 @@ class TrainResult:
     def _repr_html_(self) -> str:
         measure, rates = self.decision.facts["measure"], self.decision.facts["rates"]
         heads = [] if measure is None else ["group", f"{measure.title}: plain model", "fair model"]
-        rows = [[one.group, *(Bar(share.value, percent(share.value)) for share in one[1:])] for one in rates]
+        heads = heads[:2] if self.run.keeps_plain else heads
+        rows = [
+            [one.group, *(Bar(share.value, percent(share.value)) for share in one[1 : len(heads)])]
+            for one in rates
+        ]
         lines = [say("page.j2", "stored", {"run": self.run}), *self.decision.lines]
         return table_html(self.decision.sentence, heads, rows, lines)
 

@@ -18,11 +18,11 @@ from fairsieve.label_noise.estimate import CleanRatioEstimate
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.answers import Answers, read_answers
 from fairsieve.tabular.evaluation import FEW
-from fairsieve.tabular.reading.columns import InputTable, Note, as_objects, is_text
+from fairsieve.tabular.reading.columns import InputTable, Note, as_objects, canonical, is_text
 from fairsieve.tabular.reading.encoding import Feature, describe_features, feature_values, used
 from fairsieve.tabular.reading.read import is_frame, named_rows, read_data
 from fairsieve.tabular.reading.roles import Groups, Labels, find_groups, find_labels, write_bins
-from fairsieve.tabular.settings import TableSettings, data_name
+from fairsieve.tabular.settings import TableSettings
 
 LEAST_ROWS = 30  # to learn from
 
@@ -151,6 +151,8 @@ class TableProblem:
         The table as it was read, with the rows and columns that nobody learns from.
     answers : Answers, optional
         Labels that somebody checked. Where rows of the test part were checked, its labels are the verified ones.
+    seen : int
+        How many rows of a test file equal one that is learnt from.
     """
 
     asked: TableSettings
@@ -163,6 +165,7 @@ class TableProblem:
     notes: list[str]
     table: InputTable
     answers: Answers | None = None
+    seen: int = 0
 
     @property
     def pos_label(self) -> int | None:
@@ -235,21 +238,21 @@ def _read_part(
 def read_problem(asked: TableSettings) -> TableProblem:
     """Read a table, find out what its columns are, and set rows aside to measure on."""
     whole = read_whole(asked)
-    part, notes = whole.train, whole.notes
+    part, notes, seen = whole.train, whole.notes, 0
     if asked.test_file is None:
         rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
         train, test = part.take(rows), part.take(test_rows).corrected()
     else:
         table = read_data(asked.test_file, asked.reading)
         train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.features)
-        notes = [*notes, *table.notes, *more]
-        files = not (is_frame(asked.test_file) or is_frame(asked.data))
-        if asked.test_file is asked.data or (files and asked.test_file.samefile(asked.data)):
-            words = (
-                f"Measured on the rows that were learnt from, since --test-file is {data_name(asked.data)} itself; "
-                "leave it out to have rows set aside."
+        seen = _count_seen(whole, table, test)
+        if seen:
+            text = (
+                f"{seen:,} of the {len(test):,} rows measured on {'equals' if seen == 1 else 'equal'} a row that was "
+                "learnt from, so the numbers may be too good; without --test-file, rows are set aside."
             )
-            notes = [Note(words, "warning"), *notes]
+            notes = [Note(text, "warning"), *notes]
+        notes = [*notes, *table.notes, *more]
     if not len(test) or len(train) < LEAST_ROWS:
         raise InvalidInputError(
             f"--test must leave rows to measure on, and at least {LEAST_ROWS} to learn from; {asked.test} of "
@@ -260,7 +263,19 @@ def read_problem(asked: TableSettings) -> TableProblem:
     if not is_frame(asked.data):
         reading = whole.table.reading
         asked = replace(asked, separator=reading.separator, decimal=reading.decimal)
-    return replace(whole, asked=asked, train=train, test=test, notes=[*notes, *few_notes(test.cells)])
+    notes = [*notes, *few_notes(test.cells)]
+    return replace(whole, asked=asked, train=train, test=test, seen=seen, notes=notes)
+
+
+def _count_seen(whole: TableProblem, table: InputTable, test: TablePart) -> int:
+    """Count the rows of a test file that equal a row that is learnt from, in all columns that both tables have."""
+    hashes = []
+    for part, its in ((whole.train, whole.table), (test, table)):
+        rest = sorted(set(whole.table.columns) & set(table.columns) - set(part.values))
+        texts = {name: canonical(its.frame.loc[part.rows, name], its.reading.decimal) for name in rest}
+        rows = pd.concat([part.values, pd.DataFrame(texts)], axis=1)
+        hashes.append(pd.util.hash_pandas_object(rows, index=False))
+    return int(hashes[1].isin(hashes[0]).sum())
 
 
 def few_notes(cells: Cells) -> list[str]:

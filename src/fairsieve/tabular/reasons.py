@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairsieve.selection.cells import Cells
 from fairsieve.tabular.decision import Decision, Reason, Status, Step, TableVerdict, decide, group_name
-from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, list_gaps
+from fairsieve.tabular.evaluation import FEW, Gap, GroupRate, Score, Share, list_gaps
 from fairsieve.tabular.label_review import Audit
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.preparation import few_notes
@@ -190,12 +190,15 @@ def _judge_dropping(run: TableRun) -> Iterator[TableVerdict]:
 
 
 def _one_label(run: TableRun) -> Iterator[Reason]:
-    """Refuse a model that predicts one label for everyone: it is fair and of no use."""
+    """Refuse a model that predicts one label for everyone: it is fair and of no use. Few rows tell nothing."""
     plain, fair = run.predicted
     if len(fair) > 1:
         return
     (label,) = fair
     facts = {"run": run, "label": label, "plain": plain}
+    if Share(0, len(run.problem.test)).interval[1] > RARE:
+        yield Reason("one_label_of_few", "inconclusive", facts, (Step("more_rows", {"needed": None}),))
+        return
     yield Reason("one_label", "do-not-use", facts, (*_threshold_steps(run, label), *_rare_steps(run)))
 
 
@@ -248,7 +251,7 @@ def _commonest_label(run: TableRun) -> Iterator[Reason]:
     kept = run.scores[-1]["accuracy"]
     if kept.value > share or len(run.predicted[1]) == 1 or not run.asked.threshold.is_default:
         return
-    worse = kept.interval[1] < share
+    worse = kept.interval[1] < share and len(run.problem.test) >= FEW
     facts = {"label": label, "share": share, "accuracy": kept, "worse": worse}
     yield Reason("commonest_label", "do-not-use" if worse else "inconclusive", facts, _rare_steps(run))
 
@@ -330,7 +333,7 @@ def _labels(audit: Audit) -> Iterator[Reason]:
     if not estimate.credible:
         yield Reason("unknown_labels", "inconclusive", told, steps)
         return
-    if 1 - estimate.clean_ratio >= MUCH_WRONG:
+    if round(estimate.wrong.mean(), 3) >= MUCH_WRONG:  # the share in the sentence, as it is written
         yield Reason("wrong_labels", "do-not-use", told, steps)
         yield Reason("audit_suspects", "use", {"count": len(audit.suspects)}, (Step("train"),))
     else:

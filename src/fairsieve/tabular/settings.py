@@ -161,6 +161,12 @@ class TableSettings:
     verified: Sequence[Any] = _setting(
         (), "Answers to fairsieve review; give it again for several files.", "FILE", "review"
     )
+    show_columns: bool = _setting(
+        False,
+        "Show the columns of single people in the report, which may then hold personal data.",
+        panel="output",
+        commands="train",
+    )
 
     def __post_init__(self) -> None:
         from fairsieve.selection.fairness import fairness_name

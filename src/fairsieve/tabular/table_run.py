@@ -85,7 +85,7 @@ def choose_point(scores: Sequence[HeldOutScores], tolerance: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TradeOffPoint:
-    """A model on the way from the plain one to the fairest.
+    """The plain model, or one on the way to the fairest.
 
     Attributes
     ----------
@@ -449,6 +449,8 @@ def _measured_run(
     scores, change = evaluation.score_models(
         test.cells, codes, asked.fairness, labels.positive_code, asked.seed, place
     )
+    if place == 0:  # nothing changes between a model and itself
+        change = dict.fromkeys(change, Score(0.0, (0.0, 0.0)))
     plain, kept = outputs[0], outputs[place]
     prepared = pipelines[place]["prepare"]  # the page of a run names nobody
     new = notes_on_new(test.values, prepared, quoted=False) if asked.test_file is not None else []

@@ -1,7 +1,7 @@
-"""The fair linear solver: from the plain model towards equal rates, until the widest gap is within a tolerance.
+"""The fair linear solver: from a cleaned model towards equal rates, until the widest gap is within a tolerance.
 
 It starts from the model with the natural ratios, and shifts weight between groups as
-:mod:`~fairsieve.training.ratio_search` says. Every point of the way is a compromise between the plain model and the
+:mod:`~fairsieve.training.ratio_search` says. Every point of the way is a compromise between that model and the
 fair one.
 
 With a clean ratio below 1 every model is trained on the low losses of the one before (Algorithm 1, whose budgets,

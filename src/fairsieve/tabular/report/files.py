@@ -123,7 +123,8 @@ def write_prediction_audit(found: PredictionAudit, decision: Decision, folder: P
 def model_card(run: TableRun, decision: Decision) -> str:
     """Write the card in Markdown; names and values of the table are shown as they are."""
     measures = [gap.measure for gap in main_gaps(run) or ()][:1]
-    groups = pages.measures_table("groups", f"Rates by {run.problem.groups.title}", measures, run.test_groups)
+    title, models = f"Rates by {run.problem.groups.title}", pages.models_of(run)
+    groups = pages.measures_table("groups", title, measures, run.test_groups, models)
     return write_template(
         "fairsieve.tabular",
         "templates/card.md.j2",

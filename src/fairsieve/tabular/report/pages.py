@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from fairsieve.tabular.decision import Decision, advise, estimate_sentence, grou
 from fairsieve.tabular.evaluation import EVERYONE, Calibration, Gap, Quality, Rate, list_gaps, order_gaps
 from fairsieve.tabular.prediction_audit import PredictionAudit
 from fairsieve.tabular.reading.columns import note_kind
+from fairsieve.tabular.reading.encoding import used
 from fairsieve.tabular.reasons import dropping_verdict, main_gaps
 from fairsieve.tabular.settings import data_name
 from fairsieve.tabular.table_run import DroppedCell, TableRun
@@ -43,11 +45,22 @@ MOST_GROUPS = 12
 MOST_MEASURES = 6
 ROWS_AT_ONCE = 20
 MOST_SUSPECTS = 500  # on the page; the file has all
+MOST_FEATURES = 8  # of a label to check, where columns are shown
+PERSONAL = re.compile(
+    r"(^|[^a-z])(id|uuid|guid|e-?mail|mail|phone|telephone|tel|mobile|fax|address|street|postcode|zip|ssn|iban|"
+    r"passport|licen[cs]e|birth|dob|surname|forename|lastname|firstname|username|user|login|ip)([^a-z]|$)|name",
+    re.IGNORECASE,
+)
 
 
 def paragraphs(name: str, in_python: bool = False, **facts: Any) -> list[Block]:
     """Word something of the page."""
     return [Text(text) for text in tell("page.j2", name, facts, in_python=in_python)]
+
+
+def models_of(run: TableRun) -> Sequence[str]:
+    """Name the models that a page has columns of: one where the plain model is kept, which nothing is compared with."""
+    return MODELS[:1] if run.keeps_plain else MODELS
 
 
 def notice(decision: Decision, *lines: str) -> Notice:
@@ -73,17 +86,20 @@ def _why(decision: Decision) -> list[Block]:
 
 def run_document(run: TableRun, decision: Decision) -> Document:
     """Lay out the page of a run."""
-    groups, fairness = run.test_groups, run.asked.fairness
+    groups, fairness, models = run.test_groups, run.asked.fairness, models_of(run)
+    both = len(models) > 1
     measures = order_rates(run.measures, fairness, main_gaps(run) or ())
     gaps = order_gaps(list_gaps(run.measures, fairness, run.problem.test.cells.named_groups))
     told_apart = "How well labels are told apart on the test part"
-    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE])
-    calibration = calibration_figures(run.calibration, {"plain": MODELS[0], "fair": MODELS[1]}, groups)
+    quality = measures_table("quality", told_apart, run.quality, [*groups, EVERYONE], models)
+    calibration = calibration_figures(
+        run.calibration, dict(zip(("plain", "fair"), models, strict=False)), groups
+    )
     rates: list[Block] = [
         *paragraphs("guide_groups"),
-        rates_figure("groups", measures, groups),
-        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups),
-        gaps_table(gaps, groups),
+        rates_figure("groups", measures, groups, both=both),
+        measures_table("groups", f"Rates by {run.problem.groups.title}", run.measures, groups, models),
+        gaps_table(gaps, groups, models),
     ]
     notes = [note for note in run.notes if note_kind(note) in ("warning", "remark")]
     listed = _items("Notes", [advise(note, in_python=decision.in_python) for note in notes])
@@ -99,10 +115,11 @@ def run_document(run: TableRun, decision: Decision) -> Document:
     dropped = paragraphs("dropped", run=run, verdict=dropping_verdict(run))
     suspects = paragraphs("suspects", decision.in_python, run=run)
     if not run.is_inconclusive:
-        suspects += suspects_table(run.suspects)
-    first = rates_figure("rates", measures[:1], groups)
+        suspects += suspects_table(run.suspects, shown_values(run) if run.asked.show_columns else {})
+    first = rates_figure("rates", measures[:1], groups, both=both)
+    title = "What changes, for whom" if both else "Group by group"
     sections = [
-        Section("rates", "What changes, for whom", [first, *paragraphs("guide_rates")]),
+        Section("rates", title, [first, *paragraphs("guide_rates")]),
         Section("numbers", "The numbers", [*_why(decision), overall_table(run), *basis]),
         Section("dropped", "Who was dropped, and who counts", [*dropped, dropped_table(run.dropped)]),
         Section("suspects", "Labels to check", suspects),
@@ -140,7 +157,7 @@ def prediction_document(found: PredictionAudit, decision: Decision) -> Document:
         measures_table("groups", f"Rates by {found.groups.title}", found.measures, groups, ["value"]),
         gaps_table(found.gaps(), groups, ["difference"]),
     ]
-    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects)]
+    suspects = [Text(estimate_sentence(found.estimate)), *suspects_table(found.suspects, {})]
     settings = {
         "table": data_name(asked.data),
         "label": asked.label,
@@ -190,12 +207,13 @@ def _cell(value: Any) -> Cell:
 
 
 def overall_table(run: TableRun) -> Table:
-    """Lay out accuracy and disparity of both models."""
+    """Lay out accuracy and disparity of both models, and what changes; of one where the plain model is kept."""
     titles = {"accuracy": "accuracy", "disparity": f"{run.asked.fairness.replace('_', ' ')} disparity"}
-    columns = run.scores[0], run.scores[-1], run.change
+    names = models_of(run) if run.keeps_plain else [*MODELS, "change"]
+    columns = (run.scores[0], run.scores[-1], run.change)[: len(names)]
     rows = [[title, *(one[name] for one in columns)] for name, title in titles.items()]
-    caption = "Both models on the test part, with 95 % intervals (bootstrap)"
-    return plain_table("overall", caption, ["measure", "plain model", "fair model", "change"], rows)
+    caption = "Accuracy and disparity on the test part, with 95 % intervals (bootstrap)"
+    return plain_table("overall", caption, ["measure", *names], rows)
 
 
 def measures_table(
@@ -251,18 +269,33 @@ def scores_table(found: Sequence[Calibration]) -> Table:
     return plain_table("calibration", "Scores and what is found, by group", titles, rows)
 
 
-def suspects_table(suspects: pd.DataFrame) -> list[Block]:
-    """List the rows of the labels to look at first, where there are any."""
+def shown_values(run: TableRun) -> dict[str, Sequence[Any]]:
+    """Return labels, groups and the first columns of the labels to check, but none that may name somebody."""
+    table, found = run.problem.table, run.suspects.head(MOST_SUSPECTS)
+    rows = table.take(np.searchsorted(table.rows, found["row"]))
+    names = [
+        one.column
+        for one in used(run.problem.features)
+        if not PERSONAL.search(one.column) and (one.kind == "numbers" or 2 * one.distinct <= len(table))
+    ]
+    own = {"label": found["label"], "suggested label": found["suggested_label"], "group": found["group"]}
+    return {**own, **{one: rows.cells(one) for one in names[:MOST_FEATURES]}}
+
+
+def suspects_table(suspects: pd.DataFrame, values: dict[str, Sequence[Any]]) -> list[Block]:
+    """List the rows of the labels to look at first, where there are any: by number, or with ``values`` of columns."""
     if not len(suspects):
         return []
     first, count = suspects.head(MOST_SUSPECTS), len(suspects)
     shown = f"the first {MOST_SUSPECTS} of {count:,}" if count > MOST_SUSPECTS else f"all {count:,}"
     rows = [
         [Cell(str(row), value=int(row)), Cell(f"{chance:.3f}", value=float(chance))]
-        for row, chance in zip(first["row"], first["probability"], strict=True)
+        + [None if one is None else str(one) for one in more]
+        for row, chance, *more in zip(first["row"], first["probability"], *values.values(), strict=True)
     ]
     caption = f"Labels to check, {shown}; suspects.csv has every row and column"
-    return [plain_table("suspects", caption, ["row", "chance of another label"], rows)._replace(folded=True)]
+    titles = ["row", "chance of another label", *values]
+    return [plain_table("suspects", caption, titles, rows)._replace(folded=True)]
 
 
 def columns_table(run: TableRun) -> Table:
