@@ -306,5 +306,9 @@ def test_it_stops_within_its_tolerance_and_every_round_can_be_had():
     wide = model.at(tolerance=0.5)
     assert wide.gap_ <= 0.5
     assert wide.path_["accuracy"].iloc[wide.best_round_] == model.path_["accuracy"].max()
+    own = [model.rounds_[one.best_round_].weights for one in (model, wide)]  # None: all weigh the same
+    for one, weights in zip((model, wide), own, strict=True):
+        assert one.weights_.tolist() == (np.ones(2000) if weights is None else weights).tolist()
+    assert not np.allclose(model.effective_weights_, wide.effective_weights_)
     with pytest.raises(InvalidInputError, match="tolerance must be at least the smallest gap of the path"):
         model.at(tolerance=0.0)

@@ -258,6 +258,8 @@ def test_from_python_with_a_data_frame(truth, tmp_path):
     """The same rows as from a file; the answers can be a data frame too."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(truth[1]).replace({"age": {"?": None}, "job": {"": None}}).astype({"age": float})
+    named = frame.rename(columns={"age": "row", "hours": "self"})
+    assert {"row", "row_", "self"} < {*tabular.review(named, label="income", sensitive="sex", rows=3).rows}
     found = tabular.review(frame, label="income", sensitive="sex", rows=12, id_column="name")
     assert len(found.rows) == 12
     answers = pandas.read_csv(found.save(tmp_path / "review.html"))

@@ -39,6 +39,19 @@ def test_the_fairest_within_the_allowed_loss_is_chosen_on_training_rows(run):
         assert point.scores["accuracy"].value == pytest.approx(accuracy)
 
 
+@pytest.mark.parametrize("model", ["logistic", "hist-gradient-boosting"])
+def test_weights_are_those_of_the_kept_model(people_csv, model):
+    told, other = [], {"model": model, "fairness": "demographic_parity"}
+    for loss in (0.0, 0.9):
+        run = tabular.train(people_csv, **(ASKED | other | {"max_accuracy_loss": loss})).run
+        told.append(
+            ([point.kept for point in run.trade_off], [cell.effective_weight for cell in run.dropped])
+        )
+    (accurate, weights), (fair, fair_weights) = told
+    assert accurate != fair
+    assert weights != fair_weights
+
+
 def test_the_choice_does_not_look_at_the_test_part(run, people_csv, tmp_path):
     frame_rows = run.problem.test.rows
     lines = people_csv.read_text().splitlines()

@@ -288,9 +288,10 @@ class SieveClassifier(FairEstimator):
         self.n_iter_ = len(rounds) - 1
         self.rounds_ = self._points = entries.by_sample(rounds, data.cells)
         self.threshold_ = search.choose_threshold(self.rounds_[best].probabilities, data.cells)
+        self._kept, self._cells, self._given = rows, data.cells, given
+        self.sensitive_values_ = data.cells.groups
         self._store(best, chosen)
-        self._kept = rows
-        self._store_weights(data, given)
+        self._list_suspects(data)
         self._tell()
         return self
 
@@ -298,22 +299,22 @@ class SieveClassifier(FairEstimator):
         self._store(place, self._copies[place])
 
     def _store(self, place: int, fitted: FittedCopy) -> None:
-        """Store the model of a round."""
+        """Store the model of a round, and what samples and cells weighed in it."""
+        chosen, cells = self.rounds_[place], self._cells
         self.is_plain_, self.best_round_ = place == 0, place
         self.estimator_, self._fitted_classes = fitted
-        self.gap_ = self.gap_held_out_ = self.rounds_[place].gap
-        self.ratios_ = self.rounds_[place].ratios
-
-    def _store_weights(self, data: Samples, given: int) -> None:
-        """Store what the rounds weighed as fitted attributes."""
-        rounds, cells, rows = self.rounds_, data.cells, self._kept
-        chosen = rounds[self.best_round_]
-        self.sensitive_values_ = cells.groups
-        self.weights_ = np.zeros(given)
-        self.weights_[rows] = 1.0 if chosen.weights is None else chosen.weights
-        share = by_cell(self.weights_[rows], cells) / max(float(self.weights_.sum()), 1e-300)
-        counts = cells.counts / len(data)
+        self.gap_ = self.gap_held_out_ = chosen.gap
+        self.ratios_ = chosen.ratios
+        self.weights_ = np.zeros(self._given)
+        self.weights_[self._kept] = 1.0 if chosen.weights is None else chosen.weights
+        share = by_cell(self.weights_[self._kept], cells) / max(float(self.weights_.sum()), 1e-300)
+        counts = cells.counts / len(cells)
         self.effective_weights_ = np.divide(share, counts, out=np.ones_like(share), where=counts > 0)
+
+    def _list_suspects(self, data: Samples) -> None:
+        """Store the path, what was believed, and the labels to check."""
+        rounds, rows = self.rounds_, self._kept
+        chosen = rounds[self.best_round_]
         if self.is_plain_ and len(rounds) > 1:  # which labels look wrong, the next round knows
             chosen = rounds[1]
         kept = np.flatnonzero(chosen.kept)

@@ -23,6 +23,7 @@ from fairsieve.tabular.model_files import ARCHIVE, predict_table, read_model
 from fairsieve.tabular.preparation import TablePart, TableProblem, named_estimate, read_whole
 from fairsieve.tabular.reading.columns import as_objects, find_column
 from fairsieve.tabular.reading.encoding import Preparation
+from fairsieve.tabular.reading.read import free_name
 from fairsieve.tabular.settings import TableSettings
 from fairsieve.tabular.table_run import record_warnings
 from fairsieve.validation import check_at_least
@@ -91,7 +92,8 @@ class LabelReview(Audit):
         """The rows to check: what identifies them, the labels, and the original columns."""
         told = self.rows.drop(columns=["id", "matters", "row_checksum"])
         told["reasons"] = told["reasons"].str.join(" ")
-        return told.assign(**{str(name): values for name, values in self.values.items()})
+        own = self.values.rename(columns=lambda name: free_name(str(name), list(told)))
+        return pd.concat([told, own.set_axis(told.index)], axis=1)
 
 
 def review_labels(

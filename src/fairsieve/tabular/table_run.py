@@ -216,6 +216,7 @@ def train_linear(problem: TableProblem) -> TrainedModels:
     kept = 0 if model.is_plain_ else 1 + choose_on_path(path, model.tolerance_)
     if asked.max_accuracy_loss is not None:
         kept = 1 + choose_point(scores, asked.max_accuracy_loss)
+        model._choose(kept - 1)  # what it weighed is told
     make = partial(_point, problem, prepared, model.estimate_)
     points = []
     fitted = [model.plain_model_, *model.path_models_]
@@ -278,15 +279,17 @@ def train_trees(problem: TableProblem, model: str) -> TrainedModels:
             warn_if_inconclusive(sieve.estimate_)
     make = partial(_point, problem, prepared, sieve.estimate_)
     points: list[TradeOffPoint] = []
-    kept = 0
+    numbers, kept = [], 0
     for number, (one, fitted) in enumerate(zip(sieve.rounds_, sieve.path_models_, strict=True)):
         if len(fitted.classes_) < len(problem.labels.classes):
             continue  # a round that trained on no row of a label
         kept = len(points) if fitted is sieve.estimator_ else kept
+        numbers.append(number)
         title, held_out = f"round {number}" if number else "plain model", HeldOutScores(one.accuracy, one.gap)
         points.append(make(fitted, partial(getattr, one, "probabilities"), title, held_out))
     if asked.max_accuracy_loss is not None:
         kept = choose_point([one.held_out for one in points if one.held_out], asked.max_accuracy_loss)
+        sieve._choose(numbers[kept])
     return TrainedModels(sieve, points, kept, np.flatnonzero(sieve.weights_ > 0), notes)
 
 
