@@ -53,7 +53,7 @@ def note_kind(text: str) -> NoteKind:
     return getattr(text, "kind", "remark")
 
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
+MISSING = frozenset(("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>"))
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 
 
@@ -68,12 +68,15 @@ class Reading:
     decimal : str
         The decimal mark, "." or ","; "auto" to find it from the first rows.
     missing : sequence of str
-        Values that count as missing, beside those in :data:`MISSING`.
+        Values that count as missing, beside those in :data:`MISSING`; numbers are compared by their exact value.
+    also : sequence of str
+        More of them, which a model knows from training: a table may have none.
     """
 
     separator: str = "auto"
     decimal: str = "auto"
     missing: Sequence[str] = ()
+    also: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
@@ -93,7 +96,24 @@ class Reading:
     @property
     def all_missing(self) -> frozenset[str]:
         """Every value that counts as missing."""
-        return frozenset((*MISSING, *self.missing))
+        return MISSING.union(self.missing)
+
+    @property
+    def marks(self) -> set[str]:
+        """What counts as missing beside the usual, as :meth:`value` writes it."""
+        return {self.value(mark) for mark in (*self.missing, *self.also)}
+
+    def value(self, text: str) -> str:
+        """Write a number in one way, unless it is a code such as 007; leave another text as it is."""
+        return text if CODE.fullmatch(text) else exact_value(text, self.decimal)
+
+    def known(self, texts: Sequence[str], met: set[str]) -> list[str | None]:
+        """Replace what counts as missing by None; add the marks that were among the texts to ``met``."""
+        marks = self.marks
+        values = [self.value(text) for text in texts] if any(map(NUMBER.fullmatch, marks)) else texts
+        met |= marks.intersection(values)
+        pairs = zip(texts, values, strict=True)
+        return [None if text in MISSING or value in marks else text for text, value in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,18 +171,14 @@ def as_objects(values: Iterable[Any]) -> NDArray[np.object_]:
     return np.array(list(values), dtype=object)
 
 
-def coded(
-    codes: NDArray[Any], texts: Sequence[str | None], missing: frozenset[str] = frozenset()
-) -> pd.Categorical:
-    """Make texts of codes; equal texts become one, and None and what is in ``missing`` is missing.
+def coded(codes: NDArray[Any], texts: Sequence[str | None]) -> pd.Categorical:
+    """Make texts of codes; equal texts become one, and None is missing.
 
     >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b"])
     ['b', 'a', 'b', NaN]
     Categories (2, object): ['b', 'a']
     """
-    places, names = pd.factorize(
-        np.array([None if text in missing else text for text in texts], dtype=object)
-    )
+    places, names = pd.factorize(as_objects(texts))
     return pd.Categorical.from_codes(np.append(places, -1)[codes], pd.Index(names, dtype=object))
 
 

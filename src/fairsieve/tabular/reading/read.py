@@ -24,7 +24,15 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
+from fairsieve.tabular.reading.columns import (
+    MISSING,
+    InputTable,
+    Note,
+    Reading,
+    coded,
+    headless_hint,
+    number_style,
+)
 
 FRAME_NAME = "the data frame"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
@@ -164,7 +172,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
     _check_line_ends(name, text, reading.separator)
     frame = split_rows(name, text, reading.separator)
     names, columns = [name.strip() for name in frame.iloc[0]], []
-    blank, missing = np.ones(len(frame) - 1, dtype=bool), reading.all_missing
+    blank, met = np.ones(len(frame) - 1, dtype=bool), set[str]()
     for place in range(len(names)):
         codes, values = pd.factorize(frame[place].to_numpy()[1:])  # each different text once
         texts = list(map(str.strip, values))
@@ -172,7 +180,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
         if "" in texts:
             empty |= np.array([not text for text in texts])[codes]
         blank &= empty
-        columns.append(coded(codes, texts, missing))
+        columns.append(coded(codes, reading.known(texts, met)))
     rows = np.arange(len(blank)) + FIRST_ROW
     notes = [ENCODING_NOTES[encoding], *assumed] if encoding in ENCODING_NOTES else assumed
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
@@ -185,7 +193,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
                 f"count as missing: {named_rows(rows[short])}. If the last row is one of them, the file may be cut off."
             )
             notes.append(Note(words, "warning"))
-    table = _named_table(name, names, columns, rows, reading, notes)
+    table = _named_table(name, names, columns, rows, reading, [*notes, *_unmet_notes(name, reading, met)])
     return table.take(~blank) if blank.any() else table
 
 
@@ -361,8 +369,16 @@ def read_frame(
     if not len(frame):
         raise InvalidInputError(f"{name} must have rows; it has none")
     names = [str(column).strip() for column in frame.columns]
-    columns = [_typed(frame.iloc[:, place], reading.all_missing) for place in range(frame.shape[1])]
-    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, [])
+    met: set[str] = set()
+    columns = [_typed(frame.iloc[:, place], reading, met) for place in range(frame.shape[1])]
+    notes = _unmet_notes(name, reading, met)
+    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, notes)
+
+
+def _unmet_notes(name: str, reading: Reading, met: set[str]) -> list[str]:
+    """Name the values that were said to mean missing and are nowhere in a table."""
+    unmet = [repr(mark) for mark in reading.missing if mark not in MISSING and reading.value(mark) not in met]
+    return [f"No cell of {name} has the value {' or '.join(unmet)} that --missing names."] if unmet else []
 
 
 def _to_pandas(frame: Any) -> pd.DataFrame:
@@ -379,21 +395,30 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
-    """Return a column of a data frame as numbers of their own type, or as texts without what counts as missing."""
+def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
+    """Return a column of a data frame as numbers of their own type, or as texts, without what counts as missing."""
     types = pd.api.types
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
     if types.is_integer_dtype(column.dtype) or types.is_float_dtype(column.dtype):
         gaps = column.isna().to_numpy(dtype=bool)
         kind = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))  # that of a type with gaps
-        if kind.kind == "f" or not gaps.any():
-            return column.to_numpy(dtype=kind, na_value=np.nan) if gaps.any() else column.to_numpy(dtype=kind)
-        return pd.arrays.IntegerArray(column.fillna(0).to_numpy(dtype=kind), gaps)
+        values = (column.fillna(0) if gaps.any() else column).to_numpy(dtype=kind)
+        for mark in reading.marks:
+            with contextlib.suppress(ValueError, OverflowError):  # a text, or no number of this type
+                same = (values == kind.type(mark)) & ~gaps
+                gaps = gaps | same
+                met |= {mark} if same.any() else set()
+        if not gaps.any():
+            return values
+        is_float = kind.kind == "f"
+        return np.where(gaps, kind.type(np.nan), values) if is_float else pd.arrays.IntegerArray(values, gaps)
     try:
         codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
         plain = column.astype(object).map(lambda one: one.tolist() if isinstance(one, np.ndarray) else one)
         codes, values = pd.factorize(plain.map(str, na_action="ignore"))
-    return coded(codes, [str(value).strip() for value in values], missing)
+    return coded(codes, reading.known([str(value).strip() for value in values], met))
 
 
 def with_columns(
