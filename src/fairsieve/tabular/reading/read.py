@@ -24,17 +24,11 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
-from fairsieve.tabular.reading.columns import (
-    MISSING,
-    InputTable,
-    Note,
-    Reading,
-    coded,
-    headless_hint,
-    number_style,
-)
+from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
+from fairsieve.validation import as_path
 
 FRAME_NAME = "the data frame"
+A_TABLE = "the path of a CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 MOST_VALUES = 10**9  # of a Parquet file, a few bytes of which may stand for billions
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the row numbers
@@ -64,7 +58,8 @@ def is_frame(data: Any) -> bool:
     (True, False)
     """
     kinds = ("to_arrow", "__arrow_c_stream__", "collect_schema")
-    return isinstance(data, pd.DataFrame) or any(hasattr(data, name) for name in kinds)
+    has_columns = len(getattr(data, "shape", (0, 0))) == 2  # a series has none
+    return isinstance(data, pd.DataFrame) or (has_columns and any(hasattr(data, name) for name in kinds))
 
 
 def read_data(data: Any, reading: Reading | None = None, what: str = "the table") -> InputTable:
@@ -90,7 +85,7 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
     >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
-    path, reading = Path(path), reading or Reading()
+    path, reading = as_path(what, path, A_TABLE), reading or Reading()
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
@@ -193,7 +188,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
                 f"count as missing: {named_rows(rows[short])}. If the last row is one of them, the file may be cut off."
             )
             notes.append(Note(words, "warning"))
-    table = _named_table(name, names, columns, rows, reading, [*notes, *_unmet_notes(name, reading, met)])
+    table = _named_table(name, names, columns, rows, reading, notes, met)
     return table.take(~blank) if blank.any() else table
 
 
@@ -241,8 +236,12 @@ def _named_table(
     rows: NDArray[np.int64],
     reading: Reading,
     notes: list[str],
+    met: set[str],
 ) -> InputTable:
-    """Make a table whose columns have different names; leave out a column without one."""
+    """Make a table whose columns have different names; leave out a column without one.
+
+    A note names the values that were said to mean missing and are not among those that were ``met``.
+    """
     twice = [column for column, count in Counter(names).items() if count > 1 and column]
     if twice:
         raise InvalidInputError(
@@ -253,6 +252,9 @@ def _named_table(
     if unnamed:
         words = "1 column has no name and is" if unnamed == 1 else f"{unnamed} columns have no name and are"
         notes = [*notes, f"{words} left out."]
+    unmet = [repr(mark) for mark in reading.missing if reading.value(mark) not in met]
+    if unmet:
+        notes = [*notes, f"No cell of {name} has the value {' or '.join(unmet)} that --missing names."]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
     return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
 
@@ -371,14 +373,7 @@ def read_frame(
     names = [str(column).strip() for column in frame.columns]
     met: set[str] = set()
     columns = [_typed(frame.iloc[:, place], reading, met) for place in range(frame.shape[1])]
-    notes = _unmet_notes(name, reading, met)
-    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, notes)
-
-
-def _unmet_notes(name: str, reading: Reading, met: set[str]) -> list[str]:
-    """Name the values that were said to mean missing and are nowhere in a table."""
-    unmet = [repr(mark) for mark in reading.missing if mark not in MISSING and reading.value(mark) not in met]
-    return [f"No cell of {name} has the value {' or '.join(unmet)} that --missing names."] if unmet else []
+    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, [], met)
 
 
 def _to_pandas(frame: Any) -> pd.DataFrame:
@@ -409,10 +404,9 @@ def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
                 same = (values == kind.type(mark)) & ~gaps
                 gaps = gaps | same
                 met |= {mark} if same.any() else set()
-        if not gaps.any():
-            return values
-        is_float = kind.kind == "f"
-        return np.where(gaps, kind.type(np.nan), values) if is_float else pd.arrays.IntegerArray(values, gaps)
+        if gaps.any() and kind.kind == "f":
+            return np.where(gaps, kind.type(np.nan), values)
+        return pd.arrays.IntegerArray(values, gaps) if gaps.any() else values
     try:
         codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
