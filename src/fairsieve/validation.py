@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -89,6 +91,43 @@ def percent_hint(value: Any) -> str:
 def _is_truth(value: Any) -> bool:
     """Return whether a value is True or False, which Python takes for 1 and 0."""
     return isinstance(value, (bool, np.bool_))
+
+
+def check_kind(name: str, value: Any, kinds: Any, rule: str) -> Any:
+    """Check that a value is of one of some types."""
+    if not isinstance(value, kinds):
+        got = shown(value) if value is None or isinstance(value, str | Real) else f"a {type(value).__name__}"
+        raise InvalidInputError(f"{name} must be {rule}; got {got}")
+    return value
+
+
+def check_truth(name: str, value: Any) -> bool:
+    """Check that a value is True or False: the text "no" would be taken for true."""
+    return bool(check_kind(name, value, (bool, np.bool_), "True or False"))
+
+
+def as_path(name: str, value: Any, rule: str = "a path") -> Path:
+    """Return a path; refuse what is none."""
+    return Path(check_kind(name, value, (str, PathLike), rule))
+
+
+def as_text(name: str, value: Any, rule: str = "the name of a column") -> str:
+    """Return a text or a number, such as the name of a column, as a text; refuse anything else."""
+    return str(check_kind(name, value, (str, Real), rule))
+
+
+def as_texts(name: str, values: Any, rule: str) -> tuple[str, ...]:
+    """Return one text or several as texts.
+
+    >>> as_texts("missing", -999, "a text or a number"), as_texts("drop", ["age", 0], "the name of a column")
+    (('-999',), ('age', '0'))
+    """
+    return tuple(as_text(name, value, f"{rule}, or a list of such") for value in several(values))
+
+
+def several(values: Any) -> Collection[Any]:
+    """Return one value as a sequence of one, None as an empty one, and several as they are."""
+    return values if isinstance(values, list | tuple | Set) else () if values is None else (values,)
 
 
 def check_positive(name: str, value: Any) -> float:

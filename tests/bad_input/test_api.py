@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.bad_input import api_core, api_data, api_learning
+from tests.bad_input import api_core, api_data, api_learning, api_tables
 
-ENTRIES = [*api_core.ENTRIES, *api_learning.ENTRIES, *api_data.ENTRIES]
+ENTRIES = [*api_core.ENTRIES, *api_learning.ENTRIES, *api_data.ENTRIES, *api_tables.ENTRIES]
 
 
 @pytest.mark.parametrize("bad", ENTRIES, ids=lambda bad: bad.name)

@@ -70,6 +70,8 @@ def test_a_result_and_its_folder_predict_the_same(result, frame, tmp_path):
     assert first.frame["predicted"].tolist() == ["mine"] * len(frame)
     assert first.frame["predicted_"].tolist() == second.frame["predicted_"].to_list()
     assert first.notes == ["The table has a column 'predicted' already; that of the model is 'predicted_'."]
+    (note,) = tabular.predict(result, frame.drop(columns="predicted").assign(hours=None)).notes
+    assert note == "Column 'hours' has no value at all, and training had one in every row."
     first.save(tmp_path / "out.csv")
     assert pandas.read_csv(tmp_path / "out.csv")["predicted_"].tolist() == first.predicted.tolist()
 

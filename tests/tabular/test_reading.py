@@ -177,3 +177,40 @@ def test_a_table_in_quotes_is_split_by_its_own_separator(read, rows, separator):
     table = read(stream.getvalue())
     assert table.reading.separator == separator
     assert table.columns == ["a", "b"]
+
+
+# ---- What means missing is compared by its value
+
+
+@pytest.mark.parametrize("stored", ["frame", "csv", "parquet"])
+def test_a_number_that_means_missing_is_compared_by_its_value(tmp_path, stored):
+    frame = pandas.DataFrame(
+        {
+            "size": [-999.0 if row % 10 == 0 else row % 7 + 0.5 for row in range(180)],
+            "count": [97 if row % 9 == 0 else row % 4 for row in range(180)],
+            "since": [f"1967-04-0{row % 9 + 1}" for row in range(180)],  # -999 days before 1970 among them
+            "zip": ["097", "97001", "12"] * 60,
+            "sex": [[0.0, 1.0, 9.0][row % 3] for row in range(180)],
+            "income": [["low", "high"][row % 5 > 1] for row in range(180)],
+        }
+    )
+    path = tmp_path / f"table.{stored}"
+    if stored != "frame":
+        frame.to_csv(path, index=False) if stored == "csv" else frame.to_parquet(path)
+    data = frame if stored == "frame" else path
+    roles = {"label": "income", "sensitive": "sex", "dates": "since", "categories": "zip"}
+    result = tabular.train(data, **roles, missing=["-999", "97.0", "9", "none"], clean_ratio=0.9, max_iter=1)
+    gaps = {one["name"]: one["missing"] for one in result.metrics["data"]["columns"]}
+    assert gaps == {"size": 18, "count": 20, "since": 0, "zip": 0}
+    assert result.run.problem.groups.names == ("0", "1")
+    (note,) = [note for note in result.run.notes if "--missing" in note]
+    assert note.endswith("has the value 'none' that --missing names.")
+    named = tabular.predict(result, data)
+    assert named.notes == []  # a mark of training need not be in every table
+    emptied = frame.astype({"size": object, "count": object}).replace({"size": -999.0, "count": 97}, None)
+    assert tabular.predict(result, emptied).probability.tolist() == named.probability.tolist()
+    assert result.model.predict(frame).tolist() == named.predicted.tolist()
+
+
+def test_a_sparse_column_is_read(read):
+    assert read(pandas.DataFrame({"a": pandas.arrays.SparseArray([0.5, None])})).cells("a") == [0.5, None]

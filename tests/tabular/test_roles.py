@@ -69,6 +69,7 @@ def test_a_mixture_is_refused_with_the_ways_out():
         (",", ['"1,234.5"', "2.25"], [1234.5, 2.25]),
         (",", ["$5.5", "-$6"], [5.5, -6.0]),
         (",", ["1'234", "1 234 567.5"], [1234.0, 1234567.5]),
+        (";", ["\u22121,5", "(0,29)", "(€ 3)", "2"], [-1.5, -0.29, -3.0, 2.0]),
     ],
 )
 def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbers):
@@ -84,14 +85,16 @@ def test_numbers_as_people_write_them_are_read(tmp_path, separator, texts, numbe
         (["2026-03-04", "04.03.2026", "2026-3-5"], [20516.0, 20516.0, 20517.0]),
         (["2026-03-04T06:00", "2026-03-04 18:00:00", "2026-03-04"], [20516.25, 20516.75, 20516.0]),
         (["1969-12-31", None], [-1.0, np.nan]),
-        (["03/04/2026", "2026-03-04"], None),
-        (["2026-02-30", "2026-03-04"], None),
-        (["2026-03-04", "soon"], None),
+        (["2026-03-04", "03/04/2026"], "'03/04/2026' in row 1"),
+        (["2026-02-30", "2026-03-04"], "'2026-02-30' in row 0"),
+        (["2026-03-04", "soon"], "'soon' in row 1"),
+        (np.array([2026, 2027]), "'2026' in row 0"),
     ],
 )
 def test_dates_that_mean_one_day_are_read(texts, expected):
-    if expected is None:
-        with pytest.raises(InvalidInputError, match="--dates must be a column of dates, written as 2026"):
+    if isinstance(expected, str):
+        told = f"--dates must be a column of dates, written as 2026.* has {expected}"
+        with pytest.raises(InvalidInputError, match=told):
             audit(x=texts, dates="x")
     else:
         np.testing.assert_array_equal(audit(x=texts, dates="x").train.values["x"], cycle(expected))
@@ -107,6 +110,7 @@ def test_labels_and_their_positive_one():
     assert audit(y=["a", "b", "c"]).labels.positive is None
     assert audit(y=["0", "1", "1.0"], positive="1.0").labels.positive == "1"
     assert audit(y=["007", "7"]).labels.classes == ("007", "7")
+    assert audit(y=np.array([0, 1]), positive=0).labels.positive == "0"
     with pytest.raises(InvalidInputError, match=r"must be a value of 'y'; got 'Yes'. Did you mean 'yes'"):
         audit(positive="Yes")
 
@@ -125,6 +129,12 @@ def test_groups_of_one_column_and_of_two():
     crossed = audit(sensitive=["z", "race"], z=["w", "m"], race=["a", "a", "b", "b", None], rows=200)
     assert crossed.groups.names == ("m / a", "m / b", "w / a", "w / b")
     assert group_names(crossed)[:5] == ["w / a", "m / a", "w / b", "m / b", None]
+
+
+def test_crossed_groups_do_not_run_into_each_other():
+    given = {"z": ["a / b", "a", "a /", "a"], "h": ["c", "b / c", "d", "/ d"]}
+    names = ("'a / b' / c", "'a /' / d", "a / '/ d'", "a / 'b / c'")
+    assert audit(sensitive=["z", "h"], rows=160, **given).groups.names == names
 
 
 def test_small_groups_are_ignored_or_merged():
@@ -229,6 +239,31 @@ def test_what_is_made_of_columns():
     assert "names and identifiers" in told["name"]
     assert "dates" in told["day"]
     assert told["pay"] == "left out: numbers with a decimal comma; add --decimal , to learn from them"
+
+
+def test_numbers_that_may_not_be_alike_are_told():
+    found = features(
+        share=["12.3 %", "0.123"], pay=["€ 5.5", "$6.5", "7.5"], euro=["€ 5.5", "6.5"], some=["1", "x", "y"]
+    )
+    assert found["share"].hint == "Signs of numbers in column 'share' differ, and are ignored: % and none."
+    assert "€ and $" in found["pay"].hint
+    assert found["euro"].hint == ""
+    assert found["some"].hint.startswith(
+        "Column 'some' has numbers in 40 of 120 rows with a value, and is taken as"
+    )
+    days = features(day=["03/04/2026", "2026-03-05"])["day"].left_out
+    assert days.startswith("dates that may mean two days")
+
+
+def test_columns_may_be_named_by_numbers():
+    frame = pd.DataFrame(
+        {0: cycle(["no", "yes", "yes"]), 1: cycle(["m", "w"]), 2: cycle([1, 2, 3, 4, 5]), 3: 7}
+    )
+    roles = {"label": 0, "sensitive": 1, "drop": [3], "missing": 5}
+    for found in (tabular.audit(frame, **roles).audit, tabular.review(frame, **roles, id_column=2).review):
+        assert (found.labels.column, found.groups.columns, found.asked.drop) == ("0", ("1",), ("3",))
+        assert found.features[0].missing == 24
+    assert tabular.audit(frame.assign(guess=frame[0]), **roles, prediction="guess").predictions is not None
 
 
 def test_columns_can_be_dropped_and_forced():

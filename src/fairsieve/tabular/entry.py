@@ -29,6 +29,7 @@ from fairsieve.tabular.report import files
 from fairsieve.tabular.report.review_files import write_review
 from fairsieve.tabular.settings import TableSettings, read_settings, takes_settings
 from fairsieve.tabular.table_run import TableRun
+from fairsieve.validation import as_path, as_text, check_kind, check_truth
 
 
 @takes_settings("train")
@@ -62,7 +63,7 @@ def train(data: Any, *, report: Callable[[str], None] | None = None, **settings:
     >>> sorted(result.metrics["fair"])
     ['accuracy', 'disparity']
     """
-    run = table_run.train_table(TableSettings(data, **settings), report or _say_nothing)
+    run = table_run.train_table(TableSettings(data, **settings), _reporter(report))
     return TrainResult(run, decide_run(run))
 
 
@@ -101,8 +102,10 @@ def audit(
     >>> found.metrics["data"]["rows"], found.model is None
     (1000, True)
     """
-    asked, report = TableSettings(data, **settings), report or _say_nothing
+    asked, report = TableSettings(data, **settings), _reporter(report)
     if prediction is not None:
+        prediction = as_text("--prediction", prediction)
+        score = None if score is None else as_text("--score", score)
         measured = audit_predictions(asked, prediction, score, report)
         return AuditResult(measured, decide_predictions(measured))
     if score is not None:
@@ -155,14 +158,15 @@ def review(
     >>> len(chosen.rows), "given_label" in chosen.rows
     (20, True)
     """
-    known = {} if run is None else read_settings(Path(run))
+    folder = None if run is None else as_path("--run", run, "the folder of a run")
+    known = {} if folder is None else read_settings(folder)
     known |= {name: value for name, value in settings.items() if value is not None}
     for name in ("label", "sensitive"):
-        if not known.get(name):
+        if name not in known:
             raise InvalidInputError(f"--{name} must name a column; got none: add it, or --run FOLDER")
     asked = TableSettings(data, **known)
-    folder = None if run is None else Path(run)
-    return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, report or _say_nothing))
+    id_column = None if id_column is None else as_text("--id", id_column)
+    return ReviewResult(label_review.review_labels(asked, rows, id_column, folder, _reporter(report)))
 
 
 @takes_settings("predict")
@@ -195,10 +199,12 @@ def predict(
     (5, ['predicted', 'probability'])
     """
     data = Path(data) if isinstance(data, str) else data
+    check_truth("--probabilities", probabilities)
     if isinstance(run, TrainResult):
         model, origin = run.model, Path(ARCHIVE)
     else:
-        model, origin = read_model(Path(run)), Path(run) / ARCHIVE
+        folder = as_path("RUN", run, "what train returned, or the folder of a run")
+        model, origin = read_model(folder), folder / ARCHIVE
     table, codes, chances, notes = predict_table(model, data, Reading(**settings), origin)
     of_labels = dict(zip(map(str, model.classes_), chances.T, strict=True)) if probabilities else {}
     wanted = {"predicted": model.classes_[codes], "probability": chances[np.arange(len(codes)), codes]}
@@ -212,8 +218,10 @@ def predict(
     return Predictions(data, table, wanted["predicted"], wanted["probability"], notes, of_labels, added)
 
 
-def _say_nothing(stage: str) -> None:
-    """Report nothing of what begins."""
+def _reporter(report: Any) -> Callable[[str], None]:
+    """Return what reports what begins; None says nothing."""
+    check_kind("report", report, (Callable, type(None)), "a function that takes a sentence")
+    return report or (lambda stage: None)
 
 
 Result = TypeVar("Result", "TrainResult", "AuditResult")
@@ -273,9 +281,10 @@ class TrainResult:
 
         A run that is there is replaced with ``force`` only.
         """
-        with files.new_folder(Path(folder), force=force) as part:
+        folder = as_path("--out", folder)
+        with files.new_folder(folder, force=force) as part:
             files.write_run(self.run, self.decision, part)
-        return Path(folder)
+        return folder
 
     def __repr__(self) -> str:
         return f"<TrainResult: {self.decision.sentence}>"
@@ -356,13 +365,14 @@ class AuditResult:
 
         An audit of predictions is a folder, with a page and the numbers beside the suspects.
         """
+        path = as_path("--out", path)
         if self.predictions is not None:
-            with files.new_folder(Path(path), force=force) as part:
+            with files.new_folder(path, force=force) as part:
                 files.write_prediction_audit(self.predictions, self.decision, part)
         else:
-            check_new("--out", Path(path), force=force)
-            write_output(Path(path), files.suspects_csv(self.audit.suspects, self.audit.table).encode())
-        return Path(path)
+            check_new("--out", path, force=force)
+            write_output(path, files.suspects_csv(self.audit.suspects, self.audit.table).encode())
+        return path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -415,7 +425,7 @@ class Predictions:
 
         The values of a CSV file stay as they are written.
         """
-        path = Path(path)
+        path = as_path("--out", path)
         if not is_frame(self.data):
             keep_inputs("--out", path, self.data)
         check_new("--out", path, force=force)
@@ -473,7 +483,7 @@ class ReviewResult:
 
         Files that are there are replaced with ``force`` only, and answers never.
         """
-        return write_review(self.review, Path(page), force=force)
+        return write_review(self.review, as_path("--out", page), force=force)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.review.rows):,} rows to check>"

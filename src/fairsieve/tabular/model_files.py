@@ -103,7 +103,7 @@ def with_threshold(classifier: Any, threshold: float, positive: str) -> FixedThr
 
 def probabilities(pipelines: Sequence[Pipeline], values: pd.DataFrame) -> list[NDArray[np.float64]]:
     """Compute the probability of each class for every row, (n, classes), by models that share a preparation."""
-    encoded = pipelines[0]["prepare"].transform(values)
+    encoded = pipelines[0]["prepare"].encode(values)  # as they were read: marks of missing values are gone
     return [np.asarray(one["model"].predict_proba(encoded), dtype=np.float64) for one in pipelines]
 
 
@@ -230,7 +230,7 @@ def predict_table(
         What to know, in plain words.
     """
     prepared = model["prepare"]
-    table = read_data(data, replace(reading, missing=(*reading.missing, *prepared.missing)))
+    table = read_data(data, replace(reading, also=prepared.missing))
     values = feature_values(table, prepared.kinds)
     try:
         notes = [*table.notes, *notes_on_new(values, prepared)]

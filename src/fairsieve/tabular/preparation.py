@@ -243,7 +243,7 @@ def read_problem(asked: TableSettings) -> TableProblem:
         rows, test_rows, _ = split_indices(part.cells, test=asked.test, validation=0.0, seed=asked.seed)
         train, test = part.take(rows), part.take(test_rows).corrected()
     else:
-        table = read_data(asked.test_file, asked.reading)
+        table = read_data(asked.test_file, asked.reading, "--test-file")
         train, (test, more) = part, _read_part(table, whole.labels, whole.groups, whole.features)
         seen = _count_seen(whole, table, test)
         if seen:

@@ -170,19 +170,21 @@ class TableSettings:
 
     def __post_init__(self) -> None:
         from fairsieve.selection.fairness import fairness_name
-        from fairsieve.tabular.reading.read import is_frame
         from fairsieve.thresholds import ThresholdRule
+        from fairsieve.validation import as_text, as_texts, several
 
         self.data, self.test_file = _as_path(self.data), _as_path(self.test_file)
         self.clean_ratio = _as_number(self.clean_ratio)
         self.fairness = fairness_name(self.fairness)
         self.threshold = ThresholdRule.parse(self.threshold, "--threshold")
+        self.verified = tuple(map(_as_path, several(self.verified)))
+        self.label = as_text("--label", self.label)
+        self.positive = None if self.positive is None else as_text("--positive", self.positive, "one label")
         for name, setting in settings_of():
-            if setting.many:
-                value = getattr(self, name)
-                single = isinstance(value, str | Path) or is_frame(value)
-                setattr(self, name, (value,) if single else tuple(value or ()))
-        self.verified = tuple(map(_as_path, self.verified))
+            if setting.many and setting.kind is str:
+                others = {"bins": "a text such as age=25,45", "missing": "a text or a number"}
+                rule = others.get(name, "the name of a column")
+                setattr(self, name, as_texts(f"--{name}", getattr(self, name), rule))
         self._check()
         if self.test is None and self.test_file is None:
             self.test = DEFAULT_TEST
@@ -192,6 +194,7 @@ class TableSettings:
         from fairsieve import validation
 
         validation.check_choice("--model", self.model, MODELS)
+        self.keep_sensitive = validation.check_truth("--keep-sensitive", self.keep_sensitive)
         validation.check_at_least("--trees", self.trees, 1)
         if self.tolerance is not None:
             validation.check_share("--tolerance", self.tolerance)
@@ -200,9 +203,9 @@ class TableSettings:
         validation.check_clean_ratio("--clean-ratio", self.clean_ratio, auto=True)
         if self.test is not None and self.test_file is not None:
             raise InvalidInputError("--test and --test-file must not be given together: a share, or a file")
-        if self.test is not None and not 0 < self.test < 1:
+        if self.test is not None and not (isinstance(self.test, Real) and 0 < self.test < 1):
             raise InvalidInputError(
-                f"--test must be a share between 0 and 1, such as 0.2; got {self.test}"
+                f"--test must be a share between 0 and 1, such as 0.2; got {validation.shown(self.test)}"
                 f"{validation.percent_hint(self.test)}"
             )
         if self.verified and self.clean_ratio != "auto":
@@ -213,10 +216,11 @@ class TableSettings:
         validation.check_at_least("--max-iter", 1 if self.max_iter is None else self.max_iter, 1)
         validation.check_seed("--seed", self.seed)
         assert self.reading  # which checks itself
-        if self.label in self.sensitive:
-            raise InvalidInputError(
-                f"--label and --sensitive must be different columns; both are {self.label!r}: name another for one"
-            )
+        for option in ("sensitive", "drop"):
+            if self.label in getattr(self, option):
+                raise InvalidInputError(
+                    f"--label and --{option} must be different columns; both are {self.label!r}: name another for one"
+                )
         repeated = [column for column in self.sensitive if list(self.sensitive).count(column) > 1]
         if repeated:
             raise InvalidInputError(
@@ -344,9 +348,8 @@ def table_options(asked: TableSettings) -> list[str]:
         of_table = setting.panel == "reading" or name in ("label", "sensitive")
         if not of_table or value == defaults[name] or (ordinary and name in ("separator", "decimal")):
             continue
-        option = f"--{name.replace('_', '-')}"
         for one in value if isinstance(value, tuple) else (value,):
-            words += [option, "tab" if one == "\t" else one]
+            words += [f"--{name.replace('_', '-')}", "tab" if one == "\t" else one]
     return words
 
 

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.validation import as_text, as_texts
 
 NoteKind = Literal["leak", "few", "warning", "remark"]
 
@@ -53,7 +54,7 @@ def note_kind(text: str) -> NoteKind:
     return getattr(text, "kind", "remark")
 
 
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>")
+MISSING = frozenset(("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "<NA>"))
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 
 
@@ -68,17 +69,20 @@ class Reading:
     decimal : str
         The decimal mark, "." or ","; "auto" to find it from the first rows.
     missing : sequence of str
-        Values that count as missing, beside those in :data:`MISSING`.
+        Values that count as missing, beside those in :data:`MISSING`; numbers are compared by their exact value.
+    also : sequence of str
+        More of them, which a model knows from training: a table may have none.
     """
 
     separator: str = "auto"
     decimal: str = "auto"
     missing: Sequence[str] = ()
+    also: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "separator", NAMED.get(self.separator, self.separator))
-        missing = (self.missing,) if isinstance(self.missing, str) else tuple(self.missing)
-        object.__setattr__(self, "missing", missing)
+        separator = as_text("--separator", self.separator, "one character, tab or auto")
+        object.__setattr__(self, "separator", NAMED.get(separator, separator))
+        object.__setattr__(self, "missing", as_texts("--missing", self.missing, "a text or a number"))
         if self.separator != "auto" and (len(self.separator) != 1 or self.separator in '"\r\n'):
             raise InvalidInputError(
                 "--separator must be one character, or tab, and no quote or line end, or auto; got "
@@ -93,7 +97,24 @@ class Reading:
     @property
     def all_missing(self) -> frozenset[str]:
         """Every value that counts as missing."""
-        return frozenset((*MISSING, *self.missing))
+        return MISSING.union(self.missing)
+
+    @property
+    def marks(self) -> set[str]:
+        """What counts as missing beside the usual, as :meth:`value` writes it."""
+        return {self.value(mark) for mark in (*self.missing, *self.also)}
+
+    def value(self, text: str) -> str:
+        """Write a number in one way, unless it is a code such as 007; leave another text as it is."""
+        return text if CODE.fullmatch(text) else exact_value(text, self.decimal)
+
+    def known(self, texts: Sequence[str], met: set[str]) -> list[str | None]:
+        """Replace what counts as missing by None; add the marks that were among the texts to ``met``."""
+        marks = self.marks
+        values = [self.value(text) for text in texts] if any(map(NUMBER.fullmatch, marks)) else texts
+        met |= marks.intersection(values)
+        pairs = zip(texts, values, strict=True)
+        return [None if text in MISSING or value in marks else text for text, value in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +157,7 @@ class InputTable:
     def cells(self, column: str) -> list[Any]:
         """Return the values of a column, None where missing."""
         values = self.frame[column]
-        return [
-            None if gap else value for value, gap in zip(values.to_numpy(object), values.isna(), strict=True)
-        ]
+        return list(values.astype(object).where(values.notna(), None))
 
 
 def is_text(column: pd.Series) -> bool:
@@ -151,18 +170,14 @@ def as_objects(values: Iterable[Any]) -> NDArray[np.object_]:
     return np.array(list(values), dtype=object)
 
 
-def coded(
-    codes: NDArray[Any], texts: Sequence[str | None], missing: frozenset[str] = frozenset()
-) -> pd.Categorical:
-    """Make texts of codes; equal texts become one, and None and what is in ``missing`` is missing.
+def coded(codes: NDArray[Any], texts: Sequence[str | None]) -> pd.Categorical:
+    """Make texts of codes; equal texts become one, and None is missing.
 
     >>> coded(np.array([0, 1, 2, -1]), ["b", "a", "b"])
     ['b', 'a', 'b', NaN]
     Categories (2, object): ['b', 'a']
     """
-    places, names = pd.factorize(
-        np.array([None if text in missing else text for text in texts], dtype=object)
-    )
+    places, names = pd.factorize(as_objects(texts))
     return pd.Categorical.from_codes(np.append(places, -1)[codes], pd.Index(names, dtype=object))
 
 
@@ -272,10 +287,19 @@ def _plain_number(text: str, decimal: str) -> str:
     >>> _plain_number("€ 1.234,50", ","), _plain_number("70 %", "."), _plain_number("1,234.5", ".")
     ('1234.50', '70', '1234.5')
     """
-    bare = UNITS.sub("", text)
+    bare = _bare_number(text)
     if BETWEEN[decimal].fullmatch(bare):
         bare = MARKS[decimal].sub("", bare)
     return bare.replace(",", ".") if decimal == "," else bare
+
+
+def _bare_number(text: str) -> str:
+    """Take away a currency or percent sign, and write what is negative with a hyphen.
+
+    >>> _bare_number("€ 5"), _bare_number("\u22125 %"), _bare_number("($0.29)")
+    ('5', '-5', '-0.29')
+    """
+    return UNITS.sub("", re.sub(r"^\((.+)\)$", r"-\1", text.replace("\u2212", "-")))
 
 
 def number_style(text: str) -> Literal["comma", "point", "whole", "text"]:
@@ -284,7 +308,7 @@ def number_style(text: str) -> Literal["comma", "point", "whole", "text"]:
     >>> [number_style(text) for text in ("1,5", "€ 1.234,50", "1.5", "1,234.5", "1,500", "70 %", "x")]
     ['comma', 'comma', 'point', 'point', 'whole', 'whole', 'text']
     """
-    bare = UNITS.sub("", text)
+    bare = _bare_number(text)
     if COMMA.fullmatch(bare):
         return "whole" if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", bare) else "comma"
     if POINT.fullmatch(bare):
@@ -314,24 +338,28 @@ def whole_numbers(column: pd.Series) -> NDArray[Any] | None:
     return np.asarray(np.array(exact, dtype=np.int64 if small else object)[codes[codes >= 0]])
 
 
-def kind_of(table: InputTable, name: str, known: int) -> Kind:
+def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
     """Decide whether a column with ``known`` values holds numbers or categories; refuse a mixture, with the ways out.
 
     Texts that are all numbers are numbers, unless some begin with a 0 as codes do. Where most are
-    numbers and some are not, somebody has to say what those are.
+    numbers and some are not, somebody has to say what those are; where some are, a hint does.
     """
     column = table.frame[name]
     # One search through all texts is fast; what it finds may be a line within one of them.
     codes = is_text(column) and CODES.search("\n".join(column.array.categories))
     if codes and any(CODE.fullmatch(text) for text in used_texts(column)):
-        return "categories"
+        return "categories", ""
     parsed = parse_numbers(column, table.reading.decimal)
-    share = 1 - parsed.odd.sum() / known
-    if share == 1:
-        return "numbers"
-    if share >= 0.5:
+    count = known - int(parsed.odd.sum())
+    if count == known:
+        return "numbers", ""
+    if count >= known / 2:
         _refuse_mixture(table, name, parsed)
-    return "categories"
+    hint = (
+        f"Column {name!r} has numbers in {count:,} of {known:,} rows with a value, and is taken as categories; to have "
+        "numbers, correct the texts, or name them by --missing."
+    )
+    return "categories", hint if count else ""
 
 
 def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, decided: bool = False) -> None:
@@ -356,8 +384,8 @@ def as_numbers(table: InputTable, name: str) -> NDArray[np.float64]:
     column = table.frame[name]
     parsed = parse_numbers(column, table.reading.decimal)
     if parsed.odd.any():
-        days = days_since_1970(column)
-        if days is not None:
+        days = days_since_1970(canonical(column))
+        if not isinstance(days, str):
             return days
         _refuse_mixture(table, name, parsed, decided=True)
     return parsed.numbers
@@ -378,18 +406,12 @@ def canonical(column: pd.Series, decimal: str = ".") -> pd.Series:
     """
     if not is_text(column):
         codes, values = pd.factorize(column)
-        texts = [
-            _exact_text(str(value) if isinstance(value, int) else repr(value)) for value in values.tolist()
-        ]
+        texts = [_exact_text(str(value)) for value in values.tolist()]
         return pd.Series(coded(codes, texts), index=column.index, name=column.name)
-    texts = [str(text) for text in column.array.categories]
-    if decimal == ",":
-        texts = [_with_point(text) for text in texts]
-    used = used_texts(column)
-    pairs = zip(column.array.categories, texts, strict=True)
-    if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for own, text in pairs if own in used):
+    texts = [_with_point(text) if decimal == "," else text for text in used_texts(column)]
+    if not all(NUMBER.fullmatch(text) and not CODE.fullmatch(text) for text in texts):
         return column
-    return recode(column, [_exact_text(text) if NUMBER.fullmatch(text) else text for text in texts])
+    return recode(column, [exact_value(text, decimal) for text in column.array.categories])
 
 
 def exact_value(value: object, decimal: str = ".") -> str:
@@ -427,8 +449,8 @@ def _exact_text(text: str) -> str:
     return format(exact, "f") if -MOST_DIGITS < exact.adjusted() < MOST_DIGITS else str(exact)
 
 
-def days_since_1970(column: pd.Series) -> NDArray[np.float64] | None:
-    """Return a column of dates as days, NaN where missing; None where some value is no date that can only mean one day.
+def days_since_1970(column: pd.Series) -> NDArray[np.float64] | str:
+    """Return a column of dates as days, NaN where missing; or the first text that is no date that only means one day.
 
     Read are 2026-03-04, with a time or without, and 04.03.2026. In 03/04/2026 nobody knows which is the month.
 
@@ -436,17 +458,18 @@ def days_since_1970(column: pd.Series) -> NDArray[np.float64] | None:
     --------
     >>> days_since_1970(pd.Series(["1970-01-02", None, "1970-01-03 12:00"], dtype="category")).tolist()
     [1.0, nan, 2.5]
-    >>> days_since_1970(pd.Series(["03/04/2026"], dtype="category")) is None
-    True
+    >>> days_since_1970(pd.Series(["2026-04-03", "03/04/2026"], dtype="category"))
+    '03/04/2026'
     """
-    if not is_text(column) or not all(DATE.fullmatch(text) for text in used_texts(column)):
-        return None
+    odd = next((text for text in used_texts(column) if not DATE.fullmatch(text)), "")
+    if odd:
+        return odd
     texts = pd.Series([*used_texts(column)], dtype=object)
     dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
     # The day is first wherever points are written.
     dates = dates.fillna(pd.to_datetime(texts, format="%d.%m.%Y", errors="coerce", utc=True))
     if dates.isna().any():  # slashes, or the 30th of February
-        return None
+        return str(texts[dates.isna()].iloc[0])
     days = dict(zip(texts, (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), strict=True))
     found = [days.get(text, np.nan) for text in column.array.categories]
     return np.asarray(np.array([*found, np.nan])[column.array.codes])

@@ -32,6 +32,7 @@ from fairsieve.tabular.reading.read import read_frame
 from fairsieve.tabular.settings import TableSettings
 
 MOST_CATEGORIES = 50
+SIGNS = "%€$£¥"  # of numbers, which are read without them
 IDENTIFIERS = "a different value in most rows, as names and identifiers have"
 
 
@@ -103,19 +104,23 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     distinct = len(column.array.categories) if is_text(column) else int(column.nunique())
     if name in asked.drop:
         return Feature(name, "categories", missing, distinct, "you asked for it")
-    if name in asked.dates:
-        if days_since_1970(column) is None:
-            raise InvalidInputError(
-                f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
-                "others, or dates that do not exist: write them so, or leave the option out"
-            )
-        return Feature(name, "numbers", missing, distinct, dates=True)
     if distinct == 0:
         return Feature(name, "categories", missing, distinct, "no row has a value")
+    if name in asked.dates:
+        texts = canonical(column)
+        odd = days_since_1970(texts)
+        if isinstance(odd, str):
+            raise InvalidInputError(
+                f"--dates must be a column of dates, written as 2026-03-04 or 04.03.2026; {name!r} of {table.name} has "
+                f"{odd!r} in row {texts.index[texts == odd][0]}, which is none, or could mean two days: write them so, "
+                "or leave the option out"
+            )
+        return Feature(name, "numbers", missing, distinct, dates=True)
     chosen = name in asked.categories
-    made = Feature(
-        name, "categories" if chosen else kind_of(table, name, len(column) - missing), missing, distinct
-    )
+    made = Feature(name, "categories", missing, distinct)
+    if not chosen:
+        kind, hint = kind_of(table, name, len(column) - missing)
+        made = replace(made, kind=kind, hint=hint)
     if distinct == 1 and not missing:
         return replace(made, left_out="the same value in every row")
     many = distinct > 20 and distinct > (len(column) - missing) / 2
@@ -136,12 +141,16 @@ def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
 
 def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: bool) -> Feature:
     """Say why nothing can be learnt from a column of texts, or how its numbers may be meant."""
+    joined = "".join(texts)
     if made.kind == "numbers":
-        between = (
-            decimal == "." and "," in "".join(texts) and all(number_style(one) == "whole" for one in texts)
-        )
-        hint = f"Commas in column {made.column!r} were read as marks between thousands (1,500 is 1500)."
-        return replace(made, hint=hint) if between else made
+        hints, of_column = [], f"column {made.column!r}"
+        if decimal == "." and "," in joined and all(number_style(text) == "whole" for text in texts):
+            hints.append(f"Commas in {of_column} were read as marks between thousands (1,500 is 1500).")
+        signs = [sign for sign in SIGNS if sign in joined]
+        signs += ["none"] if signs == ["%"] and not all("%" in text for text in texts) else []
+        if len(signs) > 1:
+            hints.append(f"Signs of numbers in {of_column} differ, and are ignored: {' and '.join(signs)}.")
+        return replace(made, hint=" ".join(hints))
     commas = decimal == "." and all(number_style(text) == "comma" for text in texts)
     if commas:
         hint = (
@@ -149,6 +158,8 @@ def _describe_texts(made: Feature, texts: Iterable[str], decimal: str, many: boo
         )
         made = replace(made, hint=hint)
     if all(DATE.fullmatch(text) for text in texts):
+        if "/" in joined:
+            return replace(made, left_out="dates that may mean two days; write 2026-03-04, and add --dates")
         return replace(made, left_out="dates; add --dates to learn from them as numbers")
     useless = "numbers with a decimal comma; add --decimal , to learn from them" if commas else IDENTIFIERS
     return replace(made, left_out=useless) if many else made
@@ -325,7 +336,8 @@ def notes_on_new(values: pd.DataFrame, prepared: Preparation, *, quoted: bool = 
 
     It tells their number alone where they may not be ``quoted``.
     """
-    notes = []
+    empty = [name for name in prepared.numbers_ if name not in prepared.gaps_ and values[name].isna().all()]
+    notes = [f"Column {name!r} has no value at all, and training had one in every row." for name in empty]
     for name, known in prepared.categories_.items():
         here = set(used_texts(values[name]))
         if prepared.one_hot and bool(values[name].isna().any()):  # trees know what is missing

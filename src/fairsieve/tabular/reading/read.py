@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from fairsieve.errors import InvalidInputError
 from fairsieve.optional import package
 from fairsieve.tabular.reading.columns import InputTable, Note, Reading, coded, headless_hint, number_style
+from fairsieve.validation import as_path
 
 FRAME_NAME = "the data frame"
+A_TABLE = "the path of a CSV, Parquet or Excel file, or a data frame of pandas, polars or Arrow"
 FIRST_ROW = 2  # a spreadsheet has the names in row 1
 MOST_VALUES = 10**9  # of a Parquet file, a few bytes of which may stand for billions
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the row numbers
@@ -56,7 +58,8 @@ def is_frame(data: Any) -> bool:
     (True, False)
     """
     kinds = ("to_arrow", "__arrow_c_stream__", "collect_schema")
-    return isinstance(data, pd.DataFrame) or any(hasattr(data, name) for name in kinds)
+    has_columns = len(getattr(data, "shape", (0, 0))) == 2  # a series has none
+    return isinstance(data, pd.DataFrame) or (has_columns and any(hasattr(data, name) for name in kinds))
 
 
 def read_data(data: Any, reading: Reading | None = None, what: str = "the table") -> InputTable:
@@ -82,7 +85,7 @@ def read_table(path: Path | str, reading: Reading | None = None, what: str = "th
     >>> table.cells("age"), table.rows.tolist()
     (['31', None], [2, 3])
     """
-    path, reading = Path(path), reading or Reading()
+    path, reading = as_path(what, path, A_TABLE), reading or Reading()
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
@@ -164,7 +167,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
     _check_line_ends(name, text, reading.separator)
     frame = split_rows(name, text, reading.separator)
     names, columns = [name.strip() for name in frame.iloc[0]], []
-    blank, missing = np.ones(len(frame) - 1, dtype=bool), reading.all_missing
+    blank, met = np.ones(len(frame) - 1, dtype=bool), set[str]()
     for place in range(len(names)):
         codes, values = pd.factorize(frame[place].to_numpy()[1:])  # each different text once
         texts = list(map(str.strip, values))
@@ -172,7 +175,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
         if "" in texts:
             empty |= np.array([not text for text in texts])[codes]
         blank &= empty
-        columns.append(coded(codes, texts, missing))
+        columns.append(coded(codes, reading.known(texts, met)))
     rows = np.arange(len(blank)) + FIRST_ROW
     notes = [ENCODING_NOTES[encoding], *assumed] if encoding in ENCODING_NOTES else assumed
     if (empty & ~blank).any():  # pandas fills short rows up, so that their last field is empty
@@ -185,7 +188,7 @@ def _read_csv(name: str, content: bytes, reading: Reading) -> InputTable:
                 f"count as missing: {named_rows(rows[short])}. If the last row is one of them, the file may be cut off."
             )
             notes.append(Note(words, "warning"))
-    table = _named_table(name, names, columns, rows, reading, notes)
+    table = _named_table(name, names, columns, rows, reading, notes, met)
     return table.take(~blank) if blank.any() else table
 
 
@@ -233,8 +236,12 @@ def _named_table(
     rows: NDArray[np.int64],
     reading: Reading,
     notes: list[str],
+    met: set[str],
 ) -> InputTable:
-    """Make a table whose columns have different names; leave out a column without one."""
+    """Make a table whose columns have different names; leave out a column without one.
+
+    A note names the values that were said to mean missing and are not among those that were ``met``.
+    """
     twice = [column for column, count in Counter(names).items() if count > 1 and column]
     if twice:
         raise InvalidInputError(
@@ -245,6 +252,9 @@ def _named_table(
     if unnamed:
         words = "1 column has no name and is" if unnamed == 1 else f"{unnamed} columns have no name and are"
         notes = [*notes, f"{words} left out."]
+    unmet = [repr(mark) for mark in reading.missing if reading.value(mark) not in met]
+    if unmet:
+        notes = [*notes, f"No cell of {name} has the value {' or '.join(unmet)} that --missing names."]
     named = {column: values for column, values in zip(names, columns, strict=True) if column}
     return InputTable(name, pd.DataFrame(named, index=rows, copy=False), reading, notes)
 
@@ -361,8 +371,9 @@ def read_frame(
     if not len(frame):
         raise InvalidInputError(f"{name} must have rows; it has none")
     names = [str(column).strip() for column in frame.columns]
-    columns = [_typed(frame.iloc[:, place], reading.all_missing) for place in range(frame.shape[1])]
-    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, [])
+    met: set[str] = set()
+    columns = [_typed(frame.iloc[:, place], reading, met) for place in range(frame.shape[1])]
+    return _named_table(name, names, columns, np.arange(len(frame)) + first, reading, [], met)
 
 
 def _to_pandas(frame: Any) -> pd.DataFrame:
@@ -379,21 +390,29 @@ def _to_pandas(frame: Any) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def _typed(column: pd.Series, missing: frozenset[str]) -> Any:
-    """Return a column of a data frame as numbers of their own type, or as texts without what counts as missing."""
+def _typed(column: pd.Series, reading: Reading, met: set[str]) -> Any:
+    """Return a column of a data frame as numbers of their own type, or as texts, without what counts as missing."""
     types = pd.api.types
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()
     if types.is_integer_dtype(column.dtype) or types.is_float_dtype(column.dtype):
         gaps = column.isna().to_numpy(dtype=bool)
         kind = np.dtype(getattr(column.dtype, "numpy_dtype", column.dtype))  # that of a type with gaps
-        if kind.kind == "f" or not gaps.any():
-            return column.to_numpy(dtype=kind, na_value=np.nan) if gaps.any() else column.to_numpy(dtype=kind)
-        return pd.arrays.IntegerArray(column.fillna(0).to_numpy(dtype=kind), gaps)
+        values = (column.fillna(0) if gaps.any() else column).to_numpy(dtype=kind)
+        for mark in reading.marks:
+            with contextlib.suppress(ValueError, OverflowError):  # a text, or no number of this type
+                same = (values == kind.type(mark)) & ~gaps
+                gaps = gaps | same
+                met |= {mark} if same.any() else set()
+        if gaps.any() and kind.kind == "f":
+            return np.where(gaps, kind.type(np.nan), values)
+        return pd.arrays.IntegerArray(values, gaps) if gaps.any() else values
     try:
         codes, values = pd.factorize(column)
     except (TypeError, NotImplementedError, ValueError):  # lists or dicts, which cannot be looked up
         plain = column.astype(object).map(lambda one: one.tolist() if isinstance(one, np.ndarray) else one)
         codes, values = pd.factorize(plain.map(str, na_action="ignore"))
-    return coded(codes, [str(value).strip() for value in values], missing)
+    return coded(codes, reading.known([str(value).strip() for value in values], met))
 
 
 def with_columns(

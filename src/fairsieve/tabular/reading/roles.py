@@ -241,9 +241,18 @@ def _cross(table: InputTable, columns: Sequence[str], edges: Edges) -> pd.Series
         else:
             parts[name] = canonical(column, table.reading.decimal).array
     crossed = pd.DataFrame(parts).groupby(list(columns), observed=True, sort=False)
-    names = [one if isinstance(one, str) else " / ".join(one) for one in crossed.size().index]
+    names = [one if isinstance(one, str) else " / ".join(map(_as_part, one)) for one in crossed.size().index]
     codes = crossed.ngroup().fillna(-1).to_numpy(dtype=np.int64)
     return pd.Series(coded(codes, names), index=table.frame.index)
+
+
+def _as_part(name: str) -> str:
+    """Quote a name that would run into its neighbours in the name of a crossed group.
+
+    >>> " / ".join(map(_as_part, ["a / b", "c"])), " / ".join(map(_as_part, ["a", "b / c"]))
+    ("'a / b' / c", "a / 'b / c'")
+    """
+    return repr(name) if " / " in f" {name} " or name[0] in "'\"" else name
 
 
 def parse_bins(options: Sequence[str]) -> dict[str, str]:
@@ -255,9 +264,10 @@ def parse_bins(options: Sequence[str]) -> dict[str, str]:
     found = {}
     for option in options:
         column, sign, rule = option.rpartition("=")
-        if not (sign and column and rule):
+        if not (sign and column and rule) or column.strip() in found:
             raise InvalidInputError(
-                f"--bins must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4; got {option!r}"
+                "--bins must be COLUMN=EDGES or COLUMN=HOW MANY, such as age=25,45,65 or age=4, once for each column; "
+                f"got {option!r}{' too' if sign else ''}"
             )
         found[column.strip()] = rule
     return found
