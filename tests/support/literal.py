@@ -101,7 +101,7 @@ def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, b
             worst = int(np.abs(gaps).argmax())
             ratios[worst, 1] = np.clip(ratios[worst, 1] + step * np.sign(gaps[worst]), 0, 1)
             ratios[worst, 0] = 1 - ratios[worst, 1]
-            chosen = np.array(literal_selection_loop(losses, labels, groups, ratios, clean_ratio))
+            chosen = np.array(literal_selection(losses, labels, groups, ratios, clean_ratio)[0])
             batches = literal_batches(rng, chosen, labels, groups, ratios, batch_size)
         for batch in batches:
             optimizer.zero_grad()
@@ -109,22 +109,6 @@ def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, b
             F.binary_cross_entropy_with_logits(logits, y[batch]).backward()
             optimizer.step()
     return model
-
-
-def literal_selection_loop(losses, labels, groups, ratios, clean_ratio):
-    """The sequential walk for 2 × 2 cells with its counts kept up to date, sample by sample."""
-    budget = math.floor(clean_ratio * len(losses) + 1e-9)
-    taken = np.zeros((2, 2))
-    chosen = []
-    for index in np.argsort(losses, kind="stable"):
-        taken[labels[index], groups[index]] += 1
-        total = taken.sum()
-        used = total + taken - ratios * taken.sum(axis=1, keepdims=True)
-        if total > budget or (used > budget + 1e-9).any():
-            taken[labels[index], groups[index]] -= 1
-        else:
-            chosen.append(int(index))
-    return chosen
 
 
 def literal_batches(rng, chosen, labels, groups, ratios, batch_size):
