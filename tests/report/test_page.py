@@ -88,6 +88,7 @@ def test_no_text_makes_a_tag_or_an_attribute(text):
         r'<script type="application/json" class="chart">(.*?)</script>', shown, flags=re.DOTALL
     )[0]
     assert not set(chart) & set("<>&'")
+    assert not set(json.dumps(json.loads(chart), ensure_ascii=False)) & set("<>")  # nor in what Plotly reads
     assert html.unescape(json.loads(chart)["names"][0]).split() == html.unescape(html.escape(text)).split()
 
 
