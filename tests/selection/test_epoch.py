@@ -79,12 +79,3 @@ def test_signals_are_required_where_groups_are_not_compared_by_losses():
 def test_bad_options_are_named(options, message):
     with pytest.raises(InvalidInputError, match=message):
         Plan(random_cells(np.random.default_rng(0)), **({"batch_size": 10} | options))
-
-
-def test_one_sample_and_one_group():
-    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=1.0, warmup_epochs=0)
-    plan.update([0.5])
-    assert plan.batches().tolist() == [[0]]
-    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=0.5, warmup_epochs=0)
-    plan.update([0.5])
-    assert plan.batches().shape == (0, 0)  # a budget of nothing
