@@ -52,7 +52,7 @@ nightly: setup # other examples of the laws than make test, and many more
 	OMP_NUM_THREADS=1 HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 --timeout 3600 \
 		$$(grep -rl "^from hypothesis" tests --include="test_*.py")
 
-stress: setup # kills, signals, freezes, full disks, soak: a quarter of an hour
+stress: setup # kills, signals, full disks, soak: a quarter of an hour
 	$(BIN)/python -m tests.stress
 
 lint: setup

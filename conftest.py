@@ -30,8 +30,7 @@ from tests.support.imports import files_that_cannot_be_imported  # noqa: E402
 
 from fairsieve.errors import MissingExtraError  # noqa: E402
 
-collect_ignore = ["tests/stress/mutation.py"]  # a program that is started by hand
-collect_ignore += files_that_cannot_be_imported(ROOT)  # an environment without torch has fewer tests
+collect_ignore = files_that_cannot_be_imported(ROOT)  # an environment without torch has fewer tests
 os.environ.setdefault("MPLCONFIGDIR", tempfile.mkdtemp(prefix="fairsieve-mpl-"))
 
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
@@ -48,7 +47,7 @@ settings.register_profile(
 settings.register_profile(
     "nightly", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck)
 )
-settings.register_profile(  # tests/stress/mutation.py: quick, and the same every time
+settings.register_profile(  # mutmut (setup.cfg): quick, and the same every time
     "mutation",
     max_examples=50,
     deadline=None,

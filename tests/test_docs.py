@@ -123,20 +123,15 @@ def run_folder(tmp_path_factory):
     return folder
 
 
-def test_metrics_follow_their_schema(run_folder):
-    rules, metrics = schema("metrics"), json.loads((run_folder / "run" / "metrics.json").read_text("utf-8"))
+@pytest.mark.parametrize(("name", "folder"), [("metrics", "run"), ("audit", "audit")])
+def test_metrics_follow_their_schema(run_folder, name, folder):
+    rules, metrics = schema(name), json.loads((run_folder / folder / "metrics.json").read_text("utf-8"))
     assert list(broken_rules(metrics, rules, rules)) == []
-    assert list(broken_rules(metrics | {"seconds": "long"}, rules, rules)) == [
-        "$.seconds is no ['number']: 'long'"
-    ]
-    assert list(broken_rules({**metrics, "decision": "perhaps"}, rules, rules)) == ["$.decision is 'perhaps'"]
-    assert list(broken_rules({**metrics, "new": 1}, rules, rules)) == ["$.new is not in the schema"]
+    assert set(rules["properties"]) - set(metrics) <= {"between"}  # runs that are compared
+    assert list(broken_rules(metrics | {"seconds": "long"}, rules, rules))
 
 
-def test_an_audit_of_predictions_follows_its_schema_and_its_files_are_documented(run_folder):
-    rules, metrics = schema("audit"), json.loads((run_folder / "audit" / "metrics.json").read_text("utf-8"))
-    assert list(broken_rules(metrics, rules, rules)) == []
-    assert set(metrics) == set(rules["properties"])
+def test_the_files_of_an_audit_are_documented(run_folder):
     page = (DOCS / "reference" / "files.md").read_text("utf-8")
     section = page.partition("## An audit's folder\n")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| `([\w.]+)` \|", section, flags=re.MULTILINE)

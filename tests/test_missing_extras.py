@@ -73,23 +73,14 @@ def parquet(folder):
     read_table(folder / "table.parquet")
 
 
-def method(folder):
-    from fairsieve.paper.methods.estimators import train_threshold_optimizer
+def method(name):
     from fairsieve.data import make_synthetic
     from fairsieve.paper.methods.contract import TrainingInput
-    from fairsieve.training.settings import Settings
-
-    train_threshold_optimizer(TrainingInput(data=make_synthetic(60, seed=0), settings=Settings(), seed=0))
-
-
-def fr_train(folder):
-    from fairsieve.data import make_synthetic
-    from fairsieve.paper.methods.contract import TrainingInput
-    from fairsieve.paper.methods.fr_train import train_fr_train
+    from fairsieve.paper.methods.registry import METHODS
     from fairsieve.training.settings import Settings
 
     data = make_synthetic(60, seed=0)
-    train_fr_train(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
+    METHODS[name].train(TrainingInput(data=data, settings=Settings(), seed=0, validation=data))
 
 
 def cluster(folder):
@@ -103,9 +94,9 @@ tries = {
     "demo": lambda folder: command("demo", "--out", str(folder)),
     "display": lambda folder: fairsieve.TradeoffDisplay(["a"], [0.5], [0.1], "equalized_odds").plot(),
     "parquet": parquet,
-    "method": method,
+    "method": lambda folder: method("threshold-optimizer"),
     "cluster": cluster,
-    "FR-Train": fr_train,
+    "FR-Train": lambda folder: method("fr-train"),
     "Lightning": lambda folder: importlib.import_module("fairsieve.adapters.lightning"),
     "Accelerate": lambda folder: importlib.import_module("fairsieve.adapters.accelerate"),
     "Trainer": lambda folder: importlib.import_module("fairsieve.adapters.transformers"),

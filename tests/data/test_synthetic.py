@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve import demographic_parity_disparity, equalized_odds_disparity
 from fairsieve.data import load_authors_arrays, make_synthetic, synthetic_splits
-from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.errors import InvalidInputError
 
 # The paper's two normal distributions: mean and covariance.
 POSITIVE, NEGATIVE = ([1, 1], [[5, 1], [1, 5]]), ([-1, -1], [[10, 1], [1, 3]])
@@ -100,12 +100,6 @@ def test_the_authors_layout_is_read(arrays):
     assert (noisy["general"] == 1 - ours.train.labels).all()
 
 
-def test_a_missing_file_is_named(arrays):
-    (arrays / "y_val.npy").unlink()
-    with pytest.raises(MissingDataError, match=r"y_val\.npy is not in"):
-        load_authors_arrays(arrays)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -116,7 +110,6 @@ def test_a_missing_file_is_named(arrays):
         ),
         ("z_test.npy", np.zeros(3), r"z_test\.npy must hold 1000 numbers.*; got 3"),
         ("y_noise_general.npy", np.ones(3), "must hold 2000 numbers.*; got 3"),
-        ("y_test.npy", np.array([{}], dtype=object), r"must be a NumPy \.npy file of numbers"),
         ("xz_train.npy", None, r"xz_train\.npy must be a NumPy"),  # half of it
     ],
 )
@@ -124,6 +117,6 @@ def test_bad_arrays_are_named(arrays, name, content, message):
     if content is None:
         (arrays / name).write_bytes((arrays / name).read_bytes()[:200])
     else:
-        np.save(arrays / name, content, allow_pickle=True)
+        np.save(arrays / name, content)
     with pytest.raises(InvalidInputError, match=message):
         load_authors_arrays(arrays)

@@ -12,9 +12,7 @@ from scipy.stats import chisquare
 from tests.support.literal import literal_shares, literal_shuffle
 from tests.support.strategies import shuffles, tables
 
-from fairsieve.selection.backends.torch import TorchBackend
 from fairsieve.selection.batches import Draw, batch_count, batch_shares, draw_batches, sample_weights
-from fairsieve.selection.cells import Cells
 from fairsieve.selection.shuffle import shuffled, unshuffled
 
 
@@ -149,15 +147,6 @@ def test_backwards(size, key, data):
     element = shuffled(size, seed, epoch, cell, lap * size + position, lap * size + position + 1)
     assert element.tolist() == [literal_shuffle(size, *key, position)]
     assert unshuffled(size, seed, epoch, cell, np.array([lap]), element).tolist() == [[position]]
-
-
-@given(draws())
-def test_tensors(drawing):
-    """Torch draws the batches that NumPy draws."""
-    selected, codes, counts, asked = drawing
-    backend = TorchBackend(Cells(codes, [0], list(range(len(counts)))), "cpu")
-    found = backend.draw(backend.hold(selected), asked)
-    assert found.tolist() == draw_batches(*drawing).tolist()
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

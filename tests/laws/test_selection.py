@@ -121,21 +121,13 @@ def test_order_alone(problem):
 
 
 @given(problems(), st.data())
-def test_relabelling_groups(problem, data):
-    """Other names for the groups, with their ratios, select the same."""
-    names = data.draw(shuffles(problem.ratios.shape[1]))
+def test_relabelling(problem, data):
+    """Other names for the classes and the groups, with their ratios, select the same."""
+    rows, columns = (data.draw(shuffles(size)) for size in problem.ratios.shape)
     ratios = np.empty_like(problem.ratios)
-    ratios[:, names] = problem.ratios
-    assert chosen(problem, groups=names[problem.groups], ratios=ratios) == chosen(problem)
-
-
-@given(problems(), st.data())
-def test_relabelling_classes(problem, data):
-    """Other names for the classes, with their ratios, select the same."""
-    names = data.draw(shuffles(len(problem.ratios)))
-    ratios = np.empty_like(problem.ratios)
-    ratios[names] = problem.ratios
-    assert chosen(problem, labels=names[problem.labels], ratios=ratios) == chosen(problem)
+    ratios[np.ix_(rows, columns)] = problem.ratios
+    renamed = {"labels": rows[problem.labels], "groups": columns[problem.groups], "ratios": ratios}
+    assert chosen(problem, **renamed) == chosen(problem)
 
 
 @given(problems().map(untied), st.data())

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fairsieve.cli.app import app
 from fairsieve.data import synthetic_splits
-from fairsieve.errors import InvalidInputError, MissingDataError
+from fairsieve.errors import InvalidInputError
 from fairsieve.paper import run
 from fairsieve.paper.methods.registry import find_methods
 from fairsieve.paper.records import read_results
@@ -110,7 +110,6 @@ def test_the_authors_arrays_stand_in_for_a_draw_and_records_do_not_say_where_the
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--fairness", "x"), "fairness must be one of"),
         (("--label", "income"), "--label must go with --table; got no table: add --table FILE"),
         (("--verified", "a.csv"), "--verified must go with --table"),
         (("--table", "a.csv", "--label", "x"), "--sensitive must name a column with --table; got none"),
@@ -121,12 +120,6 @@ def test_bad_options_are_named_before_any_work(tmp_path, options, message):
     with pytest.raises(InvalidInputError, match=message):
         compare(tmp_path / "new", *options)
     assert not (tmp_path / "new").exists()
-
-
-def test_missing_data_names_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("FAIRSIEVE_CACHE", str(tmp_path))
-    with pytest.raises(MissingDataError, match="fairsieve data fetch compas"):
-        compare(tmp_path / "new", "--data", "compas")
 
 
 # Somebody's own table.

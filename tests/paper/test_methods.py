@@ -214,32 +214,22 @@ def test_learning_to_reweight_keeps_accuracy_under_many_flips():
 
 
 def test_tuning_takes_the_fairest_of_the_accurate():
-    """Three made-up candidates: accurate, fair and close to it, and fair but far off."""
-    data = make_synthetic(300, seed=0)
+    """Three made-up candidates, by their share of wrong predictions in either group."""
+    drawn = make_synthetic(300, seed=0)
+    data = Samples(np.column_stack([drawn.labels, drawn.groups]), drawn.labels, drawn.groups)
 
-    right = {tuple(f): y for f, y in zip(data.features, data.labels, strict=True)}
-
-    def train(given, *, kind):
+    def train(given, *, wrong):
         def predict(samples):
-            features = samples.features
-            truth = np.array([right[tuple(f)] for f in features])
-            rng = np.random.default_rng(0)
-            if kind == "accurate":  # wrong for group 0 only
-                return np.where((features[:, 2] == 0) & (rng.random(len(features)) < 0.1), 1 - truth, truth)
-            wrong = rng.random(len(features)) < {"fair": 0.02, "poor": 0.5}[kind]
-            return np.where(wrong, 1 - truth, truth)
+            truth, groups = samples.features.T.astype(int)
+            is_wrong = np.random.default_rng(0).random(len(truth)) < np.array(wrong)[groups]
+            return np.where(is_wrong, 1 - truth, truth)
 
         return Trained(predict=predict, indices=np.arange(len(given.data)))
 
-    method = Method(
-        name="stub",
-        title="stub",
-        look=Look("grey"),
-        family="fair",
-        train=train,
-        candidates={"kind": ("accurate", "poor", "fair")},
-    )
-    assert choose(method, TrainingInput(data=data, settings=Settings(), seed=0)) == {"kind": "fair"}
+    accurate, poor, fair = (0.1, 0.0), (0.5, 0.5), (0.02, 0.02)
+    candidates = {"wrong": (accurate, poor, fair)}
+    method = Method("stub", "stub", Look("grey"), "fair", train, candidates=candidates)
+    assert choose(method, TrainingInput(data=data, settings=Settings(), seed=0)) == {"wrong": fair}
 
 
 def test_fairness_comes_first_among_those_close_to_the_best_accuracy():

@@ -21,17 +21,14 @@ from fairsieve.paper.run import Comparison, compare
 from fairsieve.paper.workers import open_cluster, run_and_record
 
 
-def recorded(path):
-    return sorted(json.loads(line)["run"] for line in path.read_text().splitlines())
-
-
 def test_the_runs_of_a_killed_worker_are_made_again(tmp_path):
     path, marker = tmp_path / "records.jsonl", tmp_path / "killed"
     work = [partial(make_run, number) for number in range(4)] + [partial(kill_worker, marker)]
     with pytest.warns(FairsieveWarning, match="a worker was lost, and its runs are made again"):
         places = sorted(place for place, _ in run_and_record(work, path, jobs=2))
     assert places == list(range(5))
-    assert recorded(path) == ["0", "1", "2", "3", "killed"]
+    lines = path.read_text().splitlines()
+    assert sorted(json.loads(line)["run"] for line in lines) == ["0", "1", "2", "3", "killed"]
 
 
 @pytest.mark.filterwarnings("ignore:a worker was lost")
@@ -90,7 +87,7 @@ def result(name, **changes):
 
 
 SHARED = """
-import os, resource, sys
+import os, sys
 from pathlib import Path
 from fairsieve.paper.records import append_record
 from tests.paper.test_workers import result
@@ -105,18 +102,11 @@ for process in range(8):
             append_record(path, result(f"{process}-{i}", filling="x" * 9000))
         os._exit(0)
 assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
-resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, resource.RLIM_INFINITY))
-try:
-    append_record(path, result("too long", filling="x" * 500))
-except OSError as error:
-    assert "File too large" in str(error)
-else:
-    raise AssertionError("nothing was told")
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs fork and limits")
-def test_eight_processes_and_a_full_disk_lose_no_record(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_eight_processes_lose_no_record(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"run": "half a li')
     root = Path(__file__).parents[2]
@@ -139,19 +129,10 @@ def test_a_success_replaces_an_error_and_no_record_is_doubled(tmp_path):
     assert [record["settings"]["name"] for record in read_results(path)] == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize(
-    "line", [b"[" * 200_000, b'{"run": ["a"]}', b'{"run": {}}', b"\x80\x04.", b"9" * 10**5, b'{"run": 1e999}']
-)
-def test_hostile_lines_are_no_records(tmp_path, line):
-    path = tmp_path / "records.jsonl"
-    path.write_bytes(line)
-    assert append_record(path, result("a"))
-    assert list(read_results(path)) == [result("a")]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
+WHOLE = json.dumps(result("a")).encode()
+DAMAGED = [
+    WHOLE.replace(right, wrong) + b"\n"
+    for right, wrong in (
         (b'"seconds"', b'"secunds"'),
         (b'"equalized_odds":', b'"equalized_adds":'),
         (b'"metrics"', b'"metrucs"'),
@@ -159,12 +140,16 @@ def test_hostile_lines_are_no_records(tmp_path, line):
         (b'"settings": {', b'"settings": 3, "x": {'),
         (b'"accuracy": 0', b'"accuracy": "0", "x": 0'),
         (b'"accuracy": 0', b'"accuracy": 1' + b"0" * 400 + b', "x": 0'),
-    ],
-)
-def test_a_damaged_record_is_no_result_and_is_replaced(tmp_path, damage):
-    whole, path = json.dumps(result("a")).encode(), tmp_path / "records.jsonl"
-    assert whole.replace(*damage) != whole
-    path.write_bytes(whole.replace(*damage) + b"\n")
+    )
+]
+HOSTILE = [b"[" * 200_000, b'{"run": ["a"]}', b'{"run": {}}', b"\x80\x04.", b"9" * 10**5, b'{"run": 1e999}']
+
+
+@pytest.mark.parametrize("line", [*DAMAGED, *HOSTILE], ids=range(len(DAMAGED + HOSTILE)))
+def test_damaged_and_hostile_lines_are_no_results_and_are_replaced(tmp_path, line):
+    assert line != WHOLE + b"\n"
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(line)
     assert not list(read_results(path))
     assert append_record(path, result("a"))  # run again, and kept this time
     assert list(read_results(path)) == [result("a")]
@@ -321,7 +306,6 @@ def test_unknown_addresses_are_refused_with_the_known_forms(address):
 @pytest.mark.parametrize(
     ("module", "address", "install"),
     [
-        ("dask", "dask://localhost:1", r"needs dask: pip install 'fairsieve\[dask\]'"),
         ("ray", "ray", "needs ray: pip install ray$"),
         ("ray", "ray://localhost:1", r"needs ray: pip install ray\[client\]"),
         ("pyspark.sql", "spark", "needs pyspark: pip install joblibspark pyspark"),

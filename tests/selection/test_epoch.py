@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.laws.test_plan import random_cells
 
 from fairsieve.errors import InvalidInputError, NotReadyError
-from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
-
-
-def random_cells(rng, n=60):
-    return Cells.of(rng.integers(0, 2, n), rng.integers(0, 2, n), classes=[0, 1], group_values=[0, 1])
 
 
 def test_warm_up_trains_on_everything_plainly():
@@ -79,12 +75,3 @@ def test_signals_are_required_where_groups_are_not_compared_by_losses():
 def test_bad_options_are_named(options, message):
     with pytest.raises(InvalidInputError, match=message):
         Plan(random_cells(np.random.default_rng(0)), **({"batch_size": 10} | options))
-
-
-def test_one_sample_and_one_group():
-    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=1.0, warmup_epochs=0)
-    plan.update([0.5])
-    assert plan.batches().tolist() == [[0]]
-    plan = Plan(Cells.of([1], ["a"]), 10, clean_ratio=0.5, warmup_epochs=0)
-    plan.update([0.5])
-    assert plan.batches().shape == (0, 0)  # a budget of nothing

@@ -80,15 +80,6 @@ def test_part_of_the_samples_keeps_the_column_of_missing_groups():
         Cells.of(LABELS, [0, 1, 0, 1], missing="drop")
 
 
-def test_batches_draw_ungrouped_samples_by_their_share():
-    labels = np.repeat([0, 1], 50)
-    groups = np.tile([0.0, 0.0, 1.0, 1.0, np.nan], 20)
-    plan = Plan(Cells.of(labels, groups, missing="own"), 10, warmup_epochs=0)
-    plan.update(np.ones(100))
-    for batch in plan.batches():
-        assert np.isnan(groups[batch]).sum() == 2
-
-
 def test_ungrouped_samples_count_for_accuracy_and_not_for_disparity():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(300, 2))

@@ -14,7 +14,6 @@ import importlib.util
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.stress.processes import ENVIRONMENT, Outcome, is_alone, read_results, start
+from tests.stress.processes import Outcome, is_alone, read_results, start
 from tests.support.people import people, write_csv
 
 # ---- Kill trainings at random moments, and start them again until they end: the result is the same, to the bit.
@@ -199,62 +198,6 @@ def _clear(folder: Path) -> None:
     (folder / "work").mkdir()
 
 
-# ---- Freeze or kill one of two workers of examples/ddp.py: the other one ends with an error that says so.
-
-WORKER = """
-import datetime, sys
-from pathlib import Path
-import torch.distributed as dist
-import ddp
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=10))
-update, calls = ddp.ShardedBatchSampler.update, []
-
-
-def counted(self, *arguments, **options):
-    calls.append(None)
-    if len(calls) == 3:
-        Path(f"ready-{dist.get_rank()}").touch()
-    return update(self, *arguments, **options)
-
-
-ddp.ShardedBatchSampler.update = counted
-ddp.train(epochs=100_000, timeout=10)
-"""
-
-
-def freeze_workers(scale: float, chance: random.Random) -> Outcome:
-    """Freeze and kill a worker ``4 · scale`` times each."""
-    if importlib.util.find_spec("torch") is None:
-        return Outcome(skipped="torch is not installed")
-    outcome = Outcome()
-    ENVIRONMENT["GLOO_SOCKET_IFNAME"] = "lo"
-    for kind in (signal.SIGSTOP, signal.SIGKILL) * max(1, int(4 * scale)):
-        with new_folder() as folder, socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-            free.close()
-            workers = []
-            for rank in range(2):
-                ENVIRONMENT.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-                workers.append(start(["-c", WORKER], folder))
-            until = time.monotonic() + 240
-            while len(list(folder.glob("ready-*"))) < 2 and time.monotonic() < until:
-                time.sleep(0.05)
-            time.sleep(chance.uniform(0, 2))
-            running = all(worker.process.poll() is None for worker in workers)
-            outcome.check(running, f"two workers train: {workers[0].printed[-300:]}")
-            workers[1].process.send_signal(kind)
-            status, said = workers[0].wait(60), workers[0].printed
-            outcome.faults += 1
-            outcome.counts[kind.name] += 1
-            outcome.counts["WorkerError" if "WorkerError" in said else "torch's own error"] += 1
-            told = status not in (0, 124) and ("WorkerError" in said or "gloo" in said)
-            outcome.check(told, f"the other worker ends after {kind.name} and names the cause: {said[-400:]}")
-            for worker in workers:
-                worker.end()
-    return outcome
-
-
 # ---- Fill the disk: a file system of one megabyte in memory, in a namespace of its own.
 
 ON_FULL_DISK = """
@@ -363,7 +306,7 @@ def new_folder() -> Iterator[Path]:
         yield write_csv(Path(folder, "people.csv"), people(400)).parent
 
 
-PROGRAMS = [kill_trainings, stop_commands, freeze_workers, full_disk, soak]
+PROGRAMS = [kill_trainings, stop_commands, full_disk, soak]
 
 
 def main() -> None:

@@ -101,7 +101,7 @@ def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, b
             worst = int(np.abs(gaps).argmax())
             ratios[worst, 1] = np.clip(ratios[worst, 1] + step * np.sign(gaps[worst]), 0, 1)
             ratios[worst, 0] = 1 - ratios[worst, 1]
-            chosen = np.array(literal_selection_loop(losses, labels, groups, ratios, clean_ratio))
+            chosen = np.array(literal_selection(losses, labels, groups, ratios, clean_ratio)[0])
             batches = literal_batches(rng, chosen, labels, groups, ratios, batch_size)
         for batch in batches:
             optimizer.zero_grad()
@@ -111,41 +111,13 @@ def literal_training(features, labels, groups, *, clean_ratio, epochs, warmup, b
     return model
 
 
-def literal_selection_loop(losses, labels, groups, ratios, clean_ratio):
-    """The sequential walk for 2 × 2 cells with its counts kept up to date, sample by sample."""
-    budget = math.floor(clean_ratio * len(losses) + 1e-9)
-    taken = np.zeros((2, 2))
-    chosen = []
-    for index in np.argsort(losses, kind="stable"):
-        taken[labels[index], groups[index]] += 1
-        total = taken.sum()
-        used = total + taken - ratios * taken.sum(axis=1, keepdims=True)
-        if total > budget or (used > budget + 1e-9).any():
-            taken[labels[index], groups[index]] -= 1
-        else:
-            chosen.append(int(index))
-    return chosen
-
-
 def literal_batches(rng, chosen, labels, groups, ratios, batch_size):
-    """Batches whose cells follow the ratios, each cell shuffled, without replacement."""
-    pools, shares = [], []
-    for a in (0, 1):
-        of_class = chosen[labels[chosen] == a]
-        for b in (0, 1):
-            pools.append(rng.permutation(of_class[groups[of_class] == b]))
-            shares.append(round(ratios[a, b] * batch_size * len(of_class) / len(chosen)))
-    starts, batches = [0] * 4, []
-    for _ in range(max(1, len(chosen) // batch_size)):
-        batch = []
-        for k, (pool, share) in enumerate(zip(pools, shares, strict=True)):
-            for _ in range(share if len(pool) else 0):
-                if starts[k] == len(pool):
-                    pools[k], starts[k] = rng.permutation(pool), 0
-                batch.append(pools[k][starts[k]])
-                starts[k] += 1
-        batches.append(np.array(batch))
-    return batches
+    """Batches whose cells follow the ratios, each cell shuffled and gone through again and again."""
+    cells = labels[chosen] * 2 + groups[chosen]
+    pools = [rng.permutation(chosen[cells == cell]) for cell in range(4)]
+    shares = literal_shares(ratios, np.bincount(cells, minlength=4), batch_size).round().astype(int)
+    number = max(1, len(chosen) // batch_size)
+    return np.hstack([np.resize(pool, (number, share)) for pool, share in zip(pools, shares, strict=True)])
 
 
 def literal_caps(losses, labels, groups, table):

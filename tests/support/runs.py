@@ -6,7 +6,6 @@ import os
 import signal
 
 from fairsieve.errors import MissingExtraError
-from fairsieve.paper.records import append_record
 
 
 def make_run(number):
@@ -24,9 +23,3 @@ def kill_worker(marker):
 
 def raise_missing_extra():
     raise MissingExtraError("fairlearn", extra="fairlearn", purpose="a method")
-
-
-def write_many(path, name):
-    """Append fifty records, as one of several processes does."""
-    for i in range(50):
-        append_record(path, {"run": f"{name}-{i}", "filling": "x" * 500})
