@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 
 import pytest
@@ -33,7 +34,7 @@ def page(driver, place):
     downloads = {"behavior": "allow", "downloadPath": str(place / "downloads")}
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", downloads)
     found = Page(driver, place / "review.html").open()
-    found.run("localStorage.clear()")
+    found.run("localStorage.clear(); sessionStorage.clear()")
     return found.open()
 
 
@@ -161,7 +162,7 @@ def test_two_tabs_keep_the_answers_of_both(driver, tmp_path):
         press(page, "w")
         kept = page.run("return answers")
         page.open()
-        assert page.run("return answers") == kept
+        page.wait_for(f"return JSON.stringify(answers) === JSON.stringify({json.dumps(kept)})")
         assert sum(one is not None for one in kept) == 3
     finally:
         driver.switch_to.window(second)

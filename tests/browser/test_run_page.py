@@ -25,7 +25,7 @@ def page(driver, tmp_path_factory):
     table["<b>sex</b>"] = [GROUPS[value] for value in table.pop("sex")]
     folder = tmp_path_factory.mktemp("run")
     path = write_csv(folder / FILE, table)
-    settings = {"label": "income", "sensitive": "<b>sex</b>", "clean_ratio": 0.85, "max_iter": 12}
+    settings = {"label": "income", "sensitive": "<b>sex</b>", "clean_ratio": 0.85, "tolerance": 0.02}
     run = tabular.train(path, test_file=path, **settings).save(folder / "run")
     return Page(driver, run / "report.html").open()
 

@@ -44,7 +44,7 @@ def test_the_fairest_within_the_allowed_loss_is_chosen_on_training_rows(run):
 def test_weights_are_those_of_the_kept_model(model, ratio):
     told, frame = [], pd.DataFrame(people(1200, seed=1))
     for loss in (0.0, 0.9):
-        other = {"model": model, "clean_ratio": ratio, "max_accuracy_loss": loss}
+        other = {"model": model, "trees": 9, "clean_ratio": ratio, "max_accuracy_loss": loss}
         run = tabular.train(frame, **(ASKED | other)).run
         told.append(
             ([point.kept for point in run.trade_off], [cell.effective_weight for cell in run.dropped])

@@ -33,17 +33,23 @@ function parseAnswer(text) {
 
 function loadAnswers() {
   try {
-    return items.map((_, i) => parseAnswer(localStorage.getItem(keyOf(i))));
+    const [kept, own] = [localStorage, sessionStorage].map((store) =>
+      items.map((_, i) => parseAnswer(store.getItem(keyOf(i)))),
+    );
+    // Chromium now and then gives a page that is loaded again an empty storage, though nothing is lost.
+    return kept.some((one) => one !== null) ? kept : own;
   } catch (error) {
     tell("This browser does not keep answers (its storage is closed to this page): save the file before you close it.");
     return null;
   }
 }
 
-function keepAnswer(i) {
+function keepAnswer(i, here = false) {
   try {
-    if (answers[i] === null) localStorage.removeItem(keyOf(i));
-    else localStorage.setItem(keyOf(i), answers[i]);
+    for (const store of here ? [sessionStorage] : [localStorage, sessionStorage]) {
+      if (answers[i] === null) store.removeItem(keyOf(i));
+      else store.setItem(keyOf(i), answers[i]);
+    }
   } catch (error) {
     tell("This browser does not keep answers (its storage is closed or full): save the file before you close the page.");
   }
@@ -54,6 +60,7 @@ function onStorage(event) {
   if (event.key !== null && !placeOf.has(event.key)) return;
   if (event.key === null) answers.fill(null);
   else answers[placeOf.get(event.key)] = parseAnswer(event.newValue);
+  answers.forEach((_, i) => keepAnswer(i, true));
   draw();
 }
 
