@@ -136,6 +136,7 @@ class InputTable:
     frame: pd.DataFrame
     reading: Reading
     notes: list[str] = field(default_factory=list)
+    _parsed: dict[str, ParsedNumbers] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -157,7 +158,9 @@ class InputTable:
     def cells(self, column: str) -> list[Any]:
         """Return the values of a column, None where missing."""
         values = self.frame[column]
-        return list(values.astype(object).where(values.notna(), None))
+        found = values.to_numpy(dtype=object, copy=True)
+        found[values.isna().to_numpy()] = None
+        return list(found)
 
 
 def is_text(column: pd.Series) -> bool:
@@ -177,6 +180,8 @@ def coded(codes: NDArray[Any], texts: Sequence[str | None]) -> pd.Categorical:
     ['b', 'a', 'b', NaN]
     Categories (2, object): ['b', 'a']
     """
+    if len({None, *texts}) == len(texts) + 1:  # all differ, and none is missing
+        return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
     places, names = pd.factorize(as_objects(texts))
     return pd.Categorical.from_codes(np.append(places, -1)[codes], pd.Index(names, dtype=object))
 
@@ -352,6 +357,7 @@ def kind_of(table: InputTable, name: str, known: int) -> tuple[Kind, str]:
     parsed = parse_numbers(column, table.reading.decimal)
     count = known - int(parsed.odd.sum())
     if count == known:
+        table._parsed[name] = parsed  # as_numbers is asked next
         return "numbers", ""
     if count >= known / 2:
         _refuse_mixture(table, name, parsed)
@@ -382,7 +388,7 @@ def _refuse_mixture(table: InputTable, name: str, parsed: ParsedNumbers, *, deci
 def as_numbers(table: InputTable, name: str) -> NDArray[np.float64]:
     """Return a column as doubles, NaN where missing; dates as days; refuse other texts in it."""
     column = table.frame[name]
-    parsed = parse_numbers(column, table.reading.decimal)
+    parsed = table._parsed.pop(name, None) or parse_numbers(column, table.reading.decimal)
     if parsed.odd.any():
         days = days_since_1970(canonical(column))
         if not isinstance(days, str):

@@ -100,7 +100,7 @@ def used(features: Sequence[Feature]) -> list[Feature]:
 def _describe(table: InputTable, name: str, asked: TableSettings) -> Feature:
     """Find a column's kind, its gaps, and why it is left out, if it is."""
     column = table.frame[name]
-    missing = int(column.isna().sum())
+    missing = int((column.array.codes < 0).sum() if is_text(column) else column.isna().sum())
     distinct = len(column.array.categories) if is_text(column) else int(column.nunique())
     if name in asked.drop:
         return Feature(name, "categories", missing, distinct, "you asked for it")

@@ -149,8 +149,9 @@ def suspects_csv(suspects: pd.DataFrame, table: InputTable) -> str:
     told[numbers] = told[numbers].map("{:.4f}".format)
     columns: dict[str, Iterable[Any]] = {"holds_personal_data": ["yes"] * len(told), **told}
     rows = table.take(np.searchsorted(table.rows, told["row"]))
+    taken = [*columns, *rows.columns]
     for name in rows.columns:
-        columns[free_name(name, list(columns))] = rows.cells(name)
+        columns[free_name(f"{name}_", taken) if name in columns else name] = rows.cells(name)
     return columns_csv(columns)
 
 
