@@ -67,10 +67,9 @@ def gpu_series(found: dict[str, Any]) -> Series:
     """Milliseconds on the GPU."""
     rows = found["gpu"]["milliseconds"]
     parts = {
-        "epoch, torch operations": Look("pink", "diamond"),
-        "epoch, with kernels": Look("blue"),
+        "epoch": Look("blue"),
         "select": Look("orange", "square"),
-        "batches, with kernels": Look("sky", "triangle"),
+        "batches": Look("sky", "triangle"),
         "torch.sort": Look("grey"),
     }
     return {name: (look, [(row["samples"], row[name]) for row in rows]) for name, look in parts.items()}
