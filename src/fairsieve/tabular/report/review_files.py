@@ -124,6 +124,7 @@ def _review_page(found: LabelReview, file_name: str) -> str:
     # Another choice of rows from the same table starts with no answers.
     choice = sha256("".join(found.rows["row_checksum"]).encode()).hexdigest()[:16]
     words = (*found.labels.classes, unsure_word(found.labels.classes))
+    rows = zip(found.rows.itertuples(), found.values.to_dict("records"), strict=True)
     sheet = {
         "label": found.asked.label,
         "data": data_name(found.asked.data),
@@ -135,15 +136,14 @@ def _review_page(found: LabelReview, file_name: str) -> str:
         "columns": list(found.values),
         "header": HEADER,
         "file_name": file_name,
-        "items": [_item(row, found) for row in found.rows.itertuples()],
+        "items": [_item(row, values, found) for row, values in rows],
     }
     return fill_template("review", sheet=sheet, rows=sheet["items"])
 
 
-def _item(row: Any, found: LabelReview) -> dict[str, Any]:
-    """Lay out one row."""
-    before, after = _line(row)
-    values, classes = found.values.loc[row.Index], found.labels.classes
+def _item(row: Any, values: dict[Any, str], found: LabelReview) -> dict[str, Any]:
+    """Lay out one row, with what stands in its other columns."""
+    (before, after), classes = _line(row), found.labels.classes
     details = [] if found.id_column is None else [f"{found.id_column} {row.id}"]
     return {
         "title": f"Row {row.row}",
@@ -151,9 +151,7 @@ def _item(row: Any, found: LabelReview) -> dict[str, Any]:
         "given": classes.index(row.given_label),
         "suggested": classes.index(row.suggested_label),
         "reasons": row.reasons,
-        "values": [
-            (name, values[name]) for name in dict.fromkeys((*row.matters, *values.index)) if name in values
-        ],
+        "values": [(name, values[name]) for name in dict.fromkeys((*row.matters, *values)) if name in values],
         "before": before,
         "after": after,
     }
