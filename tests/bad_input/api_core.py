@@ -13,8 +13,6 @@ from fairsieve.errors import NotReadyError
 from fairsieve.selection.cells import Cells
 from fairsieve.selection.epoch import Plan
 
-__all__ = ["ENTRIES"]
-
 HALVES = [[0.5, 0.5], [0.5, 0.5]]
 NOTIONS = "equalized_odds, demographic_parity, equal_opportunity"
 WHOLE = "must be a whole number of at least"

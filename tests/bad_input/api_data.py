@@ -28,8 +28,6 @@ from fairsieve.paper.problems import make_problem
 from fairsieve.paper.reproduce.experiments import find_items
 from fairsieve.paper.run import Comparison
 
-__all__ = ["ENTRIES"]
-
 NOWHERE = Path("no-such-folder")
 
 

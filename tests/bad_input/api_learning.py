@@ -30,8 +30,6 @@ from fairsieve import (
 from fairsieve.errors import NotReadyError
 from fairsieve.metrics import accuracy
 
-__all__ = ["ENTRIES"]
-
 SHARE = "must be a number in (0, 1]"
 DOUBLED = pd.DataFrame(X, columns=["age", "hours", "age"])
 TEXTS = pd.DataFrame({"age": X[:, 0], "job": ["baker"] * 40})

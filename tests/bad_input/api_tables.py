@@ -12,8 +12,6 @@ from tests.support.people import people
 
 from fairsieve import tabular
 
-__all__ = ["ENTRIES"]
-
 FRAME = pd.DataFrame(people(300))
 ROLES = {"label": "income", "sensitive": "sex"}
 A_NAME, A_TABLE, A_FLAG = (
@@ -50,6 +48,7 @@ def table(function, kind, call):
 
 ENTRIES = [
     train("keep_sensitive", "no", A_FLAG, "'no'", "True or False"),
+    train("show_columns", "no", A_FLAG, "'no'", "True or False"),
     train("label", None, A_NAME, "None", "name of a column"),
     train("label", FRAME["income"], A_NAME, "a Series", "name of a column"),
     train("sensitive", FRAME["sex"], A_NAME, "a Series", "or a list of such"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tests.support.people import people, write_csv
 
-__all__ = ["make_files"]
-
 ROWS = 300
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ENTRIES", "BadCommand"]
-
 ROLES = ("--label", "income", "--sensitive", "sex")
 NOTIONS = "equalized_odds, demographic_parity, equal_opportunity"
 WHOLE = "must be a whole number of at least"

@@ -10,8 +10,6 @@ import numpy as np
 from fairsieve import Samples
 from fairsieve.errors import InvalidInputError
 
-__all__ = ["GROUPS", "LABELS", "LOSSES", "Bad", "X", "samples"]
-
 X = np.random.default_rng(0).normal(size=(40, 3))
 LABELS = np.array([0, 1] * 20)
 GROUPS = np.array(["a", "a", "b", "b"] * 10)

@@ -1,5 +1,3 @@
 """Fixtures that the data sets' tests define."""
 
 from tests.data.conftest import compas
-
-__all__ = ["compas"]

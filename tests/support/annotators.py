@@ -11,8 +11,6 @@ from sklearn.linear_model import LogisticRegression
 
 from fairsieve.data.flips import flipped_to
 
-__all__ = ["flip_by_feature", "flip_near_boundary", "flip_weak_annotator"]
-
 
 def flip_weak_annotator(samples, rates, *, seed, columns=2, rows=100):
     """Take some labels from a weak annotator, a model that saw few columns and few rows.

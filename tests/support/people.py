@@ -6,8 +6,6 @@ import csv
 
 import numpy as np
 
-__all__ = ["QUICK", "people", "write_csv"]
-
 JOBS = ("baker", "clerk", "driver", "nurse", "welder")
 
 # Settings by which a run on such a table is quick.

@@ -194,7 +194,9 @@ class TableSettings:
         from fairsieve import validation
 
         validation.check_choice("--model", self.model, MODELS)
-        self.keep_sensitive = validation.check_truth("--keep-sensitive", self.keep_sensitive)
+        for name in ("keep_sensitive", "show_columns"):
+            option = f"--{name.replace('_', '-')}"
+            setattr(self, name, validation.check_truth(option, getattr(self, name)))
         validation.check_at_least("--trees", self.trees, 1)
         if self.tolerance is not None:
             validation.check_share("--tolerance", self.tolerance)
