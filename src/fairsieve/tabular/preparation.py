@@ -418,7 +418,7 @@ def rank_columns(values: pd.DataFrame, targets: NDArray[np.integer], seed: int =
 
 
 def _coded_blocks(values: pd.DataFrame) -> Iterator[NDArray[np.int64]]:
-    """Code the values of some columns at a time, one column each; missing is the last code."""
+    """Code the values of some columns at a time, one column each; missing has a code of its own."""
     for start in range(0, values.shape[1], BLOCK):
         block = values.iloc[:, start : start + BLOCK]
         codes = np.empty(block.shape, dtype=np.int64)
@@ -426,8 +426,8 @@ def _coded_blocks(values: pd.DataFrame) -> Iterator[NDArray[np.int64]]:
         ranks = block.loc[:, numeric].rank(pct=True).to_numpy()
         codes[:, numeric] = np.where(np.isnan(ranks), PARTS + 1, np.floor(PARTS * ranks))
         for place in np.flatnonzero(~numeric):
-            texts = block.iloc[:, place].array
-            codes[:, place] = np.where(texts.codes >= 0, texts.codes, len(texts.categories))
+            # Only the texts of these rows: a column may have hundreds of thousands.
+            codes[:, place] = np.unique(block.iloc[:, place].array.codes, return_inverse=True)[1]
         yield codes
 
 
