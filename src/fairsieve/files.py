@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -86,6 +86,29 @@ def clear_stale(folder: Path, name: str) -> None:
                         part.unlink(missing_ok=True)
 
 
+def move_together(parts: Path, targets: Iterable[Path]) -> None:
+    """Move files of a folder to the places of the same names, and remove what is at a place that none is for.
+
+    Everything is as it was before if one of them cannot be moved.
+    """
+    targets = list(targets)
+    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists() or path.is_symlink()}
+    for path, copy in kept.items():
+        shutil.copy2(path, copy, follow_symlinks=False)
+    try:
+        for path in targets:
+            if (parts / path.name).exists():
+                (parts / path.name).replace(path)
+            else:
+                path.unlink(missing_ok=True)
+    except BaseException:  # also an interrupt
+        for path in targets:
+            path.unlink(missing_ok=True)
+            if path in kept:
+                kept[path].replace(path)
+        raise
+
+
 def make_folder(option: str, folder: Path) -> None:
     """Make the folder that an option names, or raise an error that says why not."""
     try:
@@ -108,18 +131,18 @@ def check_new(option: str, path: Path, *, force: bool) -> None:
         raise InvalidInputError(f"{option} must be a new file; {path} is there: add --force to replace it")
 
 
-def keep_inputs(option: str, out: Path, *inputs: Path | None) -> None:
-    """Refuse an output that is one of the inputs, by whatever path or link, or a folder that holds one.
+def keep_inputs(option: str, out: Path, *inputs: Path | None, names: Iterable[str] = ()) -> None:
+    """Refuse an output that would replace one of the inputs, by whatever path or link.
 
-    The files of an input that is a folder are inputs too.
+    The files of an input that is a folder are inputs too. Where ``out`` is a folder, ``names`` are the files that are
+    written into it.
     """
+    written = [path for path in (out, *(out / name for name in names)) if path.exists()]
     there = [path for path in inputs if path is not None and path.exists()]
     for path in chain(there, *(folder.iterdir() for folder in there if folder.is_dir())):
-        inside = out.is_dir() and path.resolve().is_relative_to(out.resolve())
-        if inside or (out.exists() and out.samefile(path)):
-            what = "the folder of a file that is read" if inside else "a file that is read"
+        if any(one.samefile(path) for one in written):
             raise InvalidInputError(
-                f"{option} must not be {what}; got {out}, which would replace {path}: name another"
+                f"{option} must not be a file that is read; got {out}, which would replace {path}: name another"
             )
 
 

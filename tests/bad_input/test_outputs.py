@@ -101,7 +101,7 @@ def test_links_are_replaced_and_not_followed(folder, tmp_path, monkeypatch):
     assert precious.read_text() == "precious"
 
 
-def test_a_run_in_the_place_of_a_link_leaves_what_it_led_to(folder, tmp_path, monkeypatch):
+def test_a_run_keeps_the_link_to_its_folder_and_follows_none_in_it(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     precious = tmp_path / "precious.txt"
     precious.write_text("precious")
@@ -114,7 +114,8 @@ def test_a_run_in_the_place_of_a_link_leaves_what_it_led_to(folder, tmp_path, mo
     for out in ("run", "old"):  # a link to a run, and a run with a link in it
         assert fairsieve("train", table, *ROLES, "--out", out, *QUICK, "--force") == 0
         assert {path.name for path in (tmp_path / out).iterdir()} == RUN_FILES
-        assert not (tmp_path / out).is_symlink()
+        assert (tmp_path / out).is_symlink() == (out == "run")
+        assert not (old / "report.html").is_symlink()
     assert precious.read_text() == "precious"
 
 

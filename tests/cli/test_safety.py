@@ -65,7 +65,16 @@ def test_a_run_does_not_replace_the_folder_of_its_table(here, failed):
     (here / "run").mkdir()
     (here / "people.csv").rename(here / "run" / "people.csv")
     said = failed("train", "run/people.csv", *ROLES, "-o", "run", "--force")
-    assert "--out must not be the folder of a file that is read" in said
+    assert "run has other files in it, which are not touched" in said
+    assert (here / "run" / "people.csv").exists()
+
+
+def test_a_run_does_not_replace_a_file_of_a_run_that_it_reads(here, failed):
+    tabular.train("people.csv", label="income", sensitive="sex", clean_ratio=0.9, max_iter=4).save("run")
+    before = (here / "run" / "rows.csv").read_bytes()
+    said = failed("train", "people.csv", *ROLES, "--verified", "run/rows.csv", "-o", "run", "--force")
+    assert "--out must not be a file that is read; got run, which would replace run/rows.csv" in said
+    assert (here / "run" / "rows.csv").read_bytes() == before
 
 
 def test_a_missing_file_of_answers_is_named(here, failed):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairsieve.errors import InvalidInputError
+from fairsieve.tabular.report.files import new_folder
 
 FILES = {"model.skops", "metrics.json", "rows.csv", "suspects.csv", "report.html", "card.md"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -18,15 +24,85 @@ def test_a_run_is_written_whole_and_replaced_only_by_force(trained, tmp_path, mo
     out = tmp_path / "deep" / "RUN"
     trained.save(out)
     assert names_in(out) == FILES
-    trained.save(out, force=True)
-    (out / "mine.txt").write_text("gone with the run")
     with pytest.raises(InvalidInputError, match="holds a run: add --force to replace it"):
         trained.save(out)
+    (out / "card.md").write_text("old")
     monkeypatch.setattr("fairsieve.tabular.report.files.write_run", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         trained.save(out, force=True)
-    assert names_in(out) == FILES | {"mine.txt"}  # what failed replaced nothing
+    assert (out / "card.md").read_text() == "old"  # what failed replaced nothing
     assert names_in(out.parent) == {"RUN"}
+    monkeypatch.undo()
+    trained.save(out, force=True)
+    assert (out / "card.md").read_text() != "old"
+    assert names_in(out) == FILES
+    assert names_in(out.parent) == {"RUN"}
+
+
+def contents(folder):
+    """Everything in a folder but the files of a run: what files hold and where links lead."""
+    return {
+        str(path.relative_to(folder)): path.readlink()
+        if path.is_symlink()
+        else path.is_file() and path.read_bytes()
+        for path in folder.rglob("*")
+        if path.parent != folder or path.name not in FILES
+    }
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["notes.txt", "review.csv", ".keep", "old", "Metrics.json", "a.part"]),
+        st.sampled_from(["file", "folder", "link"]),
+    )
+)
+@settings(max_examples=15, deadline=None)
+def test_force_touches_nothing_but_the_files_of_a_run(trained, others):
+    with tempfile.TemporaryDirectory() as made:
+        out, link = Path(made, "RUN"), Path(made, "LINK")
+        trained.save(out)
+        link.symlink_to("RUN")
+        for name, kind in others.items():
+            if kind == "folder":
+                (out / name).mkdir()
+                (out / name / "card.md").write_text("mine")
+            elif kind == "link":
+                (out / name).symlink_to("nowhere")
+            else:
+                (out / name).write_text("mine")
+        before = contents(out)
+        for folder in (out, link):
+            (out / "card.md").unlink()
+            trained.save(folder, force=True)
+            assert contents(out) == before
+            assert names_in(out) == FILES | set(others)
+        assert names_in(Path(made)) == {"RUN", "LINK"}
+        assert link.is_symlink()
+
+
+def test_files_of_another_kind_of_run_do_not_stay(trained, tmp_path):
+    out = trained.save(tmp_path / "RUN")
+    with new_folder(out, force=True) as part:
+        (part / "metrics.json").write_text("{}")
+    assert names_in(out) == {"metrics.json"}
+
+
+def test_a_run_that_cannot_be_replaced_stays_whole(trained, tmp_path):
+    out = trained.save(tmp_path / "RUN")
+    (out / "card.md").unlink()
+    (out / "card.md").mkdir()
+    before = {name: (out / name).read_bytes() for name in FILES - {"card.md"}}
+    with pytest.raises(InvalidInputError, match="the output must be"):
+        trained.save(out, force=True)
+    assert before == {name: (out / name).read_bytes() for name in FILES - {"card.md"}}
+    assert names_in(tmp_path) == {"RUN"}
+
+
+def test_a_link_to_a_folder_that_is_not_there_yet_stays(trained, tmp_path):
+    (tmp_path / "LINK").symlink_to("deep/RUN")
+    trained.save(tmp_path / "LINK")
+    assert (tmp_path / "LINK").is_symlink()
+    assert names_in(tmp_path / "deep" / "RUN") == FILES
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])

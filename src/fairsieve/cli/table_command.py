@@ -37,7 +37,8 @@ def train_command(
     from fairsieve.tabular.table_run import STAGES
 
     worst = check_fail_on(fail_on)
-    keep_inputs("--out", out, data, settings.get("test_file"), *settings.get("verified", ()))
+    inputs = (data, settings.get("test_file"), *settings.get("verified", ()))
+    keep_inputs("--out", out, *inputs, names=folders.FILES)
     with (
         stoppable("Nothing was written."),
         folders.new_folder(out, force=force) as folder,
@@ -126,10 +127,11 @@ def audit_command(
     from fairsieve.files import check_new, keep_inputs
     from fairsieve.tabular.decision import check_fail_on
     from fairsieve.tabular.entry import for_commands
+    from fairsieve.tabular.report.files import FILES
 
     worst = check_fail_on(fail_on)
     if out is not None:
-        keep_inputs("--out", out, data, *settings.get("verified", ()))
+        keep_inputs("--out", out, data, *settings.get("verified", ()), names=FILES)
     if out is not None and prediction is None:
         check_new("--out", out, force=force)
     with stoppable("Nothing was written."), stages(2) as tell:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import clear_stale, hold, make_folder, write_output
+from fairsieve.files import clear_stale, hold, make_folder, move_together, output_errors, write_output
 from fairsieve.report.page import write_page
 from fairsieve.report.text import columns_csv, csv_text, table_markdown, write_template
 from fairsieve.tabular.answers import estimate_record, rate_records
@@ -34,18 +35,20 @@ from fairsieve.tabular.report import pages
 from fairsieve.tabular.table_run import TableRun
 
 RECORD = "metrics.json"
+# All that a run or an audit writes. The record comes last: it makes a folder a run's.
+FILES = (ARCHIVE, "suspects.csv", "rows.csv", "card.md", "report.html", RECORD)
 FORMAT, AUDIT_FORMAT = "fairsieve-run-1", "fairsieve-audit-1"
 
 
 @contextlib.contextmanager
 def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Make a folder to write into; give it the name ``out`` when all went well, and remove it otherwise.
+    """Make a folder to write into; put its files into ``out`` when all went well, and remove it otherwise.
 
-    A run that is there already is refused, or with ``force`` replaced at the end; a folder of something
-    else is never replaced.
+    A run that is there already is refused. With ``force`` its files are replaced at the end, and nothing else in its
+    folder is touched. A folder of something else is refused. A link stays, and what it leads to is written.
     """
-    out = out.absolute()
-    _check_place(out, force)
+    asked, out = out, Path(os.path.realpath(out))
+    _check_place(asked, force)
     there = next(folder for folder in out.parents if folder.exists())  # those below it are made at the end
     clear_stale(there, out.name)
     part = there / f".{out.name}.{secrets.token_hex(6)}.part"
@@ -53,19 +56,20 @@ def new_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         make_folder("--out", part)  # with the rights that the umask leaves
         with hold(part):
             yield part
-        out.parent.mkdir(parents=True, exist_ok=True)
-        _check_place(out, force)  # another run may have taken it meanwhile
-        _take_place(part, out)
+        with output_errors(asked):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            _check_place(asked, force)  # another run may have taken it meanwhile
+            _take_place(part, out)
     except InvalidInputError as error:
         # The files as they would have been called.
-        raise InvalidInputError(str(error).replace(str(part), str(out))) from error
+        raise InvalidInputError(str(error).replace(str(part), str(asked))) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
 def _check_place(out: Path, force: bool) -> None:
     """Check that a run may take a name."""
-    if not out.exists() and not out.is_symlink():
+    if not out.exists():
         return
     if not out.is_dir():
         raise InvalidInputError(f"--out must be a folder; {out} is a file: name another")
@@ -90,17 +94,12 @@ def _is_run(folder: Path) -> bool:
 
 
 def _take_place(part: Path, out: Path) -> None:
-    """Give a finished folder its name; remove what had it before last."""
-    old = out.with_name(f"{part.name}.old")
-    if out.exists():
-        out.rename(old)
-    try:
-        part.rename(out)
-    except OSError:
-        if old.exists():
-            old.rename(out)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+    """Give a finished folder its name or, where a run has that, put its files in the place of that run's."""
+    if not out.exists() or not any(out.iterdir()):
+        part.replace(out)
+        return
+    with hold(out, wait=True):  # two runs with --force
+        move_together(part, [out / name for name in FILES])
 
 
 def write_run(run: TableRun, decision: Decision, folder: Path) -> None:

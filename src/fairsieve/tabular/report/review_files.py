@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import tempfile
 from hashlib import sha256
 from itertools import chain, count
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairsieve.errors import InvalidInputError
-from fairsieve.files import check_new, clear_stale, hold, output_errors, write_whole
+from fairsieve.files import check_new, clear_stale, hold, move_together, output_errors, write_whole
 from fairsieve.report.page import fill_template
 from fairsieve.report.text import csv_text
 from fairsieve.tabular.answers import ANSWER_COLUMNS, count_answers, unsure_word
@@ -88,24 +87,8 @@ def write_review(found: LabelReview, page: Path, *, force: bool = False) -> Path
             for path, content in contents.items():
                 write_whole(Path(parts, path.name), content)
             check_place(page, force=force)
-            _move_together(Path(parts), list(contents))
+            move_together(Path(parts), list(contents))
     return table
-
-
-def _move_together(parts: Path, targets: list[Path]) -> None:
-    """Move files to their places; put everything back as it was where one of them cannot be moved."""
-    kept = {path: parts / f"{path.name}.kept" for path in targets if path.exists()}
-    for path, copy in kept.items():
-        shutil.copy2(path, copy)
-    try:
-        for path in targets:
-            (parts / path.name).replace(path)
-    except BaseException:  # also an interrupt
-        for path in targets:
-            path.unlink(missing_ok=True)
-            if path in kept:
-                kept[path].replace(path)
-        raise
 
 
 def _review_csv(found: LabelReview) -> str:
