@@ -32,6 +32,8 @@ class Samples:
         All the values labels and groups may take, for data that lacks some.
     missing : {"refuse", "own"}
         What to do with missing groups, see :meth:`~fairsieve.selection.cells.Cells.of`.
+    truth : array of shape (n,), optional
+        The right labels, where they are known beside those that were given. Nothing learns from them.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Samples:
     classes: list[Any] | None = None
     group_values: list[Any] | None = None
     missing: Missing = "refuse"
+    truth: NDArray[Any] | None = None
     cells: Cells = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +91,13 @@ class Samples:
             raise InvalidInputError(
                 f"feature_names must have one name per feature, {features.shape[1]}; got {len(self.feature_names)}"
             )
+        if self.truth is not None:
+            truth = as_array("truth", self.truth)
+            if truth.shape != (len(cells),):
+                raise InvalidInputError(
+                    f"truth must have one label per sample, the shape ({len(cells)},); got {truth.shape}"
+                )
+            vars(self).update(truth=truth)
         labels, groups = as_array("labels", self.labels), as_array("groups", self.groups)
         # The fields are frozen for others, not here.
         vars(self).update(features=features, labels=labels, groups=groups)
@@ -104,7 +114,9 @@ class Samples:
         """Select some of the samples; classes and groups keep their places."""
         rows = np.asarray(indices)
         rows = rows if rows.size else np.zeros(0, np.int64)
-        return replace(self, features=self.features[rows], labels=self.labels[rows], groups=self.groups[rows])
+        truth = None if self.truth is None else self.truth[rows]
+        features, labels, groups = self.features[rows], self.labels[rows], self.groups[rows]
+        return replace(self, features=features, labels=labels, groups=groups, truth=truth)
 
 
 def check_weights(sample_weight: ArrayLike, samples: int) -> NDArray[np.float64]:

