@@ -35,7 +35,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
 from fairsieve import FairRobustClassifier, equalized_odds_disparity
-from fairsieve.data import load_adult, load_compas, load_german, make_synthetic
+from fairsieve.data import load_adult, load_compas, load_german, load_nhanes, make_synthetic
 
 OUT = Path(__file__).parent / "results" / "peers.jsonl"
 BEGIN, END = "<!-- tables -->", "<!-- end of the tables -->"
@@ -47,8 +47,11 @@ TABLES = (
     "adult",
     "adult 400",
     "wide 1000",
+    "nhanes race",
+    "nhanes sex",
 )
 WITH_GROUP = ("compas with group", "german with group", "adult with group", "wide 1000 with group")
+AS_GIVEN = "as given"  # NHANES: what people said, beside what was measured
 NOISE = ("none", "uniform-10", "uniform-20", "one-cell", "weak-annotator", "near-boundary")
 TOLERANCES = ("0.1", "0.05", "0.02")
 GROUP_COLUMNS = ("sex", "personal_status")
@@ -57,32 +60,42 @@ Told = tuple[Callable[..., Any], dict[str, Any]]
 
 
 @cache
-def read_table(name: str) -> Any:
+def read_table(data: str) -> Any:
+    name, *rest = data.split()
+    if name == "nhanes":
+        return load_nhanes("obesity", sensitive=rest[0])
     return {"compas": load_compas, "adult": load_adult, "german": load_german}[name]()
 
 
-def load(data: str, seed: int) -> tuple[Arrays, Arrays]:
-    """Return features, labels and groups to train on and to test on."""
+def kinds(data: str) -> tuple[str, ...]:
+    """Return the kinds of wrong labels that a table is tried with."""
+    return (AS_GIVEN,) if data.startswith("nhanes") else NOISE
+
+
+def load(data: str, seed: int) -> tuple[Arrays, Arrays, np.ndarray]:
+    """Return features, right labels and groups to train on and to test on, and the labels to train on as given."""
     name, with_group = data.split()[0], data.endswith(("with z", "with group"))
     if name == "synthetic":
         drawn = make_synthetic(3000, seed=seed)
         X, y, z = drawn.features.astype(float), drawn.cells.label_codes, drawn.cells.group_codes
         X = X if with_group else X[:, :2]
-        rows, cut = np.arange(3000), 2000
+        rows, cut, given = np.arange(3000), 2000, y
     elif name == "wide":
         X, y, z = make_wide(6000, seed)
         X = np.c_[X, z] if with_group else X
-        rows, cut = np.arange(6000), 1000
+        rows, cut, given = np.arange(6000), 1000, y
     else:
-        table = read_table(name)
-        kept = [with_group or not column.startswith(GROUP_COLUMNS) for column in table.feature_names]
-        X, y, z = table.features[:, kept].astype(float), table.cells.label_codes, table.cells.group_codes
+        table = read_table(data.removesuffix(" with group"))
+        columns = data.split()[1] if name == "nhanes" else GROUP_COLUMNS
+        kept = [with_group or not column.startswith(columns) for column in table.feature_names]
+        X, given, z = table.features[:, kept].astype(float), table.cells.label_codes, table.cells.group_codes
+        y = given if table.truth is None else np.asarray(table.truth)
         rows = np.random.default_rng(seed).permutation(len(y))
         cut = 400 if "400" in data else int(0.8 * len(y))
     train, test = rows[:cut], rows[cut:]
     mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
     X = (X[:, spread > 0] - mean[spread > 0]) / spread[spread > 0]
-    return (X[train], y[train], z[train]), (X[test], y[test], z[test])
+    return (X[train], y[train], z[train]), (X[test], y[test], z[test]), given[train]
 
 
 def make_wide(n: int, seed: int) -> Arrays:
@@ -246,8 +259,8 @@ FAIR = [name for name in METHODS if name not in ("LogisticRegression", "fairsiev
 
 def measure(method: str, data: str, noise: str, seed: int) -> dict[str, Any]:
     """Train by a method and measure it on right labels."""
-    (X, y, z), (X_test, y_test, z_test) = load(data, seed)
-    noisy = add_noise(X, y, z, noise, seed)
+    (X, y, z), (X_test, y_test, z_test), given = load(data, seed)
+    noisy = given if noise == AS_GIVEN else add_noise(X, y, z, noise, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         started = time.process_time()
@@ -284,7 +297,9 @@ class Records:
             self.runs[record["data"], record["noise"], record["method"]].append(record)
 
     def rows(self, method: str, tables: Iterable[str] = TABLES) -> list[Row]:
-        return [(data, noise) for data in tables for noise in NOISE if (data, noise, method) in self.runs]
+        return [
+            (data, noise) for data in tables for noise in kinds(data) if (data, noise, method) in self.runs
+        ]
 
     def mean(self, row: Row, method: str, seeds: set[int] | None = None) -> np.ndarray:
         """Return accuracy and disparity; NaN where nothing is recorded."""
@@ -396,7 +411,7 @@ def text(pair: np.ndarray) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tables", nargs="+", default=[*TABLES, *WITH_GROUP])
-    parser.add_argument("--noise", nargs="+", default=NOISE)
+    parser.add_argument("--noise", nargs="+", default=NOISE)  # NHANES has its own
     parser.add_argument("--methods", nargs="+", default=[*METHODS, *NAMED])
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument(
@@ -418,7 +433,7 @@ def main() -> None:
     seen = {(run["data"], run["noise"], run["seed"], run["method"]) for run in done}
     for data in () if arguments.summary else arguments.tables:
         for seed in arguments.seeds:
-            for noise in arguments.noise:
+            for noise in [kind for kind in kinds(data) if kind in {*arguments.noise, AS_GIVEN}]:
                 for method in arguments.methods:
                     needless = data in WITH_GROUP and method not in ("LogisticRegression", *NAMED)
                     if needless or (data, noise, seed, method) in seen:
