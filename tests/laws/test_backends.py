@@ -55,6 +55,7 @@ def epochs(draw):
         "weighted": draw(st.integers(0, 3)) > 0,
         "signal": draw(st.sampled_from(["loss", "error"])),
         "pos_label": 1,
+        "batching": draw(st.sampled_from(["even", "paper"])),
         "seed": draw(st.integers(0, 999)),
     }
     dtype, kind = draw(st.sampled_from([np.float32, np.float64])), draw(st.sampled_from(sorted(LOSSES)))

@@ -12,7 +12,17 @@ from scipy.stats import chisquare
 from tests.support.literal import literal_shares, literal_shuffle
 from tests.support.strategies import shuffles, tables
 
-from fairsieve.selection.batches import Draw, batch_count, batch_shares, draw_batches, sample_weights
+from fairsieve.selection.batches import (
+    POINT,
+    Draw,
+    batch_count,
+    batch_offsets,
+    batch_shares,
+    cell_quotas,
+    draw_batches,
+    sample_weights,
+    share_edges,
+)
 from fairsieve.selection.shuffle import shuffled, unshuffled
 
 
@@ -64,17 +74,76 @@ def test_batch_count(selected, size):
 
 
 @st.composite
+def many_cells(draw):
+    """Ratios and counts of 2 to 500 cells, some of them empty, small, or without a ratio."""
+    classes, groups = draw(st.sampled_from([(1, 2), (2, 2), (2, 4), (10, 3), (100, 5)]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    counts = rng.integers(0, draw(st.sampled_from([2, 20, 5000])), classes * groups)
+    counts[draw(st.integers(0, classes * groups - 1))] += 1
+    weights = rng.exponential(size=(classes, groups)) ** draw(st.sampled_from([0, 1, 4])) + 1e-12
+    weights[rng.random(weights.shape) < draw(st.sampled_from([0, 0.3]))] = 0
+    weights[weights.sum(axis=1) == 0] = 1
+    return weights / weights.sum(axis=1, keepdims=True), counts
+
+
+def shares_of(draw):
+    """How many samples of each cell every batch has, (batches, cells)."""
+    ends = [np.zeros(draw.batches, np.int64), *[draw.ends(cell) for cell in range(len(draw.edges) - 1)]]
+    return np.diff(ends, axis=0).T
+
+
+@given(many_cells(), st.integers(1, 512), st.integers(0, 400), st.integers(0, 2**32), st.integers(0, 10**6))
+def test_systematic_shares(table, size, batches, seed, epoch):
+    """Each batch is full and has the floor or the ceiling of every quota; so has the whole epoch."""
+    ratios, counts = table
+    quotas = cell_quotas(ratios, counts, size)
+    assert quotas == pytest.approx(literal_shares(ratios, counts, size), abs=1e-9)
+    asked = Draw(share_edges(quotas), batch_offsets(batches, seed, epoch), seed, epoch)
+    shares = shares_of(asked)
+    assert (shares.sum(axis=1) == size).all()
+    assert (shares[:, counts == 0] == 0).all()
+    assert (np.abs(shares - quotas) < 1 + 1e-8).all()
+    assert (np.abs(shares.sum(axis=0) - batches * quotas) < 1 + 1e-8 * (batches + 1)).all()
+    assert (shares.sum(axis=0)[batches * quotas > 1.001] > 0).all()
+
+
+@given(st.floats(0.01, 0.99), st.integers(1, 50), st.integers(0, 2**32))
+def test_less_than_one_sample_an_epoch(share, batches, seed):
+    """A cell whose share of an epoch is less than one sample comes in its turn, for twenty epochs on end."""
+    edges = share_edges(np.array([share / batches, 1 - share / batches]))
+    times = [
+        shares_of(Draw(edges, batch_offsets(batches, seed, epoch), seed, epoch))[:, 0].sum()
+        for epoch in range(20)
+    ]
+    assert set(times) <= {0, 1}
+    assert abs(sum(times) - 20 * share) < 3
+
+
+@given(st.integers(1, 5000), st.integers(0, 2**32), st.integers(0, 10**6))
+def test_offsets_keep_apart(batches, seed, epoch):
+    """Offsets are evenly spaced, and those of a few batches on end are not all alike."""
+    offsets = batch_offsets(batches, seed, epoch) / 2**POINT
+    assert ((offsets >= 0) & (offsets < 1)).all()
+    assert np.diff(np.sort(offsets)) == pytest.approx(np.full(batches - 1, 1 / batches), abs=1e-9)
+    if batches >= 20:
+        assert np.ptp(offsets[:10]) > 0.5
+
+
+@st.composite
 def draws(draw):
     """Chosen samples of a few cells, and what is drawn of them."""
     counts = np.array(draw(st.lists(st.integers(0, 12), min_size=1, max_size=5)))
-    shares = np.array([draw(st.integers(0, 4)) if count else 0 for count in counts])
+    quotas = np.array([draw(st.sampled_from([0, 0.25, 1, 1.75, 4])) if count else 0 for count in counts])
+    if last := int((quotas > 0).sum()):
+        quotas[np.flatnonzero(quotas)[last - 1]] += -quotas.sum() % 1
     others = draw(st.integers(0, 5))  # samples that are not selected
     cells = [*np.repeat(np.arange(len(counts)), counts), *[0] * others]
     codes = np.array(draw(st.permutations(range(len(cells)))), int)
     selected = np.sort(codes[: counts.sum()])
     by_sample = np.zeros(len(cells), np.uint8)
     by_sample[codes] = cells
-    asked = Draw(shares, draw(st.integers(1, 12)), draw(st.integers(0, 9)), draw(st.integers(0, 9)))
+    batches, seed, epoch = draw(st.integers(1, 12)), draw(st.integers(0, 9)), draw(st.integers(0, 9))
+    asked = Draw(share_edges(quotas), batch_offsets(batches, seed, epoch), seed, epoch)
     return selected, by_sample, counts, asked
 
 
@@ -83,10 +152,10 @@ def test_composition(drawing):
     """Every batch has exactly the shares of the cells, of selected samples only."""
     selected, codes, counts, asked = drawing
     drawn = draw_batches(*drawing)
-    assert drawn.shape == (asked.batches, asked.shares.sum())
+    assert drawn.shape == (asked.batches, asked.size)
     assert np.isin(drawn, selected).all()
-    for batch in drawn:
-        assert np.bincount(codes[batch], minlength=len(counts)).tolist() == asked.shares.tolist()
+    for batch, shares in zip(drawn, shares_of(asked), strict=True):
+        assert np.bincount(codes[batch], minlength=len(counts)).tolist() == shares.tolist()
 
 
 @given(draws())
@@ -107,7 +176,8 @@ def test_without_replacement(drawing):
 def test_more_batches(drawing, more):
     """Batches are a function of selection, shares, seed and epoch; more of them begin with the same ones."""
     *rest, asked = drawing
-    longer = draw_batches(*rest, asked._replace(batches=asked.batches + more))
+    offsets = np.append(asked.offsets, batch_offsets(more, asked.seed, asked.epoch))
+    longer = draw_batches(*rest, asked._replace(offsets=offsets))
     assert (longer[: asked.batches] == draw_batches(*drawing)).all()
 
 

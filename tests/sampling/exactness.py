@@ -44,6 +44,7 @@ def random_problem(seed):
         "weighted": bool(rng.random() < 0.8),
         "signal": str(rng.choice(["loss", "error"])),
         "pos_label": 1,
+        "batching": str(rng.choice(["even", "even", "paper"])),
         "seed": int(rng.integers(0, 1000)),
     }
     dtype = rng.choice([np.float32, np.float64])

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 from fairsieve import FairRobustBatchSampler, sample_losses
-from fairsieve.errors import InvalidInputError, NotReadyError
+from fairsieve.errors import FairsieveWarning, InvalidInputError, NotReadyError
 from fairsieve.sampling.losses import cross_entropy
 
 N = 120
@@ -69,6 +69,24 @@ def test_order_is_a_function_of_seed_and_epoch(data):
     assert first != list(other)
     one.set_epoch(0)
     assert list(one) == first
+
+
+def test_no_cell_vanishes_from_small_batches():
+    """Two classes and four groups in batches of eight: the paper's rounding never draws three of the cells."""
+    labels, groups = np.repeat([0, 1], 500), np.tile(np.repeat(list("abcd"), [335, 65, 60, 40]), 2)
+    cells = np.repeat([0, 4], 500) + np.tile(np.repeat(range(4), [335, 65, 60, 40]), 2)
+    options = {"fairness": None, "clean_ratio": 1.0, "warmup_epochs": 0}
+    sampler = FairRobustBatchSampler(labels, groups, 8, **options)
+    sampler.update(torch.zeros(1000))
+    drawn = np.bincount(cells[np.concatenate(list(sampler))], minlength=8)
+    assert np.abs(drawn - np.bincount(cells)).max() <= 1
+    paper = FairRobustBatchSampler.paper(labels, groups, 8, **options)
+    paper.update(torch.zeros(1000))
+    with pytest.warns(
+        FairsieveWarning, match=r"\d of 8 cells have no place in any batch, such as the \d+ selected"
+    ):
+        drawn = np.bincount(cells[np.concatenate(list(paper))], minlength=8)
+    assert (drawn == 0).any()
 
 
 @pytest.mark.parametrize("fairness", ["equalized_odds", "demographic_parity", "equal_opportunity"])

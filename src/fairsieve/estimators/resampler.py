@@ -16,7 +16,7 @@ from fairsieve.estimators._learner import check_targets
 from fairsieve.estimators.classifier import FairRobustClassifier
 from fairsieve.inputs import check_groups, read_seed
 from fairsieve.label_noise.estimate import CleanRatioEstimate
-from fairsieve.selection.batches import Draw, batch_shares, draw_batches
+from fairsieve.selection.batches import Draw, batch_offsets, batch_shares, draw_batches, share_edges
 from fairsieve.selection.cells import Cells
 from fairsieve.training.ratio_search import TOLERANCE
 from fairsieve.validation import shown
@@ -217,4 +217,5 @@ def _draw_rows(
     selected = np.asarray(selected, dtype=np.int64)
     counts = np.bincount(cells.codes[selected], minlength=cells.counts.size)
     shares = batch_shares(selector.ratios_, counts, len(selected))
-    return np.sort(draw_batches(selected, cells.codes, counts, Draw(shares, 1, seed, 0))[0])
+    draw = Draw(share_edges(shares), batch_offsets(1, seed, 0), seed, 0)
+    return np.sort(draw_batches(selected, cells.codes, counts, draw)[0])

@@ -31,7 +31,7 @@ from fairsieve.sampling.states import as_tensors, check_origin, plain_settings
 from fairsieve.sampling.summary import Summary, pass_warnings
 from fairsieve.selection.backends.numpy import NumpyBackend
 from fairsieve.selection.cells import Cells, cells_checksum
-from fairsieve.selection.epoch import Plan, check_room
+from fairsieve.selection.epoch import Batching, Plan, check_room
 from fairsieve.selection.fairness import OWN_LABEL, SignalName
 from fairsieve.validation import check_at_least, check_share, shown
 
@@ -73,6 +73,9 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         The order of an epoch is a function of (seed, epoch).
     signal : {"loss", "error"}
         What is compared between groups: mean losses (the paper's) or error rates.
+    batching : {"even", "paper"}
+        How many batches an epoch has, and how a cell's share of them becomes a whole number; see
+        :class:`~fairsieve.selection.epoch.Plan`.
     constrained, weighted : bool
         Parts of the method that can be left out; see :class:`~fairsieve.selection.epoch.Plan`.
     pos_label : label, optional
@@ -121,6 +124,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
         signal: SignalName = "loss",
         constrained: bool = True,
         weighted: bool = True,
+        batching: Batching = "even",
         pos_label: Any | None = None,
         folder: str | Path | None = None,
         device: torch.device | str | None = None,
@@ -151,6 +155,7 @@ class FairRobustBatchSampler(Sampler[list[int]]):
             "constrained": constrained,
             "weighted": weighted,
             "pos_label": pos_label,
+            "batching": batching,
         }
         self.plan = self._new_plan(cells, seed=seed, device=device, **self.settings)
         if not self.plan.selected:  # of all samples, of all workers
@@ -167,15 +172,16 @@ class FairRobustBatchSampler(Sampler[list[int]]):
     def paper(cls, *data: Any, clean_ratio: float, **options: Any) -> Self:
         """Return a sampler with the paper's settings: 100 epochs of warm-up, steps of .001, judged by losses.
 
-        They suit a training of 400 epochs or more. ``data`` are labels, sensitive features and batch size; other
-        ``options`` are those of the sampler.
+        They suit a training of 400 epochs or more, with few cells and large batches: every batch has the same number
+        of samples of a cell, and none where its share is below one half. ``data`` are labels, sensitive features and
+        batch size; other ``options`` are those of the sampler.
 
         >>> sampler = FairRobustBatchSampler.paper([0, 1] * 4, list("aabb") * 2, 4, clean_ratio=0.9)
         >>> sampler.settings["step_size"], sampler.settings["warmup_epochs"]
         (0.001, 100)
         """
-        settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0} | options
-        return cls(*data, clean_ratio=clean_ratio, **settings)
+        settings: dict[str, Any] = {"step_size": 0.001, "warmup_epochs": 100, "momentum": 0.0}
+        return cls(*data, clean_ratio=clean_ratio, **(settings | {"batching": "paper"} | options))
 
     def _find_cells(self, labels: Any, sensitive_features: Any) -> Cells:
         return Cells.of(labels, sensitive_features)

@@ -39,8 +39,7 @@ class Summary:
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
     """Return a row of texts for every cell with samples."""
     samples, kept = plan.cell_counts, plan.counts.reshape(plan.cells.shape)
-    is_weighted = plan.is_selective and plan.rules.weighted and plan.selected
-    trained = plan.shares.reshape(samples.shape) if is_weighted else kept
+    trained = plan.quotas.reshape(samples.shape)
     weights = trained / max(1, trained.sum()) * samples.sum() / np.maximum(samples, 1)
     gaps = {(gap.label, gap.rising): gap.size for gap in plan.gaps if gap is not None}
     rows: list[tuple[str, ...]] = []
@@ -75,6 +74,12 @@ def _next_step(plan: Plan) -> str:
     return f"No gap is wider than the tolerance of {steps.tolerance:g} (or than chance): no ratio moves."
 
 
+def _cell_name(plan: Plan, cell: int) -> str:
+    """Name a cell in a message."""
+    label, group = divmod(cell, plan.cells.shape[1])
+    return f"class {plan.cells.classes[label]!r} in group {plan.cells.groups[group]!r}"
+
+
 def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tuple[str, str]]:
     """Yield kinds and words of warnings: of small cells that are repeated often, of a training without effect.
 
@@ -85,16 +90,24 @@ def pass_warnings(plan: Plan, batches: int, epochs: int | None) -> Iterator[tupl
     epochs : int, optional
         How long the training will be.
     """
-    if not plan.in_warmup and plan.rules.weighted and plan.selected:
-        repeats = batches * plan.shares / np.maximum(plan.counts, 1)
+    if plan.is_weighted:
+        quotas = plan.quotas
+        absent = np.flatnonzero((quotas == 0) & (plan.counts > 0) & (plan.ratios.reshape(-1) > 0))
+        if len(absent):
+            yield (
+                "absent",
+                f"{len(absent)} of {np.count_nonzero(plan.counts)} cells have no place in any batch, such as the "
+                f"{plan.counts[absent[0]]} selected samples of {_cell_name(plan, int(absent[0]))}: their quotas are "
+                "rounded to nothing, as in the paper. Use larger batches, or batching='even'",
+            )
+        repeats = batches * quotas / np.maximum(plan.counts, 1)
         cell = int(repeats.argmax())
         if repeats[cell] >= REPEATED:
-            label, group = divmod(cell, plan.cells.shape[1])
             yield (
                 "repeats",
-                f"the {plan.counts[cell]} selected samples of class {plan.cells.classes[label]!r} in group "
-                f"{plan.cells.groups[group]!r} are each trained on {repeats[cell]:.0f} times in this epoch: "
-                "a network may learn them by heart. Merge small groups, or raise clean_ratio or tolerance",
+                f"the {plan.counts[cell]} selected samples of {_cell_name(plan, cell)} are each trained on "
+                f"{repeats[cell]:.0f} times in this epoch: a network may learn them by heart. Merge small groups, or "
+                "raise clean_ratio or tolerance",
             )
     if epochs is None or plan.epoch + 1 != epochs:
         return

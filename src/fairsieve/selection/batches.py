@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairsieve.selection.shuffle import shuffled
+from fairsieve.selection.shuffle import shuffle_constants, shuffled
+
+POINT = 32  # binary places of quotas: whole numbers give the same batches on every device
+GOLDEN_STEP = 0x9E3779B9  # 2³² · 0.618…, whose multiples spread evenly
 
 
 class Draw(NamedTuple):
-    """What an epoch's batches are drawn by."""
+    """What an epoch's batches are drawn by.
 
-    shares: NDArray[np.int64]  # samples of each cell in a batch
-    batches: int
+    A batch is a row of places 0 … size − 1, and every cell has a stretch of them. Where the quotas of the cells
+    are no whole numbers, the stretches of batch b end at ``⌊edges + offsets[b]⌋``: so each cell has the floor or the
+    ceiling of its quota there.
+    """
+
+    edges: NDArray[np.int64]  # where the stretches of the cells begin and end, (cells + 1,), times 2³²
+    offsets: NDArray[np.int64]  # of each batch, from 0 up to 1, times 2³²
     seed: int
     epoch: int
     by_cell: bool = True  # False: all samples are drawn as one cell
+
+    @property
+    def size(self) -> int:
+        """Samples in a batch."""
+        return int(self.edges[-1]) >> POINT
+
+    @property
+    def batches(self) -> int:
+        """Batches in the epoch."""
+        return len(self.offsets)
+
+    def ends(self, cell: int) -> NDArray[np.int64]:
+        """Return the place of each batch at which the stretch of a cell ends."""
+        return np.asarray((self.edges[cell + 1] + self.offsets) >> POINT)
 
 
 def batch_count(selected: int, batch_size: int) -> int:
@@ -25,13 +48,12 @@ def batch_count(selected: int, batch_size: int) -> int:
     return max(1, selected // batch_size) if selected > 0 else 0
 
 
-def batch_shares(
+def cell_quotas(
     ratios: NDArray[np.float64], counts: NDArray[np.int64], batch_size: int
-) -> NDArray[np.int64]:
-    """Return how many samples of each cell a batch has; they sum to ``batch_size`` exactly.
+) -> NDArray[np.float64]:
+    """Return how many samples of each cell a batch should have, ``ratio · batch_size · |S_y| / |S|`` (Eq. 3).
 
-    A cell's quota is ``ratio · batch_size · |S_y| / |S|`` (the weights of Eq. 3). Quotas are rounded
-    by largest remainder. A cell with nothing selected leaves its ratio to the others of its class.
+    A cell with nothing selected leaves its ratio to the others of its class.
     """
     classes, groups = ratios.shape
     total = counts.sum()
@@ -47,6 +69,17 @@ def batch_shares(
             if counts[cell] > 0:
                 share = ratios[label, group] / present if present > 0 else counts[cell] / of_class
                 quotas[cell] = share * batch_size * of_class / total
+    return quotas
+
+
+def batch_shares(
+    ratios: NDArray[np.float64], counts: NDArray[np.int64], batch_size: int
+) -> NDArray[np.int64]:
+    """Return quotas rounded by largest remainder, alike for every batch; they sum to ``batch_size`` exactly.
+
+    This is the paper's rounding. A cell with a quota below one half may have no place in any batch.
+    """
+    quotas = cell_quotas(ratios, counts, batch_size)
     shares = np.floor(quotas + 1e-9).astype(np.int64)
     remainders = quotas - shares
     for _ in range(batch_size - shares.sum()):
@@ -56,10 +89,41 @@ def batch_shares(
     return shares
 
 
+def share_edges(quotas: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the ``edges`` of a :class:`Draw` for quotas whose sum is a whole number.
+
+    >>> (share_edges(np.array([0.5, 1.5, 0.0])) / 2**POINT).tolist()
+    [0.0, 0.5, 2.0, 2.0]
+    """
+    size = int(np.rint(quotas.sum())) << POINT
+    edges = np.rint(np.append(0.0, np.cumsum(quotas)) * 2.0**POINT).astype(np.int64)
+    last = int(np.flatnonzero(quotas).max(initial=-1))  # behind it nobody may get what rounding leaves over
+    edges[last + 1 :] = size
+    return np.asarray(np.minimum(edges, size))
+
+
+def batch_offsets(batches: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """Return the ``offsets`` of a :class:`Draw`: evenly spaced, in an order that keeps neighbours apart.
+
+    With even spaces every cell has the floor or the ceiling of its share of the whole epoch, too. From epoch to epoch
+    the offsets move on by a golden step, so that a cell with less than one sample an epoch comes in its turn.
+
+    >>> (batch_offsets(5, 0, 0) / 2**POINT).round(2).tolist()
+    [0.9, 0.5, 0.1, 0.7, 0.3]
+    """
+    step = max(1, round(batches * GOLDEN_STEP / 2**POINT))
+    while math.gcd(step, batches) > 1:
+        step += 1
+    first = int(shuffle_constants(seed, epoch, 0, 0)[0]) % max(1, batches)
+    within = (int(shuffle_constants(seed, 0, 0, 0)[1]) + epoch * GOLDEN_STEP) % 2**POINT
+    order = (first + np.arange(batches) * step) % max(1, batches)
+    return np.asarray(((order << POINT) + within) // max(1, batches))
+
+
 def draw_batches(
     selected: NDArray[np.int64], codes: NDArray[Any], counts: NDArray[np.int64], draw: Draw
 ) -> NDArray[np.int64]:
-    """Draw batches of indices, (batches, Σ shares), from the selected samples; ``counts`` are those of their cells.
+    """Draw batches of indices, (batches, size), from the selected samples; ``counts`` are those of their cells.
 
     Each cell is gone through in a shuffled order, without replacement; when it is exhausted it is
     shuffled again and gone through once more.
@@ -67,15 +131,19 @@ def draw_batches(
     members, sizes = selected, counts.sum(keepdims=True)
     if draw.by_cell:
         members, sizes = selected[np.argsort(codes[selected], kind="stable")], counts
-    drawn = np.empty((draw.batches, int(draw.shares.sum())), np.int64)
-    column, start = 0, 0
-    for cell, (size, share) in enumerate(zip(sizes.tolist(), draw.shares.tolist(), strict=True)):
-        if share:
-            places = shuffled(size, draw.seed, draw.epoch, cell, 0, draw.batches * share)
-            drawn[:, column : column + share] = members[start : start + size][places].reshape(-1, share)
-        column += share
+    drawn = np.empty(draw.batches * draw.size, np.int64)
+    rows, begin, start = np.arange(draw.batches) * draw.size, np.zeros(draw.batches, np.int64), 0
+    for cell, size in enumerate(sizes.tolist()):
+        end = draw.ends(cell)
+        shares = end - begin
+        if total := int(shares.sum()):
+            places = shuffled(size, draw.seed, draw.epoch, cell, 0, total)
+            before = np.cumsum(shares) - shares  # samples of the cell in earlier batches
+            where = np.repeat(rows + begin - before, shares) + np.arange(total)
+            drawn[where] = members[start : start + size][places]
+        begin = end
         start += size
-    return drawn
+    return drawn.reshape(draw.batches, draw.size)
 
 
 def sample_weights(

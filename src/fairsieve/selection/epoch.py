@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from fairsieve.errors import InvalidInputError, NotReadyError
 from fairsieve.selection.backends.base import Backend, choose_backend
-from fairsieve.selection.batches import Draw, batch_count, batch_shares
+from fairsieve.selection.batches import (
+    Draw,
+    batch_count,
+    batch_offsets,
+    batch_shares,
+    cell_quotas,
+    share_edges,
+)
 from fairsieve.selection.cells import Cells, as_array, tensor_device
 from fairsieve.selection.fairness import SignalName, comparisons
 from fairsieve.selection.ratios import (
@@ -33,6 +40,8 @@ from fairsieve.selection.ratios import (
 from fairsieve.selection.search import Limits
 from fairsieve.selection.select import count_budget
 from fairsieve.validation import check_at_least, check_choice, check_seed, check_share, shown
+
+Batching = Literal["even", "paper"]
 
 
 class Rules(NamedTuple):
@@ -82,6 +91,11 @@ class Plan:
     count_offset : int
         Added to a cell's count where its mean loss is taken, in the ratios' step. The paper's text has 0; its authors'
         code has 1 for equalized odds.
+    batching : {"even", "paper"}
+        ``"even"``: every epoch has as many batches as all samples fill, going through a smaller selection again; each
+        batch has the floor or the ceiling of every cell's quota, and so has the whole epoch. ``"paper"``: as many as
+        the selection fills, all with the same quotas, rounded: a cell with a quota below one half may have no place
+        in any.
     seed : int
     backend : {"auto", "numpy", "torch"}
         Who does the work; all select the same. ``"auto"`` is NumPy, or torch on the device of the losses
@@ -95,7 +109,7 @@ class Plan:
     ...             warmup_epochs=0)
     >>> plan.update([0.1, 0.2, 0.3, 0.4])
     >>> plan.batches().shape
-    (1, 2)
+    (2, 2)
     """
 
     def __init__(
@@ -114,6 +128,7 @@ class Plan:
         signal: SignalName = "loss",
         pos_label: Any | None = None,
         count_offset: int = 0,
+        batching: Batching = "even",
         seed: int = 0,
         backend: str | Backend = "auto",
         device: Any | None = None,
@@ -122,6 +137,7 @@ class Plan:
             raise InvalidInputError(f"cells must be Cells.of(labels, groups); got {type(cells).__name__}")
         self.cells = cells
         self.signal = check_choice("signal", signal, ("loss", "error"))
+        self.batching = check_choice("batching", batching, ("even", "paper"))
         self.comparisons = comparisons(fairness, cells, pos_label)
         self._choice = backend
         self.backend = choose_backend(
@@ -186,12 +202,23 @@ class Plan:
     @property
     def batches_per_epoch(self) -> int:
         """How many batches the present epoch has."""
-        return batch_count(self.selected, self.rules.batch_size)
+        samples = self.selected if self.batching == "paper" else int(self.cell_counts.sum())
+        return batch_count(samples, self.rules.batch_size) if self.selected else 0
 
     @property
-    def shares(self) -> NDArray[np.int64]:
-        """Samples of each cell in a batch."""
-        return batch_shares(self.ratios, self.counts, min(self.rules.batch_size, self.selected))
+    def quotas(self) -> NDArray[np.float64]:
+        """Samples of each cell that a batch of the present epoch has, on the average."""
+        size = min(self.rules.batch_size, self.selected)
+        if not self.is_weighted:
+            return np.asarray(self.counts * (size / max(1, self.selected)))
+        if self.batching == "paper":
+            return batch_shares(self.ratios, self.counts, size).astype(np.float64)
+        return cell_quotas(self.ratios, self.counts, size)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether the batches of the present epoch follow the ratios."""
+        return self.rules.weighted and not self.in_warmup and self.selected > 0
 
     def update(
         self,
@@ -304,10 +331,10 @@ class Plan:
                 f"epoch {self.epoch} selects samples, which needs the model's losses: call update() before "
                 "each epoch from the end of the warm-up on"
             )
-        by_cell = self.rules.weighted and not self.in_warmup and self.selected > 0
-        shares = self.shares if by_cell else np.full(1, min(self.rules.batch_size, self.selected))
+        quotas = self.quotas if self.is_weighted else np.full(1, min(self.rules.batch_size, self.selected))
         batches = self.batches_per_epoch if count is None or self.selected == 0 else count
-        draw = Draw(shares, batches, self.rules.seed, self.epoch, by_cell)
+        offsets = batch_offsets(batches, self.rules.seed, self.epoch)
+        draw = Draw(share_edges(quotas), offsets, self.rules.seed, self.epoch, self.is_weighted)
         return self.backend.draw(self._selected, draw)
 
     def state_dict(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairsieve.optional import require
-from fairsieve.selection.batches import batch_count, batch_shares
+from fairsieve.selection.batches import batch_count, batch_shares, cell_quotas
 from fairsieve.selection.ratios import cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds
 from fairsieve.selection.shuffle import ROUNDS, _mix, shuffle_constants, shuffle_shape
 from fairsieve.training.linear import Adam, LinearProblem, Rows, adam_step
@@ -43,7 +43,8 @@ def compiled(function: Function, *, fastmath: bool = False) -> Function:
 
 # Plain functions that are written so that numba can compile them too: what they do is said once.
 for _shared in (
-    *(batch_count, batch_shares, cell_sizes, measure_gaps, move_ratios, rounded, selection_bounds),
+    *(batch_count, cell_quotas, batch_shares, cell_sizes),
+    *(measure_gaps, move_ratios, rounded, selection_bounds),
     *(_mix, shuffle_constants, shuffle_shape, count_predictions, record_model, record_plan, adam_step),
 ):
     numba.extending.register_jitable(_shared)

@@ -216,5 +216,6 @@ class TrainingSpec:
             signal=settings.signal,
             pos_label=settings.pos_label,
             count_offset=settings.count_offset,
+            batching="paper",
             seed=self.seed,
         )

@@ -90,23 +90,26 @@ class ShardedBackend(NumpyBackend):
             members = members[np.argsort(self.codes[members], kind="stable")]
         else:
             totals, own, before = (each.sum(keepdims=True) for each in (totals, own, before))
-        width = max(1, int(draw.shares.sum()))
-        places, samples = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]  # a place is row · width + column
-        column, begin = 0, 0
-        for cell, (share, size) in enumerate(zip(draw.shares.tolist(), own.tolist(), strict=True)):
-            for laps, ranks in _parts(int(totals[cell]), size, draw.batches * share):
+        places, samples = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]  # a place is row · size + column
+        start, begin = np.zeros(draw.batches, np.int64), 0
+        for cell, size in enumerate(own.tolist()):
+            end = draw.ends(cell)
+            drawn = np.cumsum(end - start)  # samples of the cell up to the end of each batch
+            total = int(drawn[-1]) if draw.batches else 0
+            for laps, ranks in _parts(int(totals[cell]), size, total):
                 back = unshuffled(int(totals[cell]), draw.seed, draw.epoch, cell, laps, before[cell] + ranks)
                 position = laps[:, None] * int(totals[cell]) + back
-                lap, which = np.nonzero(position < draw.batches * share)
+                lap, which = np.nonzero(position < total)
                 position = position[lap, which]
-                places.append(position // share * width + column + position % share)
+                row = np.searchsorted(drawn, position, side="right")
+                places.append(row * draw.size + end[row] - drawn[row] + position)
                 samples.append(members[begin + ranks[which]])
-            column += share
+            start = end
             begin += size
         place, sample = np.concatenate(places), np.concatenate(samples)
         del places, samples
         order = np.argsort(place)
-        starts = np.searchsorted(place[order], np.arange(1, draw.batches) * width)
+        starts = np.searchsorted(place[order], np.arange(1, draw.batches) * draw.size)
         return np.split(sample[order], starts) if draw.batches else []
 
 

@@ -18,8 +18,8 @@ from torch.nn import functional as F
 
 from fairsieve.errors import InvalidInputError
 from fairsieve.selection.backends.base import Backend, check_shape, refuse_nan
-from fairsieve.selection.batches import Draw
-from fairsieve.selection.cells import WIDEST, Cells, as_array
+from fairsieve.selection.batches import POINT, Draw
+from fairsieve.selection.cells import WIDEST, Cells, as_array, narrow_type
 from fairsieve.selection.search import Limits, Walk
 from fairsieve.selection.shuffle import shuffle_constants, shuffle_shape, shuffled
 
@@ -135,21 +135,26 @@ class TorchBackend(Backend):
         members, sizes = selected.members, selected.counts
         if not draw.by_cell:
             members, sizes = selected.indices, sizes.sum(keepdims=True)
-        drawn = members.new_empty((draw.batches, int(draw.shares.sum())))
-        columns = drawn.split(draw.shares.tolist(), dim=1)
-        owned = members.split(sizes.tolist())
-        for column, own, parts in zip(columns, owned, self._places(sizes.tolist(), draw), strict=True):
-            if column.numel():
-                column.copy_(own[torch.cat(parts)[: column.numel()]].view(column.shape))
-        return drawn
+        edges, offsets = (torch.from_numpy(each).to(self.device) for each in (draw.edges, draw.offsets))
+        # Place j of a batch is the first cell's whose stretch does not end at or before it.
+        ends = torch.arange(1, draw.size + 1, device=self.device) << POINT
+        cell_of_place = torch.searchsorted(edges[1:], (ends - offsets[:, None]).view(-1))
+        totals = count_codes(cell_of_place, len(sizes))[:, 0].tolist()
+        # The places of each cell, in order, are filled by its endless order.
+        kind = getattr(torch, narrow_type(len(sizes)))
+        order = torch.sort(cell_of_place.to(kind), stable=True).indices
+        drawn, parts = torch.empty_like(order), self._places(sizes.tolist(), totals, draw)
+        for where, own, places in zip(order.split(totals), members.split(sizes.tolist()), parts, strict=True):
+            if where.numel():
+                drawn[where] = own[torch.cat(places)[: where.numel()]]
+        return drawn.view(draw.batches, draw.size)
 
-    def _places(self, sizes: list[int], draw: Draw) -> list[list[torch.Tensor]]:
+    def _places(self, sizes: list[int], totals: list[int], draw: Draw) -> list[list[torch.Tensor]]:
         """Return the first places of every cell's endless order, in parts; there may be more than are drawn."""
         parts: list[list[torch.Tensor]] = [[] for _ in sizes]
         # Laps through cells of the same next power of two are computed together.
         alike: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        for cell, (size, share) in enumerate(zip(sizes, draw.shares.tolist(), strict=True)):
-            count = draw.batches * share
+        for cell, (size, count) in enumerate(zip(sizes, totals, strict=True)):
             # A few places of one more lap, and all laps through few samples, are cheaper on the host.
             laps = -(-max(count - FEW_PLACES, 0) // size) if size > FEW_PLACES else 0
             for lap in range(laps):
