@@ -40,11 +40,25 @@ def call(capsys, monkeypatch):
     return called
 
 
-def test_demo_prints_a_table_and_saves_a_figure(tmp_path, call):
-    options = ("--seeds", "1", "--fairness", "demographic-parity", "--rate", "0")
-    done = call("demo", *options, "--out", str(tmp_path / "new" / "folder"))
+SYNTHETIC = ("--data", "synthetic", "--fairness", "demographic-parity", "--rate", "0")
+SHOWN = {
+    (): (
+        "plain",
+        "cleaning alone",
+        "fairness alone",
+        "fairsieve (both)",
+        "Asian found",
+        "Of 100 people who are obese",
+    ),
+    SYNTHETIC: ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"),
+}
+
+
+@pytest.mark.parametrize("options", SHOWN, ids=["nhanes", "synthetic"])
+def test_demo_prints_a_table_and_saves_a_figure(tmp_path, call, options):
+    done = call("demo", *options, "--seeds", "1", "--out", str(tmp_path / "new" / "folder"))
     assert done.returncode == 0, done.stderr
-    for name in ("LR", "ITLM", "FairBatch", "Sample selection", "accuracy", "EO disparity"):
+    for name in SHOWN[options]:
         assert name in done.stdout
     figure = tmp_path / "new" / "folder" / "demo.png"
     assert figure.read_bytes().startswith(b"\x89PNG")

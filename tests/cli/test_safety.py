@@ -168,7 +168,8 @@ def interrupt_inside(*_, **__):
         ("paper.reproduce.runner.reproduce", "reproduce table4 --out new", "What is finished is in new"),
         ("data.fetch.fetch", "data fetch adult", "Nothing was left half-written."),
         ("data.export.export_csv", "data export adult new.csv", "Nothing was left half-written."),
-        ("paper.demo.run_demo", "demo --out new", "No figure was drawn."),
+        ("demo.run_demo", "demo --out new", "No figure was drawn."),
+        ("paper.synthetic_demo.run_demo", "demo --data synthetic --out new", "No figure was drawn."),
     ],
 )
 @pytest.mark.parametrize("stop", [interrupt, interrupt_inside])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from fairsieve.cli.options import Fairness
 from fairsieve.cli.terminal import say, stages, stoppable
 
 
@@ -30,29 +29,76 @@ Rate = Annotated[float, typer.Option(help="The share of the training labels to f
 
 
 def demo_command(
-    fairness: Fairness = "equalized-odds",
-    noise: Noise = None,
-    rate: Rate = 0.1,
-    seeds: Annotated[int, typer.Option(help="How many draws and fits to average.")] = 5,
+    data: Annotated[
+        Literal["nhanes", "synthetic"],
+        typer.Option(help="What people said beside what was measured; or drawn data with flipped labels."),
+    ] = "nhanes",
+    seeds: Annotated[
+        int | None, typer.Option(help="How many splits, or draws, to average [10 splits, 5 draws].")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the figure.")] = Path("demo"),
+    fairness: Annotated[
+        str | None,
+        typer.Option(help="What groups are compared by; with --data synthetic [equalized-odds]."),
+    ] = None,
+    noise: Noise = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="The share of the training labels to flip; with --data synthetic [0.1]."),
+    ] = None,
 ) -> None:
-    """Train four methods on data with wrong labels, and compare them.
+    """Train four models on labels of which some are wrong, and compare them on right ones.
 
-    Example: fairsieve demo --rate 0.2 -o demo
+    Example: fairsieve demo -o demo
     """
+    from fairsieve.errors import InvalidInputError
     from fairsieve.files import make_folder
-    from fairsieve.paper import demo
-    from fairsieve.paper.problems import NOISES
     from fairsieve.report.looks import pyplot
+    from fairsieve.validation import check_at_least
+
+    chosen = {"--fairness": fairness, "--noise": noise, "--rate": rate}
+    given = [name for name, value in chosen.items() if value is not None]
+    if data == "nhanes" and given:
+        raise InvalidInputError(
+            f"{given[0]} must be left out with the labels of NHANES, which are not made wrong; add --data synthetic"
+        )
+    seeds = check_at_least("--seeds", (10 if data == "nhanes" else 5) if seeds is None else seeds, 1)
+    pyplot()  # report a missing package before the work, not after it
+    if data == "synthetic":
+        _demo_synthetic(fairness or "equalized-odds", noise, 0.1 if rate is None else rate, seeds, out)
+        return
+    from fairsieve import demo
+
+    make_folder("--out", out)
+    with stoppable("No figure was drawn."):
+        with stages(len(demo.METHODS) * seeds) as tell:
+            people, scores = demo.run_demo(seeds, tell)
+        wrong = (people.labels != people.truth).mean()
+        table, meaning = demo.tell_demo(people, scores)
+        many = "1 split" if seeds == 1 else f"{seeds} splits, with 95 % intervals"
+        say(
+            f"{len(people):,} Americans (NHANES 2017-2018); the label: obese, by the height and weight they say; for "
+            f"{wrong:.1%} of them it is not what was measured.",
+            f"Learnt from what they say, judged by what was measured; {many}:",
+            table,
+            meaning,
+        )
+        demo.draw_demo(people, scores, out / "demo.png")
+    say(f"The figure is in {out / 'demo.png'}")
+
+
+def _demo_synthetic(fairness: str, noise: str | None, rate: float, seeds: int, out: Path) -> None:
+    """Flip labels of the paper's synthetic data, and compare the paper's methods."""
+    from fairsieve.files import make_folder
+    from fairsieve.paper import synthetic_demo as demo
+    from fairsieve.paper.problems import NOISES
     from fairsieve.selection.fairness import fairness_name
-    from fairsieve.validation import check_at_least, check_choice, check_share
+    from fairsieve.validation import check_choice, check_share
 
     noise = "none" if rate == 0 else noise or "group-targeted"
     check_choice("--noise", noise.partition(":")[0], NOISES)
     check_share("--rate", rate, most=0.5)
-    check_at_least("--seeds", seeds, 1)
     notion = fairness_name(fairness)
-    pyplot()  # report a missing package before the work, not after it
     make_folder("--out", out)
     title = f"{rate:.0%} of the training labels flipped ({noise})"
     with stoppable("No figure was drawn."):
@@ -71,5 +117,10 @@ def demo_command(
         many = "1 seed" if seeds == 1 else f"{seeds} seeds"
         say(f"{title}, clean test data, {many}, fairness: {notion.replace('_', ' ')}")
         say(shown.rename(columns=titles).to_string())
+        for cell in demo.emptied_cells(fits["fairsieve"]):
+            say(
+                f"The ratio of {cell} falls to 0: in the end nothing is learnt from them. On data of your own that is "
+                "a warning (docs/faq.md)."
+            )
         demo.draw_demo(train, flipped, fits, notion, title, out / "demo.png")
     say(f"The figure is in {out / 'demo.png'}")

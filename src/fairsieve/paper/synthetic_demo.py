@@ -52,6 +52,17 @@ def run_demo(
     return pd.DataFrame(scores), train, flipped, fits
 
 
+def emptied_cells(fitted: Fitted) -> list[str]:
+    """Name the cells whose ratio is 0 at the end, although they have samples."""
+    history = fitted.history
+    return [
+        f"group {group}, label {label}"
+        for label, ratios in zip(history.classes, history.ratios[-1], strict=True)
+        for group, ratio in zip(history.groups, ratios, strict=True)
+        if ratio == 0
+    ]
+
+
 def draw_demo(
     train: Samples, wrong: NDArray[np.bool_], fits: dict[str, Fitted], fairness: str, title: str, path: Path
 ) -> None:
